@@ -1,0 +1,296 @@
+//! The state: a set of hosts, the tenants placed on them, and the work that is planned or under way.
+//!
+//! Everything is found by an id that is never used again, in an ordered map. Nothing here costs more than what it
+//! touches: there is no walk over all tenants, all machines or all hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::agenda::{Agenda, Deadline};
+use crate::command::Refusal;
+use crate::event::Event;
+use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
+use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
+use crate::maintenance::{Action, Cause, Hold, Maintenance, Part, Rollout, Stage, Wait};
+use crate::names::Name;
+use crate::policy::{Approve, Brake, Settings};
+use crate::tenant::Tenant;
+use crate::time::Now;
+
+/// A set of hosts and the tenants placed on them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cluster {
+    pub(crate) seed: Seed,
+    pub(crate) settings: Settings,
+    pub(crate) brake: Brake,
+    pub(crate) next: Counters,
+
+    pub(crate) hosts: BTreeMap<HostId, Host>,
+    pub(crate) tenants: BTreeMap<TenantId, Tenant>,
+    pub(crate) machines: BTreeMap<MachineId, Machine>,
+    pub(crate) scale_sets: BTreeMap<ScaleSetId, ScaleSet>,
+    pub(crate) maintenances: BTreeMap<MaintenanceId, Maintenance>,
+    pub(crate) rollouts: BTreeMap<RolloutId, Rollout>,
+
+    pub(crate) host_names: BTreeMap<Name, HostId>,
+    pub(crate) tenant_names: BTreeMap<Name, TenantId>,
+    pub(crate) scale_set_names: BTreeMap<Name, ScaleSetId>,
+    /// Healthy hosts by zone: where a machine may be moved.
+    pub(crate) healthy: BTreeSet<(Option<Zone>, HostId)>,
+    /// Which maintenances name a machine.
+    pub(crate) pending: BTreeSet<(MachineId, MaintenanceId)>,
+    /// Which maintenance is behind a visible event.
+    pub(crate) events: BTreeMap<EventId, (MaintenanceId, TenantId)>,
+    /// What has started and is not over.
+    pub(crate) running: BTreeSet<MaintenanceId>,
+    /// What might start and is held.
+    pub(crate) held: BTreeMap<MaintenanceId, Hold>,
+    pub(crate) agenda: Agenda,
+}
+
+/// The next number of each kind; none is used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    pub(crate) host: u32,
+    pub(crate) tenant: u32,
+    pub(crate) machine: u32,
+    pub(crate) scale_set: u32,
+    pub(crate) maintenance: u64,
+    pub(crate) rollout: u64,
+    pub(crate) event: u64,
+}
+
+impl Cluster {
+    /// A cluster without hosts, whose event ids are made of that secret.
+    #[must_use]
+    pub fn new(seed: Seed) -> Self {
+        Self {
+            seed,
+            settings: Settings::default(),
+            brake: Brake::default(),
+            next: Counters::default(),
+            hosts: BTreeMap::new(),
+            tenants: BTreeMap::new(),
+            machines: BTreeMap::new(),
+            scale_sets: BTreeMap::new(),
+            maintenances: BTreeMap::new(),
+            rollouts: BTreeMap::new(),
+            host_names: BTreeMap::new(),
+            tenant_names: BTreeMap::new(),
+            scale_set_names: BTreeMap::new(),
+            healthy: BTreeSet::new(),
+            pending: BTreeSet::new(),
+            events: BTreeMap::new(),
+            running: BTreeSet::new(),
+            held: BTreeMap::new(),
+            agenda: Agenda::default(),
+        }
+    }
+
+    /// A host.
+    #[must_use]
+    pub fn host(&self, id: HostId) -> Option<&Host> {
+        self.hosts.get(&id)
+    }
+
+    /// A tenant.
+    #[must_use]
+    pub fn tenant(&self, id: TenantId) -> Option<&Tenant> {
+        self.tenants.get(&id)
+    }
+
+    /// A machine.
+    #[must_use]
+    pub fn machine(&self, id: MachineId) -> Option<&Machine> {
+        self.machines.get(&id)
+    }
+
+    /// A scale set.
+    #[must_use]
+    pub fn scale_set(&self, id: ScaleSetId) -> Option<&ScaleSet> {
+        self.scale_sets.get(&id)
+    }
+
+    /// A maintenance that is not over.
+    #[must_use]
+    pub fn maintenance(&self, id: MaintenanceId) -> Option<&Maintenance> {
+        self.maintenances.get(&id)
+    }
+
+    /// A rollout that is not over.
+    #[must_use]
+    pub fn rollout(&self, id: RolloutId) -> Option<&Rollout> {
+        self.rollouts.get(&id)
+    }
+
+    /// The host of that name.
+    #[must_use]
+    pub fn host_named(&self, name: &str) -> Option<HostId> {
+        self.host_names.get(name).copied()
+    }
+
+    /// The tenant of that name.
+    #[must_use]
+    pub fn tenant_named(&self, name: &str) -> Option<TenantId> {
+        self.tenant_names.get(name).copied()
+    }
+
+    /// The scale set of that name.
+    #[must_use]
+    pub fn scale_set_named(&self, name: &str) -> Option<ScaleSetId> {
+        self.scale_set_names.get(name).copied()
+    }
+
+    /// The machine of that name in a tenant.
+    #[must_use]
+    pub fn machine_named(&self, tenant: TenantId, name: &str) -> Option<MachineId> {
+        let machines = self.tenant(tenant)?.machines().iter().copied();
+        machines.into_iter().find(|id| self.machine(*id).is_some_and(|machine| machine.name.as_str() == name))
+    }
+
+    /// The visible event of that id, and whose it is.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Option<(TenantId, &Event)> {
+        let (_, tenant) = self.events.get(&id)?;
+        Some((*tenant, self.tenant(*tenant)?.event(id)?))
+    }
+
+    /// Every host, in the order in which they joined.
+    pub fn hosts(&self) -> impl Iterator<Item = (HostId, &Host)> {
+        self.hosts.iter().map(|(id, host)| (*id, host))
+    }
+
+    /// Every tenant, in the order in which they joined.
+    pub fn tenants(&self) -> impl Iterator<Item = (TenantId, &Tenant)> {
+        self.tenants.iter().map(|(id, tenant)| (*id, tenant))
+    }
+
+    /// Every machine, in the order in which they joined.
+    pub fn machines(&self) -> impl Iterator<Item = (MachineId, &Machine)> {
+        self.machines.iter().map(|(id, machine)| (*id, machine))
+    }
+
+    /// Every maintenance that is not over, in the order in which they were planned.
+    pub fn maintenances(&self) -> impl Iterator<Item = &Maintenance> {
+        self.maintenances.values()
+    }
+
+    /// The maintenances that are held, and why.
+    pub fn held(&self) -> impl Iterator<Item = (MaintenanceId, Hold)> {
+        self.held.iter().map(|(id, hold)| (*id, *hold))
+    }
+
+    /// What an operator has chosen.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Whether starts are held.
+    #[must_use]
+    pub fn brake(&self) -> Brake {
+        self.brake
+    }
+
+    /// The next moment at which time alone changes something.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Deadline> {
+        self.agenda.next()
+    }
+
+    /// The tenants whose silence deadline is due: for each, the shell submits `Heard` or `Silent`.
+    pub fn silences_due(&self, now: Now) -> impl Iterator<Item = TenantId> {
+        self.agenda.silences(now)
+    }
+
+    /// What has been commanded and not reported as finished: after a crash it is commanded again.
+    pub fn unfinished(&self) -> impl Iterator<Item = Action> {
+        self.running.iter().filter_map(|id| self.maintenances.get(id)).flat_map(Maintenance::actions)
+    }
+
+    pub(crate) fn known_host(&self, id: HostId) -> Result<&Host, Refusal> {
+        self.host(id).ok_or(Refusal::NoSuchHost)
+    }
+
+    pub(crate) fn known_tenant(&self, id: TenantId) -> Result<&Tenant, Refusal> {
+        self.tenant(id).ok_or(Refusal::NoSuchTenant)
+    }
+
+    pub(crate) fn known_machine(&self, id: MachineId) -> Result<&Machine, Refusal> {
+        self.machine(id).ok_or(Refusal::NoSuchMachine)
+    }
+
+    pub(crate) fn known_scale_set(&self, id: ScaleSetId) -> Result<&ScaleSet, Refusal> {
+        self.scale_set(id).ok_or(Refusal::NoSuchScaleSet)
+    }
+
+    /// The maintenances, planned or under way, that name a machine.
+    pub(crate) fn pending_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
+        let all = (machine, MaintenanceId(0))..=(machine, MaintenanceId(u64::MAX));
+        self.pending.range(all).filter_map(|(_, id)| self.maintenances.get(id))
+    }
+
+    /// What names a machine and has not started.
+    pub(crate) fn waiting_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
+        self.pending_of(machine).filter(|maintenance| maintenance.wait().is_some())
+    }
+
+    /// The machines that work on a host would touch now; none, where the host has failed and they are leaving it.
+    pub(crate) fn machines_on(&self, id: HostId, host: &Host) -> impl Iterator<Item = MachineId> + use<'_> {
+        let here = if host.health == Health::Failed { Vec::new() } else { host.machines.clone() };
+        here.into_iter().filter(move |machine| {
+            let machine = self.machine(*machine);
+            machine.is_some_and(|machine| machine.host == id && machine.power != Power::Deallocated)
+        })
+    }
+
+    /// Whether a maintenance would still do something to a machine.
+    pub(crate) fn concerns(&self, cause: &Cause, machine: MachineId) -> bool {
+        let Some(machine) = self.machine(machine) else { return false };
+        match cause {
+            Cause::HostWork { hosts, .. } => {
+                hosts.contains(&machine.host) && machine.power != Power::Deallocated
+            }
+            Cause::DegradedHost { host, .. } | Cause::FailedHost { host, .. } => {
+                machine.host == *host && machine.power != Power::Deallocated
+            }
+            Cause::UserRestart
+            | Cause::UserRedeploy
+            | Cause::Reimage(_)
+            | Cause::Eviction
+            | Cause::UserDelete(Some(_)) => machine.power != Power::Deallocated,
+            Cause::UserDelete(None) | Cause::Power(_) => true,
+        }
+    }
+
+    /// Whether no machine of the tenant runs, and its policy takes that for an approval.
+    pub(crate) fn all_down(&self, tenant: &Tenant) -> bool {
+        let runs = |id: &MachineId| self.machine(*id).is_some_and(|machine| machine.power == Power::Running);
+        tenant.policy.all_instances_down == Approve::Automatically && !tenant.machines().iter().any(runs)
+    }
+
+    /// The event of a part, while it can be seen.
+    pub(crate) fn event_of(&self, part: &Part) -> Option<&Event> {
+        let announcement = part.announcement.as_ref()?;
+        self.tenant(part.tenant)?.event(announcement.id)
+    }
+}
+
+impl Maintenance {
+    /// What has been commanded and not reported as finished.
+    pub fn actions(&self) -> impl Iterator<Item = Action> {
+        let actions = match &self.stage {
+            Stage::Running { actions, .. } => actions.as_slice(),
+            Stage::Waiting(_) => &[],
+        };
+        actions.iter().copied()
+    }
+
+    /// What it waits for, if it has not started.
+    #[must_use]
+    pub fn wait(&self) -> Option<Wait> {
+        match self.stage {
+            Stage::Waiting(wait) => Some(wait),
+            Stage::Running { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What the rules can be asked, and what they can say no to.
+
+use std::time::Duration;
+
+use crate::event::Approver;
+use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
+use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, TenantId, Zone};
+use crate::limits;
+use crate::maintenance::{HostWork, PowerChange, Report};
+use crate::names::Name;
+use crate::policy::{Brake, Policy, Settings};
+
+/// A wish. The rules answer with the changes it makes, or refuse it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// A host joins the cluster.
+    AdmitHost {
+        /// Its name.
+        name: Name,
+        /// The zone it stands in.
+        zone: Option<Zone>,
+    },
+    /// A host without machines leaves the cluster.
+    RemoveHost(HostId),
+    /// A standalone machine: the tenant and its machine in one.
+    AdmitStandalone {
+        /// The name of both.
+        name: Name,
+        /// Where it goes.
+        placement: Placement,
+        /// Regular or spot.
+        priority: Priority,
+        /// What it is told of its own deletion.
+        profile: Profile,
+        /// Which events approve themselves.
+        policy: Policy,
+    },
+    /// A tenant that gets its machines one by one.
+    AdmitTenant {
+        /// Its name.
+        name: Name,
+        /// What it is.
+        set: SetShape,
+        /// Which events approve themselves.
+        policy: Policy,
+    },
+    /// Another policy for a tenant that is not part of a scale set.
+    ChangePolicy {
+        /// The tenant.
+        tenant: TenantId,
+        /// The policy from now on.
+        policy: Policy,
+    },
+    /// A tenant without machines leaves the cluster.
+    RemoveTenant(TenantId),
+    /// A machine joins a cloud service or an availability set.
+    AdmitMachine {
+        /// The tenant.
+        tenant: TenantId,
+        /// Its name.
+        name: Name,
+        /// Where it goes.
+        placement: Placement,
+        /// Regular or spot.
+        priority: Priority,
+        /// What it is told of its own deletion.
+        profile: Profile,
+    },
+    /// Another profile for a machine that is not an instance of a scale set.
+    ChangeProfile {
+        /// The machine.
+        machine: MachineId,
+        /// The profile from now on.
+        profile: Profile,
+    },
+    /// A scale set without instances.
+    AdmitScaleSet {
+        /// Its name.
+        name: Name,
+        /// How instances are grouped into tenants.
+        orchestration: Orchestration,
+        /// Regular or spot, for all instances.
+        priority: Priority,
+        /// How a change of the model reaches instances.
+        upgrade: UpgradePolicy,
+        /// The first model.
+        model: Profile,
+        /// Which events approve themselves.
+        policy: Policy,
+    },
+    /// A scale set gets another instance, of its latest model.
+    AdmitInstance {
+        /// The scale set.
+        scale_set: ScaleSetId,
+        /// Where the instance goes.
+        placement: Placement,
+    },
+    /// Another model for a scale set.
+    ChangeModel {
+        /// The scale set.
+        scale_set: ScaleSetId,
+        /// The model of later instances, and of those that are upgraded.
+        model: Profile,
+    },
+    /// Another policy for a scale set; it holds at once.
+    ChangeScaleSetPolicy {
+        /// The scale set.
+        scale_set: ScaleSetId,
+        /// The policy from now on.
+        policy: Policy,
+    },
+    /// An instance gets the latest model of its scale set.
+    UpgradeInstance(MachineId),
+    /// A scale set without instances leaves the cluster.
+    RemoveScaleSet(ScaleSetId),
+
+    /// The owner restarts a machine.
+    Restart(MachineId),
+    /// The owner moves a machine to another host.
+    Redeploy(MachineId),
+    /// The owner deletes a machine.
+    Delete(MachineId),
+    /// A machine gets its operating-system image anew.
+    Reimage(MachineId),
+    /// The platform wants the place of a spot machine.
+    Evict(MachineId),
+    /// The owner stops, starts or deallocates a machine.
+    ChangePower {
+        /// The machine.
+        machine: MachineId,
+        /// What to do.
+        change: PowerChange,
+    },
+
+    /// Work on hosts, group by group.
+    Rollout {
+        /// What is done to each.
+        work: HostWork,
+        /// The hosts, in the order of preference.
+        hosts: Vec<HostId>,
+    },
+    /// No further host of a rollout; what has started goes on.
+    CancelRollout(RolloutId),
+    /// A host is expected to fail.
+    DegradeHost {
+        /// The host.
+        host: HostId,
+        /// When; `None`: in seven days.
+        fails_in: Option<Duration>,
+    },
+    /// A host has failed.
+    FailHost(HostId),
+    /// A host is well again.
+    RecoverHost(HostId),
+
+    /// Someone of the tenant is ready. Whole or not at all.
+    Approve {
+        /// The tenant of whoever approves.
+        tenant: TenantId,
+        /// The events.
+        events: Vec<EventId>,
+        /// Who approves.
+        by: Approver,
+    },
+    /// The operator takes back what has not started.
+    Cancel(MaintenanceId),
+    /// The operator does not want to wait.
+    ForceStart(MaintenanceId),
+    /// An action has ended.
+    Complete {
+        /// The key of the action.
+        maintenance: MaintenanceId,
+        /// The key of the action.
+        machine: MachineId,
+        /// How.
+        report: Report,
+    },
+
+    /// A machine of the tenant asked for its events for the first time.
+    Enrol(TenantId),
+    /// The silence deadline of a tenant is due, and it was heard that long ago.
+    Heard {
+        /// The tenant.
+        tenant: TenantId,
+        /// How long ago.
+        ago: Duration,
+    },
+    /// The silence deadline of a tenant is due, and nothing was heard of it.
+    Silent(TenantId),
+
+    /// Holds or lets go every start.
+    Brake(Brake),
+    /// Other settings.
+    ChangeSettings(Settings),
+    /// Time has passed: one thing that is due is done. Repeat while [`next_deadline`] is due.
+    ///
+    /// [`next_deadline`]: crate::Cluster::next_deadline
+    Tick,
+}
+
+/// The shapes of tenants that get their machines one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetShape {
+    /// A cloud service.
+    CloudService,
+    /// An availability set.
+    AvailabilitySet,
+}
+
+/// Why a command was refused. Nothing has changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the message of each says what it is; its fields are what the message names")]
+pub enum Refusal {
+    #[error("no such host")]
+    NoSuchHost,
+    #[error("no such tenant")]
+    NoSuchTenant,
+    #[error("no such machine")]
+    NoSuchMachine,
+    #[error("no such scale set")]
+    NoSuchScaleSet,
+    #[error("no such rollout")]
+    NoSuchRollout,
+    #[error("no such maintenance: it is over, or never was")]
+    NoSuchMaintenance,
+    #[error("the name is taken: {0}")]
+    NameTaken(Name),
+    #[error("the host still has machines: {0}\n  hint: delete them, or redeploy them to another host")]
+    HostInUse(Name),
+    #[error("the tenant still has machines or events: {0}")]
+    TenantInUse(Name),
+    #[error("the scale set still has instances or events: {0}")]
+    ScaleSetInUse(Name),
+    #[error("the machines of this tenant come with their scale set: {0}")]
+    PartOfScaleSet(Name),
+    #[error("a standalone machine is its own tenant: {0}")]
+    Standalone(Name),
+    #[error("not an instance of a scale set: {0}")]
+    NotAnInstance(Name),
+    #[error(
+        "on host {host}, {tenant} already has update domain {present}, so {update_domain} cannot go there"
+    )]
+    UpdateDomainClash { host: Name, tenant: Name, present: u16, update_domain: u16 },
+    #[error("update and fault domains are numbered 0 to 999")]
+    DomainOutOfRange,
+    #[error("the host is not healthy: {0}")]
+    HostNotHealthy(Name),
+    #[error("the host has failed: {0}\n  hint: recover it first")]
+    HostFailed(Name),
+    #[error("planned work on the host is announced or under way: {0}")]
+    HostBusy(Name),
+    #[error(
+        "no other host can take the machine: {0}\n  hint: it needs a healthy host in the same zone, without another update domain of its tenant"
+    )]
+    NoHost(Name),
+    #[error("terminate notification is not available for spot machines: {0}")]
+    TerminateOnSpot(Name),
+    #[error("not a spot machine: {0}")]
+    NotSpot(Name),
+    #[error("the machine is not running: {0}")]
+    NotRunning(Name),
+    #[error("the machine is deallocated: {0}\n  hint: start it first")]
+    Deallocated(Name),
+    #[error("something is already pending for {machine}: event {event}")]
+    Pending { machine: Name, event: EventId },
+    #[error("something is already under way for {0}")]
+    UnderWay(Name),
+    #[error("{tenant} has {max} operations by users already, which is the limit")]
+    TooManyUserOperations { tenant: Name, max: u16 },
+    #[error("unknown event id among the start requests")]
+    UnknownEvent,
+    #[error("no event id given")]
+    NoEvents,
+    #[error("it has started, and cannot be taken back")]
+    AlreadyStarted,
+    #[error("the brake is on: nothing starts\n  hint: let it go first")]
+    BrakeOn,
+    #[error("no hosts given")]
+    NoHosts,
+    #[error("the expected failure lies too far ahead: at most 7 days")]
+    FailureTooFar,
+    #[error("too many {what}: at most {max}")]
+    TooMany { what: &'static str, max: usize },
+}
+
+impl Refusal {
+    pub(crate) fn check(count: usize, max: usize, what: &'static str) -> Result<(), Self> {
+        if count > max { Err(Self::TooMany { what, max }) } else { Ok(()) }
+    }
+
+    pub(crate) fn check_domains(placement: Placement) -> Result<(), Self> {
+        let fits = placement.update_domain.0 < limits::UPDATE_DOMAINS_MAX
+            && placement.fault_domain.0 < limits::FAULT_DOMAINS_MAX;
+        if fits { Ok(()) } else { Err(Self::DomainOutOfRange) }
+    }
+
+    pub(crate) fn check_power(name: &Name, power: Power) -> Result<(), Self> {
+        match power {
+            Power::Deallocated => Err(Self::Deallocated(name.clone())),
+            Power::Running | Power::Stopped => Ok(()),
+        }
+    }
+}

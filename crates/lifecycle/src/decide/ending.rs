@@ -1,0 +1,78 @@
+//! An action has ended, and takes along what it makes pointless.
+
+use super::draft::Draft;
+use crate::change::Change;
+use crate::command::Refusal;
+use crate::fleet::EvictionPolicy;
+use crate::ids::{HostId, MachineId, MaintenanceId};
+use crate::maintenance::{Cause, Impact, Maintenance, Report, Withdrawal};
+
+/// What has become of a machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Stays,
+    Moved(HostId),
+    Deallocated,
+    Gone,
+}
+
+impl Draft<'_> {
+    /// An action was reported as ended. A report of something unknown, or a second one, changes nothing.
+    pub(super) fn complete(
+        &mut self,
+        maintenance: MaintenanceId,
+        machine: MachineId,
+        report: Report,
+    ) -> Result<(), Refusal> {
+        let known = self.cluster.maintenance(maintenance).map(Maintenance::actions);
+        let Some(action) = known.into_iter().flatten().find(|action| action.machine == machine) else {
+            return Ok(());
+        };
+        self.changes.push(Change::Completed { maintenance, machine, report });
+        match report {
+            Report::Done => self.take_along(machine, fate(action.impact)),
+            Report::Failed => Ok(()),
+        }
+    }
+
+    /// Withdraws what has not started and concerns nobody any more. A machine that is off and was to be deleted has no one
+    /// left to warn: it is deleted at once.
+    fn take_along(&mut self, machine: MachineId, fate: Fate) -> Result<(), Refusal> {
+        let Some(tenant) = self.cluster.machine(machine).map(|machine| machine.tenant) else { return Ok(()) };
+        let mut delete = false;
+        for maintenance in self.cluster.waiting_of(machine) {
+            let cause = &maintenance.plan.cause;
+            let Some(part) = maintenance.plan.part(tenant) else { continue };
+            let others = part.machines.iter().filter(|other| **other != machine);
+            let concerned = fate.leaves_concerned(cause)
+                || others.into_iter().any(|other| self.cluster.concerns(cause, *other));
+            if !concerned {
+                self.withdraw(maintenance, vec![tenant], Withdrawal::Unconcerned);
+                delete |= fate == Fate::Deallocated && matches!(cause, Cause::UserDelete(_));
+            }
+        }
+        if delete { self.plan(Cause::UserDelete(None), &[machine]) } else { Ok(()) }
+    }
+}
+
+impl Fate {
+    /// Whether the machine is still concerned by something planned for that cause.
+    fn leaves_concerned(self, cause: &Cause) -> bool {
+        match self {
+            Self::Stays => true,
+            Self::Moved(to) => cause.hosts().is_empty() || cause.hosts().contains(&to),
+            Self::Deallocated | Self::Gone => false,
+        }
+    }
+}
+
+fn fate(impact: Impact) -> Fate {
+    match impact {
+        Impact::Pause { .. } | Impact::Reimage | Impact::Stop => Fate::Stays,
+        Impact::Migrate { to } | Impact::Reboot { to } | Impact::Redeploy { to } | Impact::Start { to } => {
+            Fate::Moved(to)
+        }
+        Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => Fate::Deallocated,
+        Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => Fate::Gone,
+    }
+}

@@ -1,0 +1,77 @@
+//! Deciding: a table of contents of the rules.
+//!
+//! Reads the state, changes nothing, may refuse. An empty list of changes means "already so".
+
+mod approval;
+mod draft;
+mod ending;
+mod enrolment;
+mod fleet;
+mod hosts;
+mod start;
+mod user;
+
+use crate::change::Change;
+use crate::cluster::Cluster;
+use crate::command::{Command, Refusal};
+use crate::time::Now;
+
+use draft::Draft;
+
+impl Cluster {
+    /// What a command changes, if it may.
+    ///
+    /// # Errors
+    /// When a rule says no. The refusal says which, in words for people.
+    pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
+        let mut draft = Draft::new(self, now);
+        match command {
+            Command::AdmitHost { name, zone } => draft.admit_host(name, *zone),
+            Command::RemoveHost(host) => draft.remove_host(*host),
+            Command::AdmitStandalone { name, placement, priority, profile, policy } => {
+                draft.admit_standalone(name, *placement, *priority, *profile, *policy)
+            }
+            Command::AdmitTenant { name, set, policy } => draft.admit_tenant(name, *set, *policy),
+            Command::ChangePolicy { tenant, policy } => draft.change_policy(*tenant, *policy),
+            Command::RemoveTenant(tenant) => draft.remove_tenant(*tenant),
+            Command::AdmitMachine { tenant, name, placement, priority, profile } => {
+                draft.admit_machine(*tenant, name, *placement, *priority, *profile)
+            }
+            Command::ChangeProfile { machine, profile } => draft.change_profile(*machine, *profile),
+            Command::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy } => {
+                draft.admit_scale_set(name, *orchestration, *priority, *upgrade, *model, *policy)
+            }
+            Command::AdmitInstance { scale_set, placement } => draft.admit_instance(*scale_set, *placement),
+            Command::ChangeModel { scale_set, model } => draft.change_model(*scale_set, *model),
+            Command::ChangeScaleSetPolicy { scale_set, policy } => {
+                draft.change_scale_set_policy(*scale_set, *policy)
+            }
+            Command::UpgradeInstance(machine) => draft.upgrade_instance(*machine),
+            Command::RemoveScaleSet(scale_set) => draft.remove_scale_set(*scale_set),
+            Command::Restart(machine) => draft.restart(*machine),
+            Command::Redeploy(machine) => draft.redeploy(*machine),
+            Command::Delete(machine) => draft.delete(*machine),
+            Command::Reimage(machine) => draft.reimage(*machine),
+            Command::Evict(machine) => draft.evict(*machine),
+            Command::ChangePower { machine, change } => draft.change_power(*machine, *change),
+            Command::Rollout { work, hosts } => draft.rollout(*work, hosts),
+            Command::CancelRollout(rollout) => draft.cancel_rollout(*rollout),
+            Command::DegradeHost { host, fails_in } => draft.degrade_host(*host, *fails_in),
+            Command::FailHost(host) => draft.fail_host(*host),
+            Command::RecoverHost(host) => draft.recover_host(*host),
+            Command::Approve { tenant, events, by } => draft.approve(*tenant, events, *by),
+            Command::Cancel(maintenance) => draft.cancel(*maintenance),
+            Command::ForceStart(maintenance) => draft.force_start(*maintenance),
+            Command::Complete { maintenance, machine, report } => {
+                draft.complete(*maintenance, *machine, *report)
+            }
+            Command::Enrol(tenant) => draft.enrol(*tenant),
+            Command::Heard { tenant, ago } => draft.heard(*tenant, *ago),
+            Command::Silent(tenant) => draft.silent(*tenant),
+            Command::Brake(brake) => draft.set_brake(*brake),
+            Command::ChangeSettings(settings) => draft.change_settings(*settings),
+            Command::Tick => draft.tick(),
+        }?;
+        Ok(draft.changes)
+    }
+}

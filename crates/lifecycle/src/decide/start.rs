@@ -1,0 +1,235 @@
+//! When a maintenance starts, what holds it, and what is then done to each machine.
+//!
+//! It starts when every tenant that was asked has approved, or when the notice is over on both clocks. What might start
+//! and is held is tried again when the reason goes away: late, never lost.
+
+use super::draft::Draft;
+use crate::agenda::Due;
+use crate::change::Change;
+use crate::command::Refusal;
+use crate::event::{EventKind, StartCause};
+use crate::fleet::{Health, Machine, Power, Priority};
+use crate::ids::{HostId, MaintenanceId};
+use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Part, Plan, PowerChange, Stage, Wait};
+use crate::names::Name;
+use crate::placement::Move;
+use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
+use crate::tenant::{Progress, Tenant, WorkKind};
+
+impl Draft<'_> {
+    /// Does the first thing that is due.
+    pub(super) fn tick(&mut self) -> Result<(), Refusal> {
+        match self.cluster.agenda.first_due(self.now) {
+            Some(Due::Start(id)) => self.start_or_wait(id),
+            Some(Due::Advance(rollout)) => self.advance(rollout),
+            None => Ok(()),
+        }
+    }
+
+    fn start_or_wait(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
+        let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
+        if !self.start_if_entitled(&maintenance.plan) {
+            let notice_over = self.now.steady >= maintenance.plan.steady_due;
+            let wait = if notice_over { Wait::Wall } else { Wait::Notice };
+            self.changes.push(Change::Waits { maintenance: id, wait });
+        }
+        Ok(())
+    }
+
+    /// The operator does not want to wait. The brake still holds, and a machine still needs somewhere to go.
+    pub(super) fn force_start(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
+        let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
+        match maintenance.stage {
+            Stage::Running { .. } => return Ok(()),
+            Stage::Waiting(_) if self.cluster.brake == Brake::On => return Err(Refusal::BrakeOn),
+            Stage::Waiting(_) => {}
+        }
+        let actions = self.actions(&maintenance.plan).map_err(Refusal::NoHost)?;
+        self.changes.push(Change::Started { maintenance: id, cause: StartCause::Forced, actions });
+        Ok(())
+    }
+
+    /// Starts or holds a maintenance that may start. Says whether it may.
+    pub(super) fn start_if_entitled(&mut self, plan: &Plan) -> bool {
+        let Some(cause) = self.entitlement(plan) else { return false };
+        let outcome = match self.obstacle(plan, cause) {
+            Some(hold) => Err(hold),
+            None => self.actions(plan).map_err(|_| Hold::NoHost),
+        };
+        let maintenance = plan.id;
+        self.changes.push(match outcome {
+            Ok(actions) => Change::Started { maintenance, cause, actions },
+            Err(hold) => Change::Waits { maintenance, wait: Wait::Held(hold) },
+        });
+        true
+    }
+
+    /// What lets a maintenance start now, if anything does.
+    fn entitlement(&self, plan: &Plan) -> Option<StartCause> {
+        let Some(terms) = plan.cause.terms() else { return Some(StartCause::AtOnce) };
+        if matches!(plan.cause, Cause::FailedHost { .. }) {
+            return Some(StartCause::Failure);
+        }
+        let consent =
+            self.consent(plan).filter(|_| terms.kind != EventKind::Terminate || self.others_ready(plan));
+        let notice_over = self.now.wall >= plan.not_before && self.now.steady >= plan.steady_due;
+        consent.or_else(|| notice_over.then_some(StartCause::Expired))
+    }
+
+    /// The consent of all tenants: the strongest kind that any of them gave, or none if one has not consented.
+    fn consent(&self, plan: &Plan) -> Option<StartCause> {
+        let mut consent = StartCause::AtOnce;
+        for part in &plan.parts {
+            match self.consent_of(&plan.cause, part)? {
+                StartCause::Approved => consent = StartCause::Approved,
+                StartCause::Automatic if consent == StartCause::AtOnce => consent = StartCause::Automatic,
+                StartCause::Automatic
+                | StartCause::AtOnce
+                | StartCause::Expired
+                | StartCause::Failure
+                | StartCause::Forced => {}
+            }
+        }
+        Some(consent)
+    }
+
+    fn consent_of(&self, cause: &Cause, part: &Part) -> Option<StartCause> {
+        let Some(announcement) = &part.announcement else {
+            return match self.cluster.settings.unenrolled {
+                Unenrolled::RunAtOnce => Some(StartCause::AtOnce),
+                Unenrolled::WaitAnyway => None,
+            };
+        };
+        let approved = self.cluster.event_of(part).is_some_and(|event| !event.is_unapproved());
+        if approved || self.approved.contains(&announcement.id) {
+            return Some(StartCause::Approved);
+        }
+        let tenant = self.cluster.tenant(part.tenant)?;
+        let automatic = approves_itself(cause, tenant.policy) || self.cluster.all_down(tenant);
+        automatic.then_some(StartCause::Automatic)
+    }
+
+    /// Whether no Terminate of the same tenant waits for an approval.
+    fn others_ready(&self, plan: &Plan) -> bool {
+        let ready = |tenant: &Tenant| {
+            tenant.unapproved_terminates().all(|event| self.approved.contains(&event.id()))
+                || self.cluster.all_down(tenant)
+        };
+        plan.parts.iter().filter_map(|part| self.cluster.tenant(part.tenant)).all(ready)
+    }
+
+    /// What holds a maintenance that might start.
+    fn obstacle(&self, plan: &Plan, cause: StartCause) -> Option<Hold> {
+        let makes_events = plan.cause.terms().is_some();
+        if self.cluster.brake == Brake::On && makes_events && cause != StartCause::Failure {
+            return Some(Hold::Brake);
+        }
+        let planned = matches!(plan.cause.work_kind(), Some(WorkKind::HostWork | WorkKind::Degraded));
+        (planned && plan.parts.iter().any(|part| self.works_elsewhere(plan.id, part)))
+            .then_some(Hold::UpdateDomain)
+    }
+
+    /// Whether platform work is under way in another update domain of the tenant.
+    fn works_elsewhere(&self, id: MaintenanceId, part: &Part) -> bool {
+        let works = self.cluster.tenant(part.tenant).map_or(&[][..], Tenant::works);
+        let running =
+            works.iter().filter(|work| work.progress == Progress::Running && work.maintenance != id);
+        let begun = self.begun.iter().filter(|(tenant, _)| *tenant == part.tenant).map(|(_, domain)| *domain);
+        let mut domains = running.map(|work| work.update_domain).chain(begun);
+        domains.any(|domain| domain != part.update_domain)
+    }
+
+    /// What is done to each machine that is still concerned; or the machine for which there is no host.
+    fn actions(&mut self, plan: &Plan) -> Result<Vec<Action>, Name> {
+        let mut moves = self.moves.clone();
+        let mut actions = Vec::new();
+        let concerned = plan.machines().filter(|id| self.cluster.concerns(&plan.cause, *id));
+        for id in concerned {
+            let Some(machine) = self.cluster.machine(id) else { continue };
+            let impact = self.impact(plan, machine, &moves).ok_or_else(|| machine.name.clone())?;
+            if let Some(to) = impact.destination() {
+                moves.push(Move { tenant: machine.tenant, update_domain: machine.update_domain, to });
+            }
+            actions.push(Action { maintenance: plan.id, machine: id, impact, boots: machine.boots });
+        }
+        self.moves = moves;
+        if plan.cause.work_kind().is_some() {
+            self.begun.extend(plan.parts.iter().map(|part| (part.tenant, part.update_domain)));
+        }
+        Ok(actions)
+    }
+
+    /// What is done to one machine; nothing, if it has to leave its host and no other can take it.
+    fn impact(&self, plan: &Plan, machine: &Machine, moves: &[Move]) -> Option<Impact> {
+        let elsewhere = || self.cluster.place(machine, plan.cause.hosts(), moves);
+        let elsewhere_or_here = || elsewhere().unwrap_or(machine.host);
+        let seconds =
+            plan.cause.terms().map_or(0, |terms| u32::try_from(terms.duration_seconds).unwrap_or(0));
+        Some(match &plan.cause {
+            Cause::UserRestart => Impact::Reboot { to: machine.host },
+            Cause::UserRedeploy | Cause::DegradedHost { .. } => Impact::Redeploy { to: elsewhere()? },
+            Cause::UserDelete(_) => Impact::Delete,
+            Cause::Reimage(_) => Impact::Reimage,
+            Cause::Power(PowerChange::Stop) => Impact::Stop,
+            Cause::Power(PowerChange::Deallocate) => Impact::Deallocate,
+            Cause::Power(PowerChange::Start) if self.can_start_here(machine) => {
+                Impact::Start { to: machine.host }
+            }
+            Cause::Power(PowerChange::Start) => Impact::Start { to: elsewhere()? },
+            Cause::Eviction => match machine.priority {
+                Priority::Spot(policy) => Impact::Evict(policy),
+                Priority::Regular => Impact::Deallocate,
+            },
+            Cause::HostWork { work, .. } => match work {
+                HostWork::Update | HostWork::NetworkUpdate => Impact::Pause { seconds },
+                HostWork::Migration => Impact::Migrate { to: elsewhere()? },
+                HostWork::Restart => Impact::Reboot { to: machine.host },
+            },
+            Cause::FailedHost { kind: FailureKind::Reboot, .. } => Impact::Reboot { to: elsewhere_or_here() },
+            Cause::FailedHost { kind: FailureKind::Redeploy, .. } => {
+                Impact::Redeploy { to: elsewhere_or_here() }
+            }
+        })
+    }
+
+    /// Whether a machine that is off may be started where it was.
+    pub(super) fn can_start_here(&self, machine: &Machine) -> bool {
+        let here = self.cluster.host(machine.host);
+        here.is_some_and(|host| match machine.power {
+            Power::Running | Power::Stopped => host.health != Health::Failed,
+            Power::Deallocated => host.health == Health::Healthy && host.work.is_none(),
+        })
+    }
+}
+
+fn approves_itself(cause: &Cause, policy: Policy) -> bool {
+    match cause {
+        Cause::UserRestart => policy.user_restart == Approve::Automatically,
+        Cause::UserRedeploy => policy.user_redeploy == Approve::Automatically,
+        Cause::UserDelete(_)
+        | Cause::Reimage(_)
+        | Cause::Power(_)
+        | Cause::Eviction
+        | Cause::HostWork { .. }
+        | Cause::DegradedHost { .. }
+        | Cause::FailedHost { .. } => false,
+    }
+}
+
+impl Impact {
+    /// The host on which the machine will be afterwards, if this decides it.
+    #[must_use]
+    pub fn destination(self) -> Option<HostId> {
+        match self {
+            Self::Migrate { to } | Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => {
+                Some(to)
+            }
+            Self::Pause { .. }
+            | Self::Reimage
+            | Self::Evict(_)
+            | Self::Delete
+            | Self::Stop
+            | Self::Deallocate => None,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the owner of a machine, or the platform on a spot machine, may ask for.
+
+use super::draft::Draft;
+use crate::command::Refusal;
+use crate::event::EventSource;
+use crate::fleet::{Machine, Power, Priority};
+use crate::ids::MachineId;
+use crate::maintenance::{Cause, Maintenance, PowerChange, Withdrawal};
+
+impl Draft<'_> {
+    pub(super) fn restart(&mut self, id: MachineId) -> Result<(), Refusal> {
+        let machine = self.cluster.known_machine(id)?;
+        if machine.power != Power::Running {
+            return Err(Refusal::NotRunning(machine.name.clone()));
+        }
+        self.check_nothing_pending(id, machine)?;
+        self.check_user_operations(machine)?;
+        self.plan(Cause::UserRestart, &[id])
+    }
+
+    pub(super) fn redeploy(&mut self, id: MachineId) -> Result<(), Refusal> {
+        let machine = self.cluster.known_machine(id)?;
+        Refusal::check_power(&machine.name, machine.power)?;
+        self.check_nothing_pending(id, machine)?;
+        self.check_user_operations(machine)?;
+        if self.cluster.place(machine, &[], &[]).is_none() {
+            return Err(Refusal::NoHost(machine.name.clone()));
+        }
+        self.plan(Cause::UserRedeploy, &[id])
+    }
+
+    pub(super) fn reimage(&mut self, id: MachineId) -> Result<(), Refusal> {
+        let machine = self.cluster.known_machine(id)?;
+        Refusal::check_power(&machine.name, machine.power)?;
+        self.check_nothing_pending(id, machine)?;
+        self.plan(Cause::Reimage(machine.profile.os_image), &[id])
+    }
+
+    /// Deletes a machine, with a Terminate event if its profile asks for one. A second delete is already so.
+    pub(super) fn delete(&mut self, id: MachineId) -> Result<(), Refusal> {
+        let machine = self.cluster.known_machine(id)?;
+        if self.pending_is(id, |cause| matches!(cause, Cause::UserDelete(_))) {
+            return Ok(());
+        }
+        let notice = machine.profile.terminate.filter(|_| machine.power != Power::Deallocated);
+        if notice.is_some() {
+            self.check_user_operations(machine)?;
+        }
+        self.supersede(id);
+        self.plan(Cause::UserDelete(notice), &[id])
+    }
+
+    /// Evicts a spot machine. A second eviction, or one of a machine that is being deleted, is already so.
+    pub(super) fn evict(&mut self, id: MachineId) -> Result<(), Refusal> {
+        let machine = self.cluster.known_machine(id)?;
+        if machine.priority == Priority::Regular {
+            return Err(Refusal::NotSpot(machine.name.clone()));
+        }
+        Refusal::check_power(&machine.name, machine.power)?;
+        if self.pending_is(id, Cause::ends_machine) {
+            return Ok(());
+        }
+        self.supersede(id);
+        self.plan(Cause::Eviction, &[id])
+    }
+
+    /// Stops, starts or deallocates a machine: at once, and without an event.
+    pub(super) fn change_power(&mut self, id: MachineId, change: PowerChange) -> Result<(), Refusal> {
+        let machine = self.cluster.known_machine(id)?;
+        if self.pending_is(id, |cause| matches!(cause, Cause::Power(_) | Cause::UserDelete(None))) {
+            return Err(Refusal::UnderWay(machine.name.clone()));
+        }
+        match (change, machine.power) {
+            (PowerChange::Stop, Power::Stopped | Power::Deallocated)
+            | (PowerChange::Start, Power::Running)
+            | (PowerChange::Deallocate, Power::Deallocated) => return Ok(()),
+            (PowerChange::Start, Power::Stopped | Power::Deallocated) => {
+                if !self.can_start_here(machine) && self.cluster.place(machine, &[], &[]).is_none() {
+                    return Err(Refusal::NoHost(machine.name.clone()));
+                }
+            }
+            (PowerChange::Stop | PowerChange::Deallocate, Power::Running)
+            | (PowerChange::Deallocate, Power::Stopped) => {}
+        }
+        self.plan(Cause::Power(change), &[id])
+    }
+
+    /// A machine that has something of its owner's pending gets nothing more of the kind, and nothing when it will be gone.
+    fn check_nothing_pending(&self, id: MachineId, machine: &Machine) -> Result<(), Refusal> {
+        let in_the_way = |maintenance: &&Maintenance| {
+            let cause = &maintenance.plan.cause;
+            cause.is_user_operation() || cause.ends_machine() || matches!(cause, Cause::Power(_))
+        };
+        let Some(maintenance) = self.cluster.pending_of(id).find(in_the_way) else { return Ok(()) };
+        let part = maintenance.plan.part(machine.tenant);
+        Err(match part.and_then(|part| part.announcement.as_ref()) {
+            Some(announcement) => Refusal::Pending { machine: machine.name.clone(), event: announcement.id },
+            None => Refusal::UnderWay(machine.name.clone()),
+        })
+    }
+
+    /// The limit of operations by users, where an operator has set one.
+    fn check_user_operations(&self, machine: &Machine) -> Result<(), Refusal> {
+        let Some(max) = self.cluster.settings.user_operations_max else { return Ok(()) };
+        let tenant = self.cluster.known_tenant(machine.tenant)?;
+        let by_users = tenant.events().iter().filter(|event| event.announcement.source == EventSource::User);
+        if by_users.count() < usize::from(max) {
+            return Ok(());
+        }
+        Err(Refusal::TooManyUserOperations { tenant: tenant.name.clone(), max })
+    }
+
+    /// Delete and eviction take the place of what the owner wanted before and has not got.
+    fn supersede(&mut self, id: MachineId) {
+        for maintenance in self.cluster.waiting_of(id) {
+            if maintenance.plan.cause.is_user_operation() {
+                self.withdraw_all(maintenance, Withdrawal::Superseded);
+            }
+        }
+    }
+
+    fn pending_is(&self, id: MachineId, wanted: impl Fn(&Cause) -> bool) -> bool {
+        self.cluster.pending_of(id).any(|maintenance| wanted(&maintenance.plan.cause))
+    }
+}

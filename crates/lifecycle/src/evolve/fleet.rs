@@ -1,0 +1,208 @@
+//! Hosts, tenants, scale sets and machines, applied.
+
+use crate::change::Effect;
+use crate::cluster::Cluster;
+use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile, ScaleSet};
+use crate::ids::{HostId, MachineId, ScaleSetId, TenantId, Zone};
+use crate::limits::HELD_RETRIED_MAX;
+use crate::maintenance::{Hold, Impact, Maintenance};
+use crate::names::Name;
+use crate::policy::Policy;
+use crate::tenant::{Shape, Tenant};
+
+impl Cluster {
+    pub(super) fn host_admitted(&mut self, id: HostId, name: &Name, zone: Option<Zone>) {
+        self.next.host = id.0 + 1;
+        self.host_names.insert(name.clone(), id);
+        let name = name.clone();
+        let new =
+            Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
+        self.hosts.insert(id, new);
+        self.healthy.insert((zone, id));
+        self.retry_held(Hold::NoHost, usize::MAX);
+    }
+
+    pub(super) fn host_removed(&mut self, id: HostId) {
+        if let Some(host) = self.hosts.remove(&id) {
+            self.host_names.remove(&host.name);
+            self.healthy.remove(&(host.zone, id));
+        }
+    }
+
+    pub(super) fn health_changed(&mut self, id: HostId, health: Health) {
+        let Some(host) = self.hosts.get_mut(&id) else { return };
+        host.health = health;
+        let place = (host.zone, id);
+        match health {
+            Health::Healthy => {
+                self.healthy.insert(place);
+                self.retry_held(Hold::NoHost, usize::MAX);
+            }
+            Health::Degraded | Health::Failed => {
+                self.healthy.remove(&place);
+            }
+        }
+    }
+
+    pub(super) fn tenant_admitted(
+        &mut self,
+        id: TenantId,
+        name: &Name,
+        shape: Shape,
+        policy: Policy,
+        out: &mut Vec<Effect>,
+    ) {
+        self.next.tenant = id.0 + 1;
+        self.tenant_names.insert(name.clone(), id);
+        self.tenants.insert(id, Tenant::new(name.clone(), shape, policy));
+        if let Shape::PlacementGroup(set) = shape
+            && let Some(set) = self.scale_sets.get_mut(&set)
+        {
+            set.groups.push(id);
+        }
+        out.push(Effect::Publish(id));
+    }
+
+    pub(super) fn policy_changed(&mut self, id: TenantId, policy: Policy) {
+        if let Some(tenant) = self.tenants.get_mut(&id) {
+            tenant.policy = policy;
+        }
+    }
+
+    pub(super) fn tenant_removed(&mut self, id: TenantId, out: &mut Vec<Effect>) {
+        self.forget_silence(id);
+        if let Some(tenant) = self.tenants.remove(&id) {
+            self.tenant_names.remove(&tenant.name);
+            out.push(Effect::Unpublish(id));
+        }
+    }
+
+    pub(super) fn scale_set_admitted(&mut self, id: ScaleSetId, new: &ScaleSet) {
+        self.next.scale_set = id.0 + 1;
+        self.scale_set_names.insert(new.name.clone(), id);
+        self.scale_sets.insert(id, new.clone());
+    }
+
+    pub(super) fn model_changed(&mut self, id: ScaleSetId, version: u32, model: Profile) {
+        if let Some(set) = self.scale_sets.get_mut(&id) {
+            (set.model_version, set.model) = (version, model);
+        }
+    }
+
+    pub(super) fn scale_set_policy_changed(&mut self, id: ScaleSetId, policy: Policy) {
+        if let Some(set) = self.scale_sets.get_mut(&id) {
+            set.policy = policy;
+        }
+    }
+
+    pub(super) fn scale_set_removed(&mut self, id: ScaleSetId) {
+        if let Some(set) = self.scale_sets.remove(&id) {
+            self.scale_set_names.remove(&set.name);
+        }
+    }
+
+    pub(super) fn machine_admitted(&mut self, id: MachineId, new: &Machine) {
+        self.next.machine = id.0 + 1;
+        let Some(tenant) = self.tenants.get_mut(&new.tenant) else { return };
+        tenant.machines.push(id);
+        if let Shape::PlacementGroup(set) = tenant.shape
+            && let Some(set) = self.scale_sets.get_mut(&set)
+        {
+            set.next_instance += 1;
+        }
+        if let Some(host) = self.hosts.get_mut(&new.host) {
+            host.add(id);
+        }
+        let mut machine = new.clone();
+        if tenant.shape == Shape::StandaloneMachine {
+            machine.name = tenant.name.clone();
+        }
+        self.machines.insert(id, machine);
+    }
+
+    pub(super) fn profile_changed(&mut self, id: MachineId, model_version: u32, profile: Profile) {
+        if let Some(machine) = self.machines.get_mut(&id) {
+            (machine.model_version, machine.profile) = (model_version, profile);
+        }
+    }
+
+    /// What an impact leaves of a machine.
+    pub(super) fn apply(&mut self, id: MachineId, impact: Impact) {
+        let Some(machine) = self.machines.get_mut(&id) else { return };
+        let runs = u32::from(machine.power == Power::Running);
+        match impact {
+            Impact::Pause { .. } => {}
+            Impact::Migrate { to } => self.arrive(id, to),
+            Impact::Reboot { to } => {
+                machine.boots += runs;
+                self.arrive(id, to);
+            }
+            Impact::Redeploy { to } => {
+                machine.boots += runs;
+                machine.ephemeral_generation += 1;
+                self.arrive(id, to);
+            }
+            Impact::Reimage => machine.boots += runs,
+            Impact::Start { to } => {
+                machine.boots += 1;
+                machine.power = Power::Running;
+                self.arrive(id, to);
+            }
+            Impact::Stop => self.power_off(id, Power::Stopped),
+            Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => {
+                machine.ephemeral_generation += 1;
+                self.power_off(id, Power::Deallocated);
+            }
+            Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => self.remove_machine(id),
+        }
+    }
+
+    /// Gives up the place that was kept on the host to which a machine did not come.
+    pub(super) fn give_up_place(&mut self, id: MachineId, impact: Impact) {
+        let here = self.machines.get(&id).map(|machine| machine.host);
+        if let Some(to) = impact.destination()
+            && here != Some(to)
+            && let Some(host) = self.hosts.get_mut(&to)
+        {
+            host.remove(id);
+        }
+    }
+
+    fn arrive(&mut self, id: MachineId, to: HostId) {
+        let Some(machine) = self.machines.get_mut(&id) else { return };
+        let from = std::mem::replace(&mut machine.host, to);
+        if from != to {
+            self.leave(id, from);
+        }
+    }
+
+    fn leave(&mut self, id: MachineId, from: HostId) {
+        if let Some(host) = self.hosts.get_mut(&from) {
+            host.remove(id);
+        }
+        self.retry_held(Hold::NoHost, HELD_RETRIED_MAX);
+    }
+
+    /// Where no machine runs any more there is no one to ask: what waits for an approval is looked at again.
+    fn power_off(&mut self, id: MachineId, power: Power) {
+        let Some(machine) = self.machines.get_mut(&id) else { return };
+        machine.power = power;
+        let Some(tenant) = self.tenants.get(&machine.tenant) else { return };
+        if self.all_down(tenant) {
+            let scheduled = tenant.events().iter().filter(|event| event.is_scheduled());
+            let waiting: Vec<_> = scheduled.map(|event| event.maintenance).collect();
+            waiting.into_iter().for_each(|maintenance| self.look_again(maintenance));
+        }
+    }
+
+    fn remove_machine(&mut self, id: MachineId) {
+        let Some(machine) = self.machines.remove(&id) else { return };
+        if let Some(tenant) = self.tenants.get_mut(&machine.tenant) {
+            tenant.machines.retain(|other| *other != id);
+        }
+        let underway = self.pending_of(id).flat_map(Maintenance::actions);
+        let places: Vec<_> = underway.filter(|action| action.machine == id).collect();
+        places.into_iter().for_each(|action| self.give_up_place(id, action.impact));
+        self.leave(id, machine.host);
+    }
+}

@@ -1,0 +1,102 @@
+//! Applying changes: a table of contents of what can happen to the state.
+//!
+//! It writes, cannot fail, and decides nothing. A change about something that is no longer there does nothing.
+
+mod fleet;
+mod work;
+
+use crate::change::{Change, Effect};
+use crate::cluster::Cluster;
+use crate::ids::TenantId;
+use crate::maintenance::Hold;
+use crate::policy::Brake;
+use crate::tenant::Enrolment;
+use crate::time::{Now, Steady};
+
+impl Cluster {
+    /// Applies a change that was decided, then or now, and says what the shell owes once it is durable.
+    pub fn evolve(&mut self, now: Now, change: &Change) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        let out = &mut effects;
+        match change {
+            Change::SeedSet(seed) => self.seed = *seed,
+            Change::HostAdmitted { host, name, zone } => self.host_admitted(*host, name, *zone),
+            Change::HostRemoved(host) => self.host_removed(*host),
+            Change::HealthChanged { host, health } => self.health_changed(*host, *health),
+            Change::TenantAdmitted { tenant, name, shape, policy } => {
+                self.tenant_admitted(*tenant, name, *shape, *policy, out);
+            }
+            Change::PolicyChanged { tenant, policy } => self.policy_changed(*tenant, *policy),
+            Change::TenantRemoved(tenant) => self.tenant_removed(*tenant, out),
+            Change::ScaleSetAdmitted { scale_set, new } => self.scale_set_admitted(*scale_set, new),
+            Change::ModelChanged { scale_set, version, model } => {
+                self.model_changed(*scale_set, *version, *model);
+            }
+            Change::ScaleSetPolicyChanged { scale_set, policy } => {
+                self.scale_set_policy_changed(*scale_set, *policy);
+            }
+            Change::ScaleSetRemoved(scale_set) => self.scale_set_removed(*scale_set),
+            Change::MachineAdmitted { machine, new } => self.machine_admitted(*machine, new),
+            Change::ProfileChanged { machine, model_version, profile } => {
+                self.profile_changed(*machine, *model_version, *profile);
+            }
+            Change::RolloutPlanned { rollout, work, hosts } => self.rollout_planned(*rollout, *work, hosts),
+            Change::RolloutWaits(rollout) => self.rollout_waits(*rollout),
+            Change::RolloutEnded(rollout) => self.rollout_ended(*rollout),
+            Change::Planned(plan) => self.planned(plan, out),
+            Change::Approved { tenant, event, approval } => self.approved(*tenant, *event, *approval),
+            Change::Waits { maintenance, wait } => self.set_wait(*maintenance, *wait),
+            Change::Started { maintenance, cause, actions } => {
+                self.started(now, *maintenance, *cause, actions, out);
+            }
+            Change::Withdrawn { maintenance, tenants, .. } => self.withdrawn(now, *maintenance, tenants, out),
+            Change::Completed { maintenance, machine, report } => {
+                self.completed(now, *maintenance, *machine, *report, out);
+            }
+            Change::Enrolled(tenant) => self.set_enrolment(*tenant, Enrolment::heard(now.steady), out),
+            Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at), out),
+            Change::Disabled(tenant) => self.set_enrolment(*tenant, Enrolment::Disabled, out),
+            Change::BrakeSet(brake) => self.brake_set(*brake),
+            Change::SettingsChanged(settings) => self.settings = *settings,
+        }
+        effects
+    }
+
+    fn brake_set(&mut self, brake: Brake) {
+        self.brake = brake;
+        if brake == Brake::Off {
+            self.retry_held(Hold::Brake, usize::MAX);
+        }
+    }
+
+    fn set_enrolment(&mut self, id: TenantId, enrolment: Enrolment, out: &mut Vec<Effect>) {
+        self.forget_silence(id);
+        if let Some(tenant) = self.tenants.get_mut(&id) {
+            tenant.enrolment = enrolment;
+            out.push(Effect::Publish(id));
+        }
+        self.await_silence(id);
+    }
+
+    /// A tenant that can see no event may fall silent; the shell is asked when it might have.
+    fn await_silence(&mut self, id: TenantId) {
+        if let Some(at) = self.silent_at(id)
+            && self.tenants.get(&id).is_some_and(|tenant| tenant.events().is_empty())
+        {
+            self.agenda.add_silence(at, id);
+        }
+    }
+
+    fn forget_silence(&mut self, id: TenantId) {
+        if let Some(at) = self.silent_at(id) {
+            self.agenda.remove_silence(at, id);
+        }
+    }
+
+    fn silent_at(&self, id: TenantId) -> Option<Steady> {
+        match self.tenants.get(&id)?.enrolment {
+            Enrolment::Enabled { silent_at } => Some(silent_at),
+            Enrolment::Disabled => None,
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Maintenances and rollouts, applied: from the plan to the end.
+
+use std::sync::Arc;
+
+use crate::agenda::Due;
+use crate::change::Effect;
+use crate::cluster::Cluster;
+use crate::event::{Approval, Event, EventKind, Phase, StartCause};
+use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, TenantId};
+use crate::maintenance::{
+    Action, Cause, Hold, HostWork, Maintenance, Part, Plan, Report, Rollout, Stage, Wait,
+};
+use crate::tenant::{Progress, Shape, Work};
+use crate::time::{Now, Steady};
+
+impl Cluster {
+    pub(super) fn rollout_planned(&mut self, id: RolloutId, work: HostWork, hosts: &[HostId]) {
+        self.next.rollout = id.0 + 1;
+        for host in hosts {
+            if let Some(host) = self.hosts.get_mut(host) {
+                host.rollout = Some(id);
+            }
+        }
+        self.rollouts.insert(id, Rollout { work, waiting: hosts.to_vec(), current: None });
+    }
+
+    pub(super) fn rollout_waits(&mut self, id: RolloutId) {
+        self.agenda.remove(Steady::START, Due::Advance(id));
+    }
+
+    /// Hosts of a group that is under way are freed when it is over.
+    pub(super) fn rollout_ended(&mut self, id: RolloutId) {
+        self.agenda.remove(Steady::START, Due::Advance(id));
+        let Some(rollout) = self.rollouts.remove(&id) else { return };
+        for host in &rollout.waiting {
+            if let Some(host) = self.hosts.get_mut(host) {
+                host.rollout = None;
+            }
+        }
+    }
+
+    pub(super) fn planned(&mut self, plan: &Plan, out: &mut Vec<Effect>) {
+        let id = plan.id;
+        self.next.maintenance = id.0 + 1;
+        for part in &plan.parts {
+            self.announce(plan, part, out);
+        }
+        self.pending.extend(plan.machines().map(|machine| (machine, id)));
+        if let Cause::HostWork { rollout, hosts, .. } = &plan.cause {
+            for host in hosts {
+                if let Some(host) = self.hosts.get_mut(host) {
+                    host.work = Some(id);
+                }
+            }
+            if let Some(rollout) = self.rollouts.get_mut(rollout) {
+                rollout.waiting.retain(|host| hosts.binary_search(host).is_err());
+                rollout.current = Some(id);
+            }
+            self.agenda.remove(Steady::START, Due::Advance(*rollout));
+        }
+        self.agenda.add(plan.steady_due, Due::Start(id));
+        self.maintenances.insert(id, Maintenance { plan: plan.clone(), stage: Stage::Waiting(Wait::Notice) });
+    }
+
+    fn announce(&mut self, plan: &Plan, part: &Part, out: &mut Vec<Effect>) {
+        if part.announcement.is_some() {
+            self.forget_silence(part.tenant);
+        }
+        let Some(tenant) = self.tenants.get_mut(&part.tenant) else { return };
+        if let Some(kind) = plan.cause.work_kind() {
+            let (maintenance, update_domain) = (plan.id, part.update_domain);
+            tenant.add_work(Work { maintenance, update_domain, kind, progress: Progress::Waiting });
+        }
+        if let Some(announcement) = &part.announcement {
+            let phase = Phase::Scheduled { not_before: plan.not_before, approval: None };
+            tenant.announce(Event { announcement: Arc::clone(announcement), maintenance: plan.id, phase });
+            self.next.event += 1;
+            self.events.insert(announcement.id, (plan.id, part.tenant));
+            out.push(Effect::Publish(part.tenant));
+        }
+    }
+
+    pub(super) fn approved(&mut self, tenant: TenantId, event: EventId, given: Approval) {
+        let event = self.tenants.get_mut(&tenant).and_then(|tenant| tenant.event_mut(event));
+        if let Some(Phase::Scheduled { approval, .. }) = event.map(|event| &mut event.phase) {
+            *approval = Some(given);
+        }
+    }
+
+    /// Moves a maintenance that has not started from one list to another.
+    pub(super) fn set_wait(&mut self, id: MaintenanceId, wait: Wait) {
+        self.unlist(id);
+        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Stage::Waiting(current) = &mut maintenance.stage else { return };
+        *current = wait;
+        match wait {
+            Wait::Notice => self.agenda.add(maintenance.plan.steady_due, Due::Start(id)),
+            Wait::Wall => self.agenda.add_wall(maintenance.plan.not_before, id),
+            Wait::Nothing => self.agenda.add(Steady::START, Due::Start(id)),
+            Wait::Held(hold) => drop(self.held.insert(id, hold)),
+        }
+    }
+
+    /// Takes a maintenance from the list in which it waits.
+    fn unlist(&mut self, id: MaintenanceId) {
+        let Some(maintenance) = self.maintenances.get(&id) else { return };
+        match maintenance.wait() {
+            Some(Wait::Notice) => self.agenda.remove(maintenance.plan.steady_due, Due::Start(id)),
+            Some(Wait::Wall) => self.agenda.remove_wall(maintenance.plan.not_before, id),
+            Some(Wait::Nothing) => self.agenda.remove(Steady::START, Due::Start(id)),
+            Some(Wait::Held(_)) => drop(self.held.remove(&id)),
+            None => {}
+        }
+    }
+
+    /// Has the next tick look at a maintenance that has not started.
+    pub(super) fn look_again(&mut self, id: MaintenanceId) {
+        self.set_wait(id, Wait::Nothing);
+    }
+
+    /// Has the next ticks look at what is held for that reason.
+    pub(super) fn retry_held(&mut self, reason: Hold, most: usize) {
+        let held = self.held.iter().filter(|(_, hold)| **hold == reason).map(|(id, _)| *id);
+        let again: Vec<_> = held.take(most).collect();
+        again.into_iter().for_each(|id| self.look_again(id));
+    }
+
+    pub(super) fn started(
+        &mut self,
+        now: Now,
+        id: MaintenanceId,
+        cause: StartCause,
+        actions: &[Action],
+        out: &mut Vec<Effect>,
+    ) {
+        self.unlist(id);
+        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        maintenance.stage = Stage::Running { cause, actions: actions.to_vec() };
+        self.running.insert(id);
+        let parts = maintenance.plan.parts.clone();
+        for part in &parts {
+            let Some(tenant) = self.tenants.get_mut(&part.tenant) else { continue };
+            tenant.work_runs(id);
+            if let Some(announcement) = &part.announcement {
+                tenant.start(announcement.id, Phase::Started { at: now.wall, cause });
+                out.push(Effect::Publish(part.tenant));
+                if announcement.kind == EventKind::Terminate {
+                    self.release_terminates(part.tenant);
+                }
+            }
+        }
+        for action in actions {
+            if let Some(host) = action.impact.destination().and_then(|to| self.hosts.get_mut(&to)) {
+                host.add(action.machine);
+            }
+            out.push(Effect::Perform(*action));
+        }
+        self.end_parts(now, id, out);
+    }
+
+    /// Approved Terminates start when none of the same tenant waits for an approval any more.
+    fn release_terminates(&mut self, tenant: TenantId) {
+        let Some(tenant) = self.tenants.get(&tenant) else { return };
+        if tenant.unapproved_terminates().next().is_none() {
+            let ready: Vec<_> = tenant.approved_terminates().map(|event| event.maintenance).collect();
+            ready.into_iter().for_each(|id| self.look_again_unless_held(id));
+        }
+    }
+
+    fn look_again_unless_held(&mut self, id: MaintenanceId) {
+        if !self.held.contains_key(&id) {
+            self.look_again(id);
+        }
+    }
+
+    pub(super) fn withdrawn(
+        &mut self,
+        now: Now,
+        id: MaintenanceId,
+        tenants: &[TenantId],
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let over: Vec<_> =
+            maintenance.plan.parts.extract_if(.., |part| tenants.contains(&part.tenant)).collect();
+        for part in &over {
+            self.end_part(now, id, part, out);
+        }
+        self.finish_if_empty(id);
+    }
+
+    pub(super) fn completed(
+        &mut self,
+        now: Now,
+        id: MaintenanceId,
+        machine: MachineId,
+        report: Report,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
+        let Some(place) = actions.iter().position(|action| action.machine == machine) else { return };
+        let action = actions.remove(place);
+        match report {
+            Report::Done => self.apply(machine, action.impact),
+            Report::Failed => self.give_up_place(machine, action.impact),
+        }
+        self.end_parts(now, id, out);
+    }
+
+    /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
+    fn end_parts(&mut self, now: Now, id: MaintenanceId, out: &mut Vec<Effect>) {
+        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Stage::Running { actions, .. } = &maintenance.stage else { return };
+        let is_over = |part: &mut Part| !actions.iter().any(|action| part.machines.contains(&action.machine));
+        let over: Vec<_> = maintenance.plan.parts.extract_if(.., is_over).collect();
+        for part in &over {
+            self.end_part(now, id, part, out);
+        }
+        self.finish_if_empty(id);
+    }
+
+    fn end_part(&mut self, now: Now, id: MaintenanceId, part: &Part, out: &mut Vec<Effect>) {
+        for machine in &part.machines {
+            self.pending.remove(&(*machine, id));
+        }
+        let Some(tenant) = self.tenants.get_mut(&part.tenant) else { return };
+        tenant.remove_work(id);
+        let works: Vec<_> = tenant.works().iter().map(|work| work.maintenance).collect();
+        if let Some(announcement) = &part.announcement {
+            tenant.end(announcement.id, now.steady);
+            self.events.remove(&announcement.id);
+            out.push(Effect::Publish(part.tenant));
+            self.await_silence(part.tenant);
+            if announcement.kind == EventKind::Terminate {
+                self.release_terminates(part.tenant);
+            }
+        }
+        for other in works {
+            if self.held.get(&other) == Some(&Hold::UpdateDomain) {
+                self.look_again(other);
+            }
+        }
+        self.drop_if_abandoned(part.tenant, out);
+    }
+
+    /// A standalone machine takes its tenant along.
+    fn drop_if_abandoned(&mut self, id: TenantId, out: &mut Vec<Effect>) {
+        let abandoned = self.tenants.get(&id).is_some_and(|tenant| {
+            tenant.shape == Shape::StandaloneMachine
+                && tenant.machines().is_empty()
+                && tenant.events().is_empty()
+        });
+        if abandoned {
+            self.tenant_removed(id, out);
+        }
+    }
+
+    fn finish_if_empty(&mut self, id: MaintenanceId) {
+        if self.maintenances.get(&id).is_none_or(|maintenance| !maintenance.plan.parts.is_empty()) {
+            return;
+        }
+        self.unlist(id);
+        self.running.remove(&id);
+        let Some(over) = self.maintenances.remove(&id) else { return };
+        if let Cause::HostWork { rollout, hosts, .. } = &over.plan.cause {
+            self.free_hosts(*rollout, hosts);
+        }
+    }
+
+    /// A group is done: its hosts are free, and every rollout that waits may go on.
+    fn free_hosts(&mut self, rollout: RolloutId, hosts: &[HostId]) {
+        for host in hosts {
+            if let Some(host) = self.hosts.get_mut(host) {
+                (host.rollout, host.work) = (None, None);
+            }
+        }
+        if let Some(rollout) = self.rollouts.get_mut(&rollout) {
+            rollout.current = None;
+        }
+        let waiting = self.rollouts.iter().filter(|(_, rollout)| rollout.current.is_none());
+        for (id, _) in waiting {
+            self.agenda.add(Steady::START, Due::Advance(*id));
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What things are called inside the rules: numbers that are never used again, and event ids.
+
+use std::fmt;
+use std::hash::Hasher;
+
+use siphasher::sip128::{Hasher128, SipHasher24};
+use uuid::Uuid;
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident($inner:ty)) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub struct $name(pub $inner);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    };
+}
+
+number!(
+    /// A host of the cluster.
+    HostId(u32)
+);
+number!(
+    /// A tenant of the cluster.
+    TenantId(u32)
+);
+number!(
+    /// A scale set of the cluster.
+    ScaleSetId(u32)
+);
+number!(
+    /// A machine of the cluster, whichever tenant it belongs to.
+    MachineId(u32)
+);
+number!(
+    /// One piece of work on one or more machines.
+    MaintenanceId(u64)
+);
+number!(
+    /// One plan of host work over many hosts.
+    RolloutId(u64)
+);
+number!(
+    /// Machines of one tenant that may be in planned work at the same time.
+    UpdateDomain(u16)
+);
+number!(
+    /// Machines that share a source of failure.
+    FaultDomain(u16)
+);
+number!(
+    /// A zone: a label of a host.
+    Zone(u16)
+);
+
+/// The id of an event: a GUID, printed in upper case, the same for the event's whole life, never used again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EventId(Uuid);
+
+/// The secret that event ids are made of. It is chosen once, outside the rules, and journaled with the cluster.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Seed(pub [u8; 16]);
+
+impl EventId {
+    /// The `counter`-th id of a cluster: a keyed hash, so that one id tells nothing about another.
+    #[must_use]
+    pub fn nth(seed: &Seed, counter: u64) -> Self {
+        let mut hasher = SipHasher24::new_with_key(&seed.0);
+        hasher.write(&counter.to_le_bytes());
+        let hash = hasher.finish128();
+        Self(uuid::Builder::from_random_bytes(hash.as_bytes()).into_uuid())
+    }
+
+    /// Reads a GUID, in either case.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::EventId;
+    /// let id = EventId::parse("28512af7-c957-4500-9bc4-842d6fb531e4").unwrap();
+    /// assert_eq!(id.to_string(), "28512AF7-C957-4500-9BC4-842D6FB531E4");
+    /// assert!(EventId::parse("28512AF7").is_none());
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Uuid::try_parse(text).ok().map(Self)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_hyphenated().encode_upper(&mut Uuid::encode_buffer()))
+    }
+}
+
+impl fmt::Debug for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Debug for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seed(secret)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_by_seed_and_by_counter_and_look_like_guids() {
+        let (one, two) = (Seed([1; 16]), Seed([2; 16]));
+        assert_eq!(EventId::nth(&one, 5), EventId::nth(&one, 5));
+        assert_ne!(EventId::nth(&one, 5), EventId::nth(&one, 6));
+        assert_ne!(EventId::nth(&one, 5), EventId::nth(&two, 5));
+        let text = EventId::nth(&one, 5).to_string();
+        assert_eq!((text.len(), &text[14..15]), (36, "4"));
+        assert_eq!(EventId::parse(&text.to_lowercase()), Some(EventId::nth(&one, 5)));
+        assert_eq!(format!("{:?}", EventId::nth(&one, 5)), text);
+    }
+
+    #[test]
+    fn a_seed_does_not_show_itself() {
+        assert_eq!(format!("{:?}", Seed([7; 16])), "Seed(secret)");
+        assert_eq!(HostId(3).to_string(), "3");
+    }
+}

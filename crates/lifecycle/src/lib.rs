@@ -1,0 +1,78 @@
+//! The rules of Scheduled Events, and nothing else.
+//!
+//! Decides when an event may be announced, who may approve it, when it starts and when it disappears. No I/O, no tasks,
+//! no clock, no randomness: the same inputs give the same outputs, on every replica and in every test.
+//!
+//! ```text
+//!   Command ──▶ decide(&self, now) ──▶ Change ──▶ evolve(&mut self) ──▶ Effect
+//!               reads, may refuse      (journal)   writes, cannot fail   (once durable)
+//! ```
+//!
+//! The unit of ownership is the [`Cluster`]: a set of hosts and the tenants placed on them. No rule needs two clusters.
+//! The caller owes three things: it applies every change that it was given, in order; it performs effects only after
+//! their changes are durable; and it repeats [`Command::Tick`] while [`Cluster::next_deadline`] is due.
+//!
+//! ```
+//! use forewarn_lifecycle::*;
+//!
+//! let mut cluster = Cluster::new(Seed([7; 16]));
+//! let mut now = Now::at_millis(0);
+//! let mut submit = |now, command| {
+//!     let changes = cluster.decide(now, &command)?;
+//!     changes.iter().for_each(|change| drop(cluster.evolve(now, change)));
+//!     Ok::<_, Refusal>(cluster.clone())
+//! };
+//! submit(now, Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None })?;
+//! submit(now, Command::AdmitStandalone {
+//!     name: Name::new("solo").unwrap(),
+//!     placement: Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
+//!     priority: Priority::Regular,
+//!     profile: Profile::default(),
+//!     policy: Policy::default(),
+//! })?;
+//! submit(now, Command::Enrol(TenantId(0)))?;
+//! let after = submit(now, Command::Restart(MachineId(0)))?;
+//! let event = &after.tenant(TenantId(0)).unwrap().events()[0];
+//! assert_eq!(event.announcement.kind, EventKind::Reboot);
+//! assert!(event.is_scheduled());
+//! # Ok::<_, Refusal>(())
+//! ```
+
+mod agenda;
+mod change;
+mod cluster;
+mod command;
+mod decide;
+mod event;
+mod evolve;
+mod fleet;
+mod ids;
+pub mod limits;
+mod maintenance;
+mod names;
+mod placement;
+mod policy;
+mod tenant;
+mod time;
+
+pub use agenda::Deadline;
+pub use change::{Change, Effect};
+pub use cluster::Cluster;
+pub use command::{Command, Refusal, SetShape};
+pub use event::{Announcement, Approval, Approver, Event, EventKind, EventSource, Phase, Reason, StartCause};
+pub use fleet::{
+    EvictionPolicy, Health, Host, Machine, Orchestration, OsImageNotice, Placement, Power, Priority, Profile,
+    ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
+};
+pub use ids::{
+    EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId,
+    UpdateDomain, Zone,
+};
+pub use maintenance::{
+    Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Rollout, Stage,
+    Wait, Withdrawal,
+};
+pub use names::{BadName, Name};
+pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
+pub use tenant::{Enrolment, Shape, Tenant};
+pub use time::{Now, Steady, Timestamp};

@@ -1,0 +1,66 @@
+//! How much of everything there may be.
+//!
+//! Every list in the state has an end. A command that would pass a limit is refused; nothing is dropped silently, with
+//! one exception that loses nothing but politeness: the ids of ended events that are still accepted in an approval.
+
+use std::time::Duration;
+
+/// Bytes in the name of a host, tenant, scale set or machine.
+pub const NAME_BYTES_MAX: usize = 80;
+
+/// Hosts in one cluster.
+pub const HOSTS_MAX: usize = 1_000_000;
+
+/// Tenants in one cluster.
+pub const TENANTS_MAX: usize = 4_000_000;
+
+/// Machines of one tenant; the placement groups of a uniform scale set are smaller.
+pub const MACHINES_PER_TENANT_MAX: usize = 1_000;
+
+/// Machines of one placement group of a uniform scale set.
+pub const MACHINES_PER_PLACEMENT_GROUP_MAX: usize = 100;
+
+/// Placement groups of one scale set.
+pub const PLACEMENT_GROUPS_PER_SCALE_SET_MAX: usize = 10;
+
+/// Machines placed on one host, those still on their way to it included.
+pub const MACHINES_PER_HOST_MAX: usize = 500;
+
+/// Update domains are numbered from 0; this many exist.
+pub const UPDATE_DOMAINS_MAX: u16 = 1_000;
+
+/// Fault domains are numbered from 0; this many exist.
+pub const FAULT_DOMAINS_MAX: u16 = 1_000;
+
+/// Events that one tenant sees at once. A failed host may go beyond it: there is no one left to refuse.
+pub const EVENTS_PER_TENANT_MAX: usize = 1_000;
+
+/// Names in `Resources` of one event. A host never carries more, so a single host always fits.
+pub const RESOURCES_PER_EVENT_MAX: usize = MACHINES_PER_HOST_MAX;
+
+/// Event ids in one approval: never fewer than a tenant can see.
+pub const IDS_PER_APPROVAL_MAX: usize = 2 * EVENTS_PER_TENANT_MAX;
+
+/// Hosts in one rollout.
+pub const HOSTS_PER_ROLLOUT_MAX: usize = 10_000;
+
+/// Rollouts under way at once in one cluster.
+pub const ROLLOUTS_MAX: usize = 64;
+
+/// Hosts looked at to find one that can take a machine.
+pub const PLACEMENT_TRIES_MAX: usize = 1_000;
+
+/// Maintenances held for want of a host that are tried again when a machine leaves one.
+pub const HELD_RETRIED_MAX: usize = 16;
+
+/// Ids of ended events that a tenant may still approve, without effect.
+pub const ENDED_KEPT_MAX: usize = 4 * EVENTS_PER_TENANT_MAX;
+
+/// How long the id of an ended event is still accepted in an approval.
+pub const ENDED_KEPT_FOR: Duration = Duration::from_hours(1);
+
+/// How long a tenant may be silent before Scheduled Events are disabled for it.
+pub const SILENCE_MAX: Duration = Duration::from_hours(24);
+
+/// The farthest that an operator may put the expected failure of a degraded host, and the default: 7 days.
+pub const FAILURE_EXPECTED_IN_MAX: Duration = Duration::from_hours(7 * 24);

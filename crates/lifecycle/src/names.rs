@@ -1,0 +1,112 @@
+//! Names of hosts, tenants, scale sets and machines.
+//!
+//! A name is short and uses letters, digits, `.`, `_` and `-`, so it needs no escaping anywhere: not in JSON, not in a
+//! URL, not on a command line. Copies share one allocation.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::limits::NAME_BYTES_MAX;
+
+/// A checked name; cheap to copy.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Name(Arc<str>);
+
+/// Why a text is not a name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadName {
+    /// There is nothing there.
+    #[error("a name must not be empty")]
+    Empty,
+    /// More than [`NAME_BYTES_MAX`] bytes.
+    #[error("a name has at most {NAME_BYTES_MAX} characters; this one has {0}")]
+    TooLong(usize),
+    /// A character outside the permitted ones.
+    #[error("a name has only letters, digits, '.', '_' and '-'; this one has {0:?}")]
+    Character(char),
+}
+
+impl Name {
+    /// Checks a text and makes it a name.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::Name;
+    /// assert!(Name::new("web_0").is_ok());
+    /// assert!(Name::new("web/0").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is empty, too long, or has a character that a name may not have.
+    pub fn new(text: &str) -> Result<Self, BadName> {
+        if text.is_empty() {
+            return Err(BadName::Empty);
+        }
+        if text.len() > NAME_BYTES_MAX {
+            return Err(BadName::TooLong(text.len()));
+        }
+        match text.chars().find(|&c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))) {
+            Some(wrong) => Err(BadName::Character(wrong)),
+            None => Ok(Self(text.into())),
+        }
+    }
+
+    /// The name of the `n`-th placement group of a scale set: its own name for the first, `web:2` for the second.
+    /// No name that anybody may choose has a colon.
+    pub(crate) fn of_placement_group(&self, ordinal: usize) -> Self {
+        if ordinal <= 1 { self.clone() } else { Self(format!("{self}:{ordinal}").into()) }
+    }
+
+    /// The name of an instance of a scale set: `web_5`.
+    pub(crate) fn of_instance(&self, instance: u32) -> Self {
+        Self(format!("{self}_{instance}").into())
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+impl std::borrow::Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_short_and_needs_no_escaping() {
+        assert_eq!(Name::new(""), Err(BadName::Empty));
+        assert_eq!(Name::new(&"a".repeat(81)), Err(BadName::TooLong(81)));
+        assert!(Name::new(&"a".repeat(80)).is_ok());
+        for wrong in ["a b", "a/b", "a\"b", "é", "a:2", "a\n"] {
+            assert!(matches!(Name::new(wrong), Err(BadName::Character(_))), "{wrong:?}");
+        }
+        assert_eq!(Name::new("FrontEnd_IN_0.x-y").unwrap().as_str(), "FrontEnd_IN_0.x-y");
+    }
+
+    #[test]
+    fn only_later_placement_groups_carry_a_number() {
+        let web = Name::new("web").unwrap();
+        assert_eq!(web.of_placement_group(1).as_str(), "web");
+        assert_eq!(web.of_placement_group(2).as_str(), "web:2");
+        assert_eq!(web.of_instance(7).as_str(), "web_7");
+        assert_eq!(format!("{web:>5} {web:?}"), "  web \"web\"");
+    }
+}

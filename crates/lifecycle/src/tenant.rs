@@ -1,0 +1,213 @@
+//! A tenant: the machines that share one document.
+
+use crate::event::{Event, EventKind, Phase};
+use crate::fleet::ResourceKind;
+use crate::ids::{EventId, MachineId, MaintenanceId, ScaleSetId, UpdateDomain};
+use crate::limits::{ENDED_KEPT_FOR, ENDED_KEPT_MAX, SILENCE_MAX};
+use crate::names::Name;
+use crate::policy::Policy;
+use crate::time::Steady;
+
+/// The machines that share one document, and the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tenant {
+    /// Unique among the tenants of the cluster.
+    pub name: Name,
+    /// What kind of set it is.
+    pub shape: Shape,
+    /// Which events approve themselves.
+    pub policy: Policy,
+    /// Whether Scheduled Events are enabled for it.
+    pub enrolment: Enrolment,
+    /// Grows by one for each event that appears, starts or goes.
+    pub incarnation: u64,
+    pub(crate) machines: Vec<MachineId>,
+    /// Most tenants have nothing going on most of the time, and pay eight bytes for it.
+    activity: Option<Box<Activity>>,
+}
+
+/// What kind of set a tenant is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One virtual machine.
+    StandaloneMachine,
+    /// A cloud service with its role instances.
+    CloudService,
+    /// An availability set.
+    AvailabilitySet,
+    /// A placement group of a scale set.
+    PlacementGroup(ScaleSetId),
+}
+
+/// Whether Scheduled Events are enabled for a tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Enrolment {
+    /// Nobody asks: operations run at once.
+    Disabled,
+    /// Somebody asks.
+    Enabled {
+        /// When the silence will have lasted too long, unless something is heard before.
+        silent_at: Steady,
+    },
+}
+
+/// Platform work on machines of a tenant, announced or under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) maintenance: MaintenanceId,
+    pub(crate) update_domain: UpdateDomain,
+    pub(crate) kind: WorkKind,
+    pub(crate) progress: Progress,
+}
+
+/// What kind of platform work; it decides what may be announced and started beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkKind {
+    /// A rollout over hosts: planned, one update domain at a time.
+    HostWork,
+    /// A machine leaves a degraded host: planned, but announced days ahead, so it does not keep a rollout waiting.
+    Degraded,
+    /// A host has failed: nobody planned it.
+    Failure,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    Waiting,
+    Running,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Activity {
+    events: Vec<Event>,
+    ended: Vec<(Steady, EventId)>,
+    works: Vec<Work>,
+}
+
+impl Shape {
+    /// What the machines of such a tenant are to those who manage them.
+    #[must_use]
+    pub fn resource_kind(self) -> ResourceKind {
+        match self {
+            Self::StandaloneMachine | Self::AvailabilitySet => ResourceKind::VirtualMachine,
+            Self::CloudService => ResourceKind::RoleInstance,
+            Self::PlacementGroup(set) => ResourceKind::ScaleSetInstance(set),
+        }
+    }
+}
+
+impl Enrolment {
+    /// Enabled by something heard at that moment.
+    #[must_use]
+    pub fn heard(at: Steady) -> Self {
+        Self::Enabled { silent_at: at.plus(SILENCE_MAX) }
+    }
+}
+
+impl Tenant {
+    pub(crate) fn new(name: Name, shape: Shape, policy: Policy) -> Self {
+        let machines = Vec::new();
+        Self { name, shape, policy, enrolment: Enrolment::Disabled, incarnation: 1, machines, activity: None }
+    }
+
+    /// Its machines, in the order in which they were admitted.
+    #[must_use]
+    pub fn machines(&self) -> &[MachineId] {
+        &self.machines
+    }
+
+    /// The events that its machines can see, in the order in which they were announced.
+    #[must_use]
+    pub fn events(&self) -> &[Event] {
+        self.activity.as_ref().map_or(&[], |activity| &activity.events)
+    }
+
+    /// The visible event of that id.
+    #[must_use]
+    pub fn event(&self, id: EventId) -> Option<&Event> {
+        self.events().iter().find(|event| event.id() == id)
+    }
+
+    /// Whether Scheduled Events are enabled for it.
+    #[must_use]
+    pub fn is_enrolled(&self) -> bool {
+        matches!(self.enrolment, Enrolment::Enabled { .. })
+    }
+
+    /// Whether an event of that id ended so recently that it may still be approved, without effect.
+    #[must_use]
+    pub fn ended_recently(&self, id: EventId, now: Steady) -> bool {
+        let ended = self.activity.as_ref().map_or(&[][..], |activity| &activity.ended);
+        ended.iter().any(|&(at, ended)| ended == id && now.since(at) <= ENDED_KEPT_FOR)
+    }
+
+    /// Terminate events that wait for an approval: while there are any, approved ones wait too.
+    pub(crate) fn unapproved_terminates(&self) -> impl Iterator<Item = &Event> {
+        self.events().iter().filter(|event| is_terminate(event) && event.is_unapproved())
+    }
+
+    /// Terminate events that are approved and have not started.
+    pub(crate) fn approved_terminates(&self) -> impl Iterator<Item = &Event> {
+        self.events().iter().filter(|event| is_terminate(event) && event.is_approved())
+    }
+
+    pub(crate) fn works(&self) -> &[Work] {
+        self.activity.as_ref().map_or(&[], |activity| &activity.works)
+    }
+
+    /// An event appears.
+    pub(crate) fn announce(&mut self, event: Event) {
+        self.incarnation += 1;
+        self.active().events.push(event);
+    }
+
+    /// An event of the tenant changes its phase without starting.
+    pub(crate) fn event_mut(&mut self, id: EventId) -> Option<&mut Event> {
+        self.activity.as_mut()?.events.iter_mut().find(|event| event.id() == id)
+    }
+
+    /// An event starts.
+    pub(crate) fn start(&mut self, id: EventId, started: Phase) {
+        if let Some(event) = self.event_mut(id) {
+            event.phase = started;
+            self.incarnation += 1;
+        }
+    }
+
+    /// An event goes; its id is accepted for a while longer.
+    pub(crate) fn end(&mut self, id: EventId, now: Steady) {
+        let activity = self.active();
+        activity.events.retain(|event| event.id() != id);
+        activity.ended.retain(|&(at, _)| now.since(at) <= ENDED_KEPT_FOR);
+        if activity.ended.len() == ENDED_KEPT_MAX {
+            activity.ended.remove(0);
+        }
+        activity.ended.push((now, id));
+        self.incarnation += 1;
+    }
+
+    pub(crate) fn add_work(&mut self, work: Work) {
+        self.active().works.push(work);
+    }
+
+    pub(crate) fn work_runs(&mut self, maintenance: MaintenanceId) {
+        let works = self.active().works.iter_mut();
+        works
+            .filter(|work| work.maintenance == maintenance)
+            .for_each(|work| work.progress = Progress::Running);
+    }
+
+    pub(crate) fn remove_work(&mut self, maintenance: MaintenanceId) {
+        if let Some(activity) = &mut self.activity {
+            activity.works.retain(|work| work.maintenance != maintenance);
+        }
+    }
+
+    fn active(&mut self) -> &mut Activity {
+        self.activity.get_or_insert_default()
+    }
+}
+
+fn is_terminate(event: &Event) -> bool {
+    event.announcement.kind == EventKind::Terminate
+}

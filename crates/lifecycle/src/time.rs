@@ -1,0 +1,168 @@
+//! Points in time, as the rules see them.
+//!
+//! Time is always an argument. There are two clocks, because each fails in its own way: the *wall* clock is what people
+//! and documents speak of, and it may be stepped; the *steady* clock only ever grows, and says nothing about the date.
+//! An event starts when both say that its notice is over, so a step of the wall clock can make it late, never early.
+
+use std::time::Duration;
+
+/// A point on the wall clock, in milliseconds since 1970-01-01T00:00:00Z.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timestamp(i64);
+
+/// A point on a clock that only grows, in milliseconds since some start. It survives restarts of the process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Steady(u64);
+
+/// What both clocks show at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// The date and time.
+    pub wall: Timestamp,
+    /// The clock that is never stepped.
+    pub steady: Steady,
+}
+
+/// The last second that a four-digit year can write: 9999-12-31T23:59:59Z.
+const LAST_SECOND: i64 = 253_402_300_799;
+
+impl Timestamp {
+    /// The point that many milliseconds after the beginning of 1970, kept within the years 1970 to 9999.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::Timestamp;
+    /// assert_eq!(Timestamp::from_millis(1_500).seconds(), 1);
+    /// assert_eq!(Timestamp::from_millis(-1).millis(), 0);
+    /// ```
+    #[must_use]
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis.clamp(0, LAST_SECOND * 1_000))
+    }
+
+    /// Milliseconds since the beginning of 1970.
+    #[must_use]
+    pub const fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the beginning of 1970.
+    #[must_use]
+    pub const fn seconds(self) -> i64 {
+        self.0 / 1_000
+    }
+
+    /// This point, later by `span`.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        Self::from_millis(self.0.saturating_add(whole_millis(span).cast_signed()))
+    }
+
+    /// The first whole second at or after this point.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::Timestamp;
+    /// assert_eq!(Timestamp::from_millis(2_001).rounded_up().seconds(), 3);
+    /// assert_eq!(Timestamp::from_millis(2_000).rounded_up().seconds(), 2);
+    /// ```
+    #[must_use]
+    pub fn rounded_up(self) -> Self {
+        Self::from_millis((self.0 + 999) / 1_000 * 1_000)
+    }
+
+    /// How long it is from `earlier` to this point; nothing, if this one is the earlier.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl Steady {
+    /// Before everything else: whatever is due then is due now.
+    pub const START: Self = Self(0);
+
+    /// The point that many milliseconds after the start.
+    #[must_use]
+    pub const fn from_millis(millis: u64) -> Self {
+        Self(millis)
+    }
+
+    /// Milliseconds since the start.
+    #[must_use]
+    pub const fn millis(self) -> u64 {
+        self.0
+    }
+
+    /// This point, later by `span`.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(whole_millis(span)))
+    }
+
+    /// This point, earlier by `span`, but not before the start.
+    #[must_use]
+    pub fn minus(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(whole_millis(span)))
+    }
+
+    /// How long it is from `earlier` to this point; nothing, if this one is the earlier.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Now {
+    /// Both clocks at the same reading, as on a virtual clock.
+    #[must_use]
+    pub fn at_millis(millis: i64) -> Self {
+        let wall = Timestamp::from_millis(millis);
+        Self { wall, steady: Steady(wall.0.unsigned_abs()) }
+    }
+}
+
+/// The length of a span in milliseconds, part of one counted as a whole one: rounding never shortens a notice.
+fn whole_millis(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX).min(i64::MAX.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_stays_within_what_a_document_can_show() {
+        assert_eq!(Timestamp::from_millis(i64::MAX).seconds(), LAST_SECOND);
+        assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::MAX).seconds(), LAST_SECOND);
+        assert_eq!(Timestamp::from_millis(i64::MAX).rounded_up().seconds(), LAST_SECOND);
+        assert_eq!(Timestamp::from_millis(i64::MIN).millis(), 0);
+    }
+
+    #[test]
+    fn rounding_up_never_goes_back() {
+        for millis in [0, 1, 999, 1_000, 1_001, 1_999] {
+            let rounded = Timestamp::from_millis(millis).rounded_up();
+            assert!(
+                rounded.millis() >= millis
+                    && rounded.millis() - millis < 1_000
+                    && rounded.millis() % 1_000 == 0
+            );
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_millisecond_counts_as_one() {
+        assert_eq!(Steady::START.plus(Duration::from_micros(1)).millis(), 1);
+        assert_eq!(Steady::START.plus(Duration::from_millis(7)).millis(), 7);
+        assert_eq!(Steady::from_millis(5).plus(Duration::MAX).millis(), i64::MAX.unsigned_abs() + 5);
+    }
+
+    #[test]
+    fn differences_do_not_wrap() {
+        assert_eq!(Timestamp::from_millis(5).since(Timestamp::from_millis(9)), Duration::ZERO);
+        assert_eq!(Timestamp::from_millis(9).since(Timestamp::from_millis(5)), Duration::from_millis(4));
+        assert_eq!(Steady::from_millis(5).since(Steady::from_millis(9)), Duration::ZERO);
+        assert_eq!(Steady::from_millis(9).since(Steady::from_millis(5)), Duration::from_millis(4));
+        assert_eq!(Steady::from_millis(9).minus(Duration::from_millis(4)), Steady::from_millis(5));
+        assert_eq!(Steady::from_millis(9).minus(Duration::MAX), Steady::START);
+    }
+}
