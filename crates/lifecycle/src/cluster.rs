@@ -174,6 +174,11 @@ impl Cluster {
         self.maintenances.values()
     }
 
+    /// Every rollout that is not over, in the order in which they were planned.
+    pub fn rollouts(&self) -> impl Iterator<Item = (RolloutId, &Rollout)> {
+        self.rollouts.iter().map(|(id, rollout)| (*id, rollout))
+    }
+
     /// The maintenances that are held, and why.
     pub fn held(&self) -> impl Iterator<Item = (MaintenanceId, Hold)> {
         self.held.iter().map(|(id, hold)| (*id, *hold))

@@ -9,10 +9,10 @@ use std::time::Duration;
 pub const NAME_BYTES_MAX: usize = 80;
 
 /// Hosts in one cluster.
-pub const HOSTS_MAX: usize = 1_000_000;
+pub const HOSTS_MAX: usize = 100_000;
 
 /// Tenants in one cluster.
-pub const TENANTS_MAX: usize = 4_000_000;
+pub const TENANTS_MAX: usize = 1_000_000;
 
 /// Machines of one tenant; the placement groups of a uniform scale set are smaller.
 pub const MACHINES_PER_TENANT_MAX: usize = 1_000;

@@ -178,15 +178,15 @@ pub enum Impact {
         /// Where to.
         to: HostId,
     },
-    /// Restarted where it is, or on another host if its own has failed.
+    /// Restarted: where it is, or on another host if its own has failed.
     Reboot {
-        /// Where to.
-        to: HostId,
+        /// Where to, unless it stays.
+        to: Option<HostId>,
     },
-    /// Stopped, and started on another host with a new ephemeral disk.
+    /// Stopped, and started on another host with a new ephemeral disk; on a failed host that nobody can relieve, it stays.
     Redeploy {
-        /// Where to.
-        to: HostId,
+        /// Where to, unless it stays.
+        to: Option<HostId>,
     },
     /// Given its operating-system image anew.
     Reimage,
@@ -198,8 +198,8 @@ pub enum Impact {
     Stop,
     /// Switched on.
     Start {
-        /// Where.
-        to: HostId,
+        /// Where, unless where it was.
+        to: Option<HostId>,
     },
     /// Switched off and taken from its host.
     Deallocate,

@@ -68,10 +68,13 @@ impl Fate {
 
 fn fate(impact: Impact) -> Fate {
     match impact {
-        Impact::Pause { .. } | Impact::Reimage | Impact::Stop => Fate::Stays,
-        Impact::Migrate { to } | Impact::Reboot { to } | Impact::Redeploy { to } | Impact::Start { to } => {
-            Fate::Moved(to)
-        }
+        Impact::Pause { .. }
+        | Impact::Migrate { .. }
+        | Impact::Reboot { .. }
+        | Impact::Redeploy { .. }
+        | Impact::Reimage
+        | Impact::Start { .. }
+        | Impact::Stop => impact.destination().map_or(Fate::Stays, Fate::Moved),
         Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => Fate::Deallocated,
         Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => Fate::Gone,
     }

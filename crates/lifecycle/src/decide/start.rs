@@ -162,20 +162,17 @@ impl Draft<'_> {
     /// What is done to one machine; nothing, if it has to leave its host and no other can take it.
     fn impact(&self, plan: &Plan, machine: &Machine, moves: &[Move]) -> Option<Impact> {
         let elsewhere = || self.cluster.place(machine, plan.cause.hosts(), moves);
-        let elsewhere_or_here = || elsewhere().unwrap_or(machine.host);
         let seconds =
             plan.cause.terms().map_or(0, |terms| u32::try_from(terms.duration_seconds).unwrap_or(0));
         Some(match &plan.cause {
-            Cause::UserRestart => Impact::Reboot { to: machine.host },
-            Cause::UserRedeploy | Cause::DegradedHost { .. } => Impact::Redeploy { to: elsewhere()? },
+            Cause::UserRestart => Impact::Reboot { to: None },
+            Cause::UserRedeploy | Cause::DegradedHost { .. } => Impact::Redeploy { to: Some(elsewhere()?) },
             Cause::UserDelete(_) => Impact::Delete,
             Cause::Reimage(_) => Impact::Reimage,
             Cause::Power(PowerChange::Stop) => Impact::Stop,
             Cause::Power(PowerChange::Deallocate) => Impact::Deallocate,
-            Cause::Power(PowerChange::Start) if self.can_start_here(machine) => {
-                Impact::Start { to: machine.host }
-            }
-            Cause::Power(PowerChange::Start) => Impact::Start { to: elsewhere()? },
+            Cause::Power(PowerChange::Start) if self.can_start_here(machine) => Impact::Start { to: None },
+            Cause::Power(PowerChange::Start) => Impact::Start { to: Some(elsewhere()?) },
             Cause::Eviction => match machine.priority {
                 Priority::Spot(policy) => Impact::Evict(policy),
                 Priority::Regular => Impact::Deallocate,
@@ -183,12 +180,10 @@ impl Draft<'_> {
             Cause::HostWork { work, .. } => match work {
                 HostWork::Update | HostWork::NetworkUpdate => Impact::Pause { seconds },
                 HostWork::Migration => Impact::Migrate { to: elsewhere()? },
-                HostWork::Restart => Impact::Reboot { to: machine.host },
+                HostWork::Restart => Impact::Reboot { to: None },
             },
-            Cause::FailedHost { kind: FailureKind::Reboot, .. } => Impact::Reboot { to: elsewhere_or_here() },
-            Cause::FailedHost { kind: FailureKind::Redeploy, .. } => {
-                Impact::Redeploy { to: elsewhere_or_here() }
-            }
+            Cause::FailedHost { kind: FailureKind::Reboot, .. } => Impact::Reboot { to: elsewhere() },
+            Cause::FailedHost { kind: FailureKind::Redeploy, .. } => Impact::Redeploy { to: elsewhere() },
         })
     }
 
@@ -217,13 +212,12 @@ fn approves_itself(cause: &Cause, policy: Policy) -> bool {
 }
 
 impl Impact {
-    /// The host on which the machine will be afterwards, if this decides it.
+    /// The host to which this takes the machine, if it takes it anywhere.
     #[must_use]
     pub fn destination(self) -> Option<HostId> {
         match self {
-            Self::Migrate { to } | Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => {
-                Some(to)
-            }
+            Self::Migrate { to } => Some(to),
+            Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => to,
             Self::Pause { .. }
             | Self::Reimage
             | Self::Evict(_)

@@ -131,22 +131,15 @@ impl Cluster {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let runs = u32::from(machine.power == Power::Running);
         match impact {
-            Impact::Pause { .. } => {}
-            Impact::Migrate { to } => self.arrive(id, to),
-            Impact::Reboot { to } => {
-                machine.boots += runs;
-                self.arrive(id, to);
-            }
-            Impact::Redeploy { to } => {
+            Impact::Pause { .. } | Impact::Migrate { .. } => {}
+            Impact::Reboot { .. } | Impact::Reimage => machine.boots += runs,
+            Impact::Redeploy { .. } => {
                 machine.boots += runs;
                 machine.ephemeral_generation += 1;
-                self.arrive(id, to);
             }
-            Impact::Reimage => machine.boots += runs,
-            Impact::Start { to } => {
+            Impact::Start { .. } => {
                 machine.boots += 1;
                 machine.power = Power::Running;
-                self.arrive(id, to);
             }
             Impact::Stop => self.power_off(id, Power::Stopped),
             Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => {
@@ -155,28 +148,26 @@ impl Cluster {
             }
             Impact::Evict(EvictionPolicy::Delete) | Impact::Delete => self.remove_machine(id),
         }
-    }
-
-    /// Gives up the place that was kept on the host to which a machine did not come.
-    pub(super) fn give_up_place(&mut self, id: MachineId, impact: Impact) {
-        let here = self.machines.get(&id).map(|machine| machine.host);
-        if let Some(to) = impact.destination()
-            && here != Some(to)
-            && let Some(host) = self.hosts.get_mut(&to)
-        {
-            host.remove(id);
+        if let Some(to) = impact.destination() {
+            self.arrive(id, to);
         }
     }
 
     fn arrive(&mut self, id: MachineId, to: HostId) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let from = std::mem::replace(&mut machine.host, to);
-        if from != to {
-            self.leave(id, from);
-        }
+        self.vacate(id, from);
     }
 
-    fn leave(&mut self, id: MachineId, from: HostId) {
+    /// Gives up a machine's place on a host, unless it is there or still on its way there.
+    pub(super) fn vacate(&mut self, id: MachineId, from: HostId) {
+        let here = self.machines.get(&id).is_some_and(|machine| machine.host == from);
+        let mut underway = self.pending_of(id).flat_map(Maintenance::actions);
+        let coming = underway.any(|action| action.machine == id && action.impact.destination() == Some(from));
+        if here || coming {
+            return;
+        }
+        drop(underway);
         if let Some(host) = self.hosts.get_mut(&from) {
             host.remove(id);
         }
@@ -201,8 +192,14 @@ impl Cluster {
             tenant.machines.retain(|other| *other != id);
         }
         let underway = self.pending_of(id).flat_map(Maintenance::actions);
-        let places: Vec<_> = underway.filter(|action| action.machine == id).collect();
-        places.into_iter().for_each(|action| self.give_up_place(id, action.impact));
-        self.leave(id, machine.host);
+        let coming =
+            underway.filter(|action| action.machine == id).filter_map(|action| action.impact.destination());
+        let places: Vec<_> = coming.chain([machine.host]).collect();
+        for host in places {
+            if let Some(host) = self.hosts.get_mut(&host) {
+                host.remove(id);
+            }
+        }
+        self.retry_held(Hold::NoHost, HELD_RETRIED_MAX);
     }
 }

@@ -203,7 +203,11 @@ impl Cluster {
         let action = actions.remove(place);
         match report {
             Report::Done => self.apply(machine, action.impact),
-            Report::Failed => self.give_up_place(machine, action.impact),
+            Report::Failed => {
+                if let Some(to) = action.impact.destination() {
+                    self.vacate(machine, to);
+                }
+            }
         }
         self.end_parts(now, id, out);
     }

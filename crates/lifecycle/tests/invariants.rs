@@ -1,0 +1,195 @@
+//! The promises of the rules, over random fleets and random histories.
+//!
+//! Each test looks at one promise; all share the same world and the same observer. `PROPTEST_CASES` makes the runs longer
+//! or shorter.
+
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    unreachable_pub,
+    reason = "a test world may be blunt"
+)]
+
+mod world;
+
+use std::time::Duration;
+
+use forewarn_lifecycle::*;
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use world::World;
+use world::observer::Promise;
+use world::random::{Happening, Layout, build, happenings, layouts};
+
+fn live(layout: &Layout, history: &[Happening]) -> World {
+    let mut world = build(layout);
+    history.iter().for_each(|happening| world.happen(happening));
+    world
+}
+
+fn kept(world: &World, promise: Promise) -> Result<(), TestCaseError> {
+    let broken: Vec<_> = world.observer.broken.iter().filter(|(which, _)| *which == promise).collect();
+    prop_assert!(broken.is_empty(), "{broken:#?}");
+    Ok(())
+}
+
+/// Everything that stands in the way of an end is taken away, and time passes.
+fn let_everything_end(world: &mut World) -> Result<(), TestCaseError> {
+    world.submit(Command::Brake(Brake::Off)).expect("never refused");
+    let hosts: Vec<_> = world.cluster.hosts().map(|(id, _)| id).collect();
+    for host in hosts {
+        world.submit(Command::RecoverHost(host)).expect("a known host");
+    }
+    // A wall clock that stands a lot behind comes back, so that the run has an end.
+    world.step_wall(3_000_000);
+    for round in 0..60u16 {
+        // A machine that has nowhere to go gets somewhere.
+        for zone in 0..2 {
+            let name = Name::new(&format!("spare{round}.{zone}")).expect("a good name");
+            world.submit(Command::AdmitHost { name, zone: Some(Zone(zone)) }).expect("a new host");
+        }
+        world.complete_all();
+        world.advance(Duration::from_hours(24));
+        if world.cluster.maintenances().next().is_none() {
+            return Ok(());
+        }
+    }
+    prop_assert!(false, "left over: {:#?}", world.cluster.maintenances().collect::<Vec<_>>());
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn no_event_starts_before_its_time_unless_its_tenant_approved(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::NeverEarly)?;
+    }
+
+    #[test]
+    fn every_event_starts_once_its_notice_is_over_and_ends(layout in layouts(), history in happenings()) {
+        let mut world = live(&layout, &history);
+        let_everything_end(&mut world)?;
+        kept(&world, Promise::NeverForgotten)?;
+    }
+
+    #[test]
+    fn no_announcement_gives_less_than_its_minimum_notice(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::FullNotice)?;
+    }
+
+    #[test]
+    fn incarnation_grows_exactly_when_a_vm_could_tell(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::Incarnation)?;
+    }
+
+    #[test]
+    fn a_tenant_neither_sees_nor_approves_what_is_not_its_own(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::Isolation)?;
+    }
+
+    #[test]
+    fn planned_work_is_in_one_update_domain_of_a_tenant_at_a_time(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::UpdateDomains)?;
+    }
+
+    #[test]
+    fn approving_twice_is_approving_once_and_a_request_counts_whole_or_not(
+        layout in layouts(),
+        history in happenings(),
+    ) {
+        let mut world = live(&layout, &history);
+        kept(&world, Promise::Approval)?;
+        let unknown = EventId::parse("00000000-0000-4000-8000-000000000000").expect("a GUID");
+        let tenants: Vec<_> = world.cluster.tenants().map(|(id, _)| id).collect();
+        for tenant in tenants {
+            let Some(seen) = world.cluster.tenant(tenant) else { continue };
+            let mut events: Vec<_> = seen.events().iter().map(Event::id).collect();
+            if events.is_empty() {
+                continue;
+            }
+            let approve = |events: &[EventId]| Command::Approve { tenant, events: events.to_vec(), by: Approver::Owner };
+            events.push(events[0]);
+            world.submit(approve(&events)).expect("all its own");
+            prop_assert_eq!(world.cluster.decide(world.now, &approve(&events)), Ok(vec![]));
+            let approved = |world: &World| {
+                let tenant = world.cluster.tenant(tenant);
+                tenant.is_none_or(|tenant| !tenant.events().iter().any(Event::is_unapproved))
+            };
+            prop_assert!(approved(&world));
+            events.push(unknown);
+            prop_assert_eq!(world.cluster.decide(world.now, &approve(&events)), Err(Refusal::UnknownEvent));
+        }
+    }
+
+    #[test]
+    fn a_status_never_goes_back_and_an_id_is_never_used_again(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::OneWay)?;
+    }
+
+    #[test]
+    fn replaying_the_journal_gives_the_running_state(
+        layout in layouts(),
+        history in happenings(),
+        rest in happenings(),
+    ) {
+        let mut world = live(&layout, &history);
+        prop_assert_eq!(&world.replayed(), &world.cluster);
+        // A crash: only the journal is left. What was under way is commanded again, and life goes on as it would have.
+        let before: Vec<_> = world.cluster.unfinished().collect();
+        world.cluster = world.replayed();
+        prop_assert_eq!(before, world.cluster.unfinished().collect::<Vec<_>>());
+        rest.iter().for_each(|happening| world.happen(happening));
+        prop_assert_eq!(&world.replayed(), &world.cluster);
+        prop_assert!(world.observer.broken.is_empty(), "{:#?}", world.observer.broken);
+    }
+
+    #[test]
+    fn deciding_changes_nothing_and_depends_on_nothing_else(layout in layouts(), history in happenings()) {
+        let world = live(&layout, &history);
+        let before = world.cluster.clone();
+        let machines: Vec<_> = world.cluster.machines().map(|(id, _)| id).collect();
+        for machine in machines {
+            for command in [Command::Restart(machine), Command::Delete(machine), Command::Redeploy(machine)] {
+                let first = world.cluster.decide(world.now, &command);
+                prop_assert_eq!(first, before.decide(world.now, &command));
+            }
+        }
+        prop_assert_eq!(before, world.cluster);
+    }
+
+    #[test]
+    fn steps_of_the_wall_clock_make_an_event_late_and_never_early(
+        layout in layouts(),
+        history in happenings(),
+        steps in prop::collection::vec(-9_000_000i64..9_000_000, 70),
+    ) {
+        let mut world = build(&layout);
+        for (happening, step) in history.iter().zip(steps) {
+            world.step_wall(step);
+            world.happen(happening);
+            world.step_wall(-step);
+        }
+        kept(&world, Promise::NeverEarly)?;
+        kept(&world, Promise::NeverForgotten)?;
+    }
+}
+
+/// The histories above would prove nothing if hardly anything happened in them.
+#[test]
+fn random_histories_are_eventful() {
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
+
+    let mut runner = TestRunner::deterministic();
+    let mut seen = std::collections::BTreeMap::new();
+    for _ in 0..50 {
+        let layout = layouts().new_tree(&mut runner).expect("a layout").current();
+        let history = happenings().new_tree(&mut runner).expect("a history").current();
+        for (what, count) in live(&layout, &history).observer.seen {
+            *seen.entry(what).or_insert(0) += count;
+        }
+    }
+    for what in ["appeared", "started", "gone", "approval", "planned start"] {
+        assert!(seen.get(what).is_some_and(|count| *count >= 100), "{what}: {seen:?}");
+    }
+}

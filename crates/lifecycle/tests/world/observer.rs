@@ -1,0 +1,310 @@
+//! Watches every step and notes what breaks a promise. It looks at commands, clocks and documents, and keeps its own books:
+//! what it concludes does not come from the code that it watches.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forewarn_lifecycle::*;
+
+/// The promises, numbered as in SPECIFICATION.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Promise {
+    NeverEarly = 1,
+    NeverForgotten = 2,
+    FullNotice = 3,
+    Incarnation = 4,
+    Isolation = 5,
+    UpdateDomains = 6,
+    Approval = 7,
+    OneWay = 8,
+}
+
+#[derive(Default)]
+pub struct Observer {
+    pub broken: Vec<(Promise, String)>,
+    events: BTreeMap<EventId, Known>,
+    gone: BTreeSet<EventId>,
+    forced: BTreeSet<MaintenanceId>,
+    incarnations: BTreeMap<TenantId, (u64, Shown)>,
+    /// How often each kind of thing was seen, so that a test can tell that it has tested something.
+    pub seen: BTreeMap<&'static str, usize>,
+}
+
+/// What the observer wrote down when an event appeared, and since.
+struct Known {
+    tenant: TenantId,
+    announced: Now,
+    not_before: Timestamp,
+    approved: bool,
+}
+
+type Shown = BTreeMap<EventId, bool>;
+
+/// What the tenants that a change may touch showed before it.
+pub struct Before {
+    documents: BTreeMap<TenantId, (u64, Shown)>,
+}
+
+impl Observer {
+    fn note(&mut self, promise: Promise, what: impl Into<String>) {
+        self.broken.push((promise, what.into()));
+    }
+
+    fn count(&mut self, what: &'static str) {
+        *self.seen.entry(what).or_default() += 1;
+    }
+
+    /// A command was decided; nothing has been applied.
+    pub fn asked(
+        &mut self,
+        cluster: &Cluster,
+        now: Now,
+        command: &Command,
+        decided: &Result<Vec<Change>, Refusal>,
+    ) {
+        if let Command::ForceStart(id) = command
+            && decided.is_ok()
+        {
+            self.forced.insert(*id);
+        }
+        let Command::Approve { tenant, events, .. } = command else { return };
+        let visible = |id: &EventId| self.events.get(id).is_some_and(|known| known.tenant == *tenant);
+        let foreign = events.iter().any(|id| !visible(id));
+        match decided {
+            Ok(_) if foreign => self.note(Promise::Isolation, format!("{events:?} accepted from {tenant}")),
+            Ok(_) => {
+                self.count("approval");
+                for id in events {
+                    self.events.get_mut(id).expect("checked").approved = true;
+                }
+            }
+            Err(refusal) => {
+                if foreign && *refusal != Refusal::UnknownEvent {
+                    self.note(Promise::Isolation, format!("a wrong id is told apart: {refusal:?}"));
+                }
+                let recent = |id: &EventId| {
+                    let tenant = cluster.tenant(*tenant);
+                    tenant.is_some_and(|t| t.event(*id).is_some() || t.ended_recently(*id, now.steady))
+                };
+                if events.iter().all(recent) {
+                    self.note(Promise::Approval, format!("refused although all ids are valid: {refusal:?}"));
+                }
+            }
+        }
+    }
+
+    /// What can be seen before a change.
+    pub fn look(&self, cluster: &Cluster, change: &Change) -> Before {
+        let visible = matches!(
+            change,
+            Change::Planned(_)
+                | Change::Started { .. }
+                | Change::Withdrawn { .. }
+                | Change::Completed { .. }
+                | Change::Approved { .. }
+                | Change::Enrolled(_)
+                | Change::Disabled(_)
+        );
+        let tenants = cluster.tenants().filter(|_| visible);
+        let documents = tenants.map(|(id, tenant)| (id, shown(tenant))).collect();
+        Before { documents }
+    }
+
+    /// A change was applied.
+    pub fn changed(
+        &mut self,
+        before: &Before,
+        cluster: &Cluster,
+        now: Now,
+        change: &Change,
+        effects: &[Effect],
+    ) {
+        for (id, tenant) in cluster.tenants() {
+            let Some(was) = before.documents.get(&id) else { continue };
+            if self.compare(id, was, cluster, now) > 0 && !effects.contains(&Effect::Publish(id)) {
+                self.note(Promise::Incarnation, format!("{} changed and was not published", tenant.name));
+            }
+        }
+        for (id, (_, was)) in &before.documents {
+            if cluster.tenant(*id).is_none() {
+                self.gone.extend(was.keys());
+            }
+        }
+        if let Change::Started { maintenance, .. } = change {
+            self.check_domains_at_start(cluster, *maintenance);
+        }
+        self.check_hosts(cluster, change);
+    }
+
+    /// Compares what a tenant shows with what it showed, and says how many steps lie between.
+    fn compare(
+        &mut self,
+        id: TenantId,
+        (incarnation, was): &(u64, Shown),
+        cluster: &Cluster,
+        now: Now,
+    ) -> u64 {
+        let tenant = cluster.tenant(id).expect("it shows something");
+        let (new_incarnation, is) = shown(tenant);
+        let appeared: Vec<_> = is.keys().filter(|event| !was.contains_key(event)).copied().collect();
+        let gone: Vec<_> = was.keys().filter(|event| !is.contains_key(event)).copied().collect();
+        let started = |event: &&EventId| was.get(event) != Some(&true) && is[*event];
+        let started: Vec<_> = is.keys().filter(started).copied().collect();
+        let steps = (appeared.len() + gone.len() + started.len()) as u64;
+        if new_incarnation != incarnation + steps {
+            self.note(Promise::Incarnation, format!("{incarnation} to {new_incarnation} for {steps} steps"));
+        }
+        for event in appeared {
+            self.appeared(id, tenant, event, now, cluster);
+        }
+        for event in &started {
+            self.started(tenant, *event, now, cluster);
+        }
+        for event in was.keys().filter(|event| was[*event] && is.get(event) == Some(&false)) {
+            self.note(Promise::OneWay, format!("{event} went back from Started"));
+        }
+        for event in gone {
+            self.count("gone");
+            self.gone.insert(event);
+        }
+        if let Some((number, document)) = self.incarnations.insert(id, (new_incarnation, is.clone()))
+            && ((number == new_incarnation && document != is) || number > new_incarnation)
+        {
+            self.note(Promise::Incarnation, format!("incarnation {new_incarnation} after {number}"));
+        }
+        steps
+    }
+
+    fn appeared(&mut self, id: TenantId, tenant: &Tenant, event: EventId, now: Now, cluster: &Cluster) {
+        self.count("appeared");
+        if self.gone.contains(&event) || self.events.contains_key(&event) {
+            self.note(Promise::OneWay, format!("{event} was used before"));
+        }
+        let event = tenant.event(event).expect("it has appeared");
+        let Phase::Scheduled { not_before, approval: None } = event.phase else {
+            return self.note(Promise::OneWay, "an event appears unapproved and Scheduled, then starts");
+        };
+        let announcement = &event.announcement;
+        let notice = not_before.since(now.wall);
+        let short = notice < announcement.kind.minimum_notice() && announcement.reason != Reason::HostFailure;
+        if short || not_before.millis() % 1_000 != 0 {
+            self.note(Promise::FullNotice, format!("{announcement:?} gives {notice:?}"));
+        }
+        let machines = tenant.machines().iter().filter_map(|id| cluster.machine(*id));
+        let named: Vec<_> = machines.filter(|m| announcement.resources.contains(&m.name)).collect();
+        if named.len() != announcement.resources.len() {
+            self.note(
+                Promise::Isolation,
+                format!("{:?} are not all of {}", announcement.resources, tenant.name),
+            );
+        }
+        if named.windows(2).any(|pair| pair[0].update_domain != pair[1].update_domain) {
+            self.note(Promise::UpdateDomains, format!("{:?} lie in two", announcement.resources));
+        }
+        if announcement.kind == EventKind::Terminate {
+            let wanted = named.iter().filter_map(|machine| machine.profile.terminate).next();
+            if wanted.is_none_or(|wanted| notice < wanted.length()) || named.len() != 1 {
+                self.note(Promise::FullNotice, format!("Terminate gives {notice:?} of {wanted:?}"));
+            }
+        }
+        let known = Known { tenant: id, announced: now, not_before, approved: false };
+        self.events.insert(announcement.id, known);
+    }
+
+    fn started(&mut self, tenant: &Tenant, id: EventId, now: Now, cluster: &Cluster) {
+        self.count("started");
+        let event = tenant.event(id).expect("it has started");
+        let Some(known) = self.events.get(&id) else { return };
+        let kind = event.announcement.kind;
+        let steady_over = now.steady.since(known.announced.steady) >= kind.minimum_notice();
+        let expired = now.wall >= known.not_before && steady_over;
+        let down = tenant.machines().iter().filter_map(|id| cluster.machine(*id));
+        let all_down = down.into_iter().all(|machine| machine.power != Power::Running)
+            && tenant.policy.all_instances_down == Approve::Automatically;
+        let by_policy = match event.announcement.reason {
+            Reason::UserRestart => tenant.policy.user_restart == Approve::Automatically,
+            Reason::UserRedeploy => tenant.policy.user_redeploy == Approve::Automatically,
+            Reason::HostFailure => true,
+            _ => false,
+        };
+        let forced = self.forced.contains(&event.maintenance);
+        if !(expired || known.approved || all_down || by_policy || forced) {
+            self.note(Promise::NeverEarly, format!("{kind:?} {id} started at {now:?}"));
+        }
+        let others_wait = tenant.events().iter().any(|other| {
+            other.announcement.kind == EventKind::Terminate && other.is_unapproved() && other.id() != id
+        });
+        if kind == EventKind::Terminate && others_wait && !(expired || all_down || forced) {
+            self.note(Promise::NeverEarly, format!("Terminate {id} did not wait for the others"));
+        }
+    }
+
+    /// Planned work starts only where no other update domain of its tenants is being worked on.
+    fn check_domains_at_start(&mut self, cluster: &Cluster, id: MaintenanceId) {
+        let Some(started) = cluster.maintenance(id) else { return };
+        let planned = matches!(started.plan.cause, Cause::HostWork { .. } | Cause::DegradedHost { .. });
+        if !planned || self.forced.contains(&id) {
+            return;
+        }
+        self.count("planned start");
+        let running = cluster.maintenances().filter(|other| other.plan.id != id && other.wait().is_none());
+        let platform = running.filter(|other| {
+            matches!(
+                other.plan.cause,
+                Cause::HostWork { .. } | Cause::DegradedHost { .. } | Cause::FailedHost { .. }
+            )
+        });
+        let parts: Vec<_> = platform.flat_map(|other| &other.plan.parts).collect();
+        for part in &started.plan.parts {
+            if parts.iter().any(|o| o.tenant == part.tenant && o.update_domain != part.update_domain) {
+                self.note(Promise::UpdateDomains, format!("two of tenant {} at once", part.tenant));
+            }
+        }
+    }
+
+    /// On one host the machines of a tenant share an update domain; announced host work is in one per tenant.
+    fn check_hosts(&mut self, cluster: &Cluster, change: &Change) {
+        match change {
+            Change::Started { .. } | Change::Completed { .. } | Change::MachineAdmitted { .. } => {
+                let mut domains = BTreeMap::new();
+                for (id, machine) in cluster.machines() {
+                    let place = (machine.host, machine.tenant);
+                    if *domains.entry(place).or_insert(machine.update_domain) != machine.update_domain {
+                        self.note(Promise::UpdateDomains, format!("machine {id} shares a host with another"));
+                    }
+                }
+            }
+            Change::Planned(plan) if matches!(plan.cause, Cause::HostWork { .. }) => {
+                let mut domains = BTreeMap::new();
+                let works = cluster.maintenances().filter(|m| matches!(m.plan.cause, Cause::HostWork { .. }));
+                for part in works.flat_map(|work| &work.plan.parts) {
+                    if *domains.entry(part.tenant).or_insert(part.update_domain) != part.update_domain {
+                        self.note(Promise::UpdateDomains, "host work is announced in two".to_owned());
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Everything that was due has been done: an event whose notice is over has started, or is held for a reason.
+    pub fn settled(&mut self, cluster: &Cluster, now: Now) {
+        let held: BTreeSet<_> = cluster.held().map(|(id, _)| id).collect();
+        for maintenance in cluster.maintenances().filter(|maintenance| maintenance.wait().is_some()) {
+            let plan = &maintenance.plan;
+            let over = now.wall >= plan.not_before && now.steady >= plan.steady_due;
+            if over && !held.contains(&plan.id) {
+                self.note(Promise::NeverForgotten, format!("{:?} is over and does not start", plan.id));
+            }
+        }
+        for (_, hold) in cluster.held() {
+            if hold == Hold::Brake && cluster.brake() == Brake::Off {
+                self.note(Promise::NeverForgotten, "held by a brake that is off");
+            }
+        }
+    }
+}
+
+fn shown(tenant: &Tenant) -> (u64, Shown) {
+    let events = tenant.events().iter().map(|event| (event.id(), !event.is_scheduled()));
+    (tenant.incarnation, events.collect())
+}

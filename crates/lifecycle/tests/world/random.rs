@@ -1,0 +1,273 @@
+//! Random fleets and random things that happen to them.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::*;
+use proptest::prelude::*;
+
+use super::World;
+
+/// Something that happens. Numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    Advance(u32),
+    StepWall(i32),
+    Poll(u8),
+    User(u8, u8),
+    Power(u8, PowerChange),
+    HostWork(HostWork, Vec<u8>),
+    CancelRollout,
+    Degrade(u8, u16),
+    Fail(u8),
+    Recover(u8),
+    ApproveAll(u8),
+    ApproveOne(u8, u8),
+    ApproveMixed(u8, u8),
+    Cancel(u8),
+    Force(u8),
+    Complete(u8, Report),
+    CompleteAll,
+    Brake(Brake),
+    Terminate(u8, u16),
+    Upgrade(u8),
+    Policy(u8, u8),
+    Settings(u8),
+    AdmitInstance(u8, u8),
+}
+
+pub fn happenings() -> impl Strategy<Value = Vec<Happening>> {
+    prop::collection::vec(happening(), 10..70)
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    use Happening as H;
+    let work = prop::sample::select(vec![
+        HostWork::Update,
+        HostWork::NetworkUpdate,
+        HostWork::Migration,
+        HostWork::Restart,
+    ]);
+    let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
+    let report = prop_oneof![9 => Just(Report::Done), 1 => Just(Report::Failed)];
+    prop_oneof![
+        10 => prop_oneof![1u32..40, 100u32..1_000, Just(86_500)].prop_map(H::Advance),
+        2 => (-4_000i32..4_000).prop_map(H::StepWall),
+        4 => any::<u8>().prop_map(H::Poll),
+        14 => (any::<u8>(), 0u8..5).prop_map(|(machine, what)| H::User(machine, what)),
+        3 => (any::<u8>(), power).prop_map(|(machine, change)| H::Power(machine, change)),
+        8 => (work, prop::collection::vec(any::<u8>(), 1..4)).prop_map(|(work, hosts)| H::HostWork(work, hosts)),
+        1 => Just(H::CancelRollout),
+        3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
+        2 => any::<u8>().prop_map(H::Fail),
+        2 => any::<u8>().prop_map(H::Recover),
+        5 => any::<u8>().prop_map(H::ApproveAll),
+        6 => (any::<u8>(), any::<u8>()).prop_map(|(tenant, event)| H::ApproveOne(tenant, event)),
+        3 => (any::<u8>(), any::<u8>()).prop_map(|(tenant, event)| H::ApproveMixed(tenant, event)),
+        2 => any::<u8>().prop_map(H::Cancel),
+        1 => any::<u8>().prop_map(H::Force),
+        6 => (any::<u8>(), report).prop_map(|(action, report)| H::Complete(action, report)),
+        5 => Just(H::CompleteAll),
+        1 => prop::sample::select(vec![Brake::On, Brake::Off, Brake::Off]).prop_map(H::Brake),
+        2 => (any::<u8>(), 250u16..950).prop_map(|(set, seconds)| H::Terminate(set, seconds)),
+        2 => any::<u8>().prop_map(H::Upgrade),
+        1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
+        1 => (0u8..8).prop_map(H::Settings),
+        2 => (any::<u8>(), any::<u8>()).prop_map(|(set, host)| H::AdmitInstance(set, host)),
+    ]
+}
+
+/// How a random fleet is laid out.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    hosts: u8,
+    zones: u16,
+    domains: u16,
+    machines: Vec<(u8, u8, u8)>,
+    enrolled: Vec<bool>,
+}
+
+pub fn layouts() -> impl Strategy<Value = Layout> {
+    let machines = prop::collection::vec((any::<u8>(), any::<u8>(), any::<u8>()), 4..20);
+    let enrolled = prop::collection::vec(prop::bool::weighted(0.8), 8);
+    (3u8..8, 1u16..3, 2u16..4, machines, enrolled).prop_map(|(hosts, zones, domains, machines, enrolled)| {
+        Layout { hosts, zones, domains, machines, enrolled }
+    })
+}
+
+fn name(text: &str) -> Name {
+    Name::new(text).expect("a good name")
+}
+
+/// Builds the fleet. A placement that the rules refuse is left out.
+pub fn build(layout: &Layout) -> World {
+    let mut world = World::new();
+    for host in 0..layout.hosts {
+        let zone = Some(Zone(u16::from(host) % layout.zones));
+        world.submit(Command::AdmitHost { name: name(&format!("h{host}")), zone }).expect("a new host");
+    }
+    let policy = Policy::default();
+    for (text, set) in [("shop", SetShape::CloudService), ("db", SetShape::AvailabilitySet)] {
+        world.submit(Command::AdmitTenant { name: name(text), set, policy }).expect("a new tenant");
+    }
+    let model = Profile { terminate: Some(TerminateNotice::MIN), os_image: OsImageNotice::On };
+    for (text, priority, model) in [
+        ("web", Priority::Regular, model),
+        ("batch", Priority::Spot(EvictionPolicy::Delete), Profile::default()),
+    ] {
+        let (orchestration, upgrade) = (Orchestration::Uniform, UpgradePolicy::Manual);
+        let set =
+            Command::AdmitScaleSet { name: name(text), orchestration, priority, upgrade, model, policy };
+        world.submit(set).expect("a new scale set");
+    }
+    for (number, &(tenant, host, domain)) in layout.machines.iter().enumerate() {
+        let placement = Placement {
+            host: HostId(u32::from(host % layout.hosts)),
+            update_domain: UpdateDomain(u16::from(domain) % layout.domains),
+            fault_domain: FaultDomain(0),
+        };
+        drop(world.submit(admission(tenant % 6, number, placement)));
+    }
+    let tenants: Vec<_> = world.cluster.tenants().map(|(id, _)| id).collect();
+    for (tenant, enrolled) in tenants.into_iter().zip(layout.enrolled.iter().cycle()) {
+        if *enrolled {
+            world.poll(tenant);
+        }
+    }
+    world
+}
+
+fn admission(tenant: u8, number: usize, placement: Placement) -> Command {
+    let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
+    let terminate = Profile { terminate: Some(TerminateNotice::MAX), ..profile };
+    let text = name(&format!("vm{number}"));
+    let spot = Priority::Spot(EvictionPolicy::Deallocate);
+    match tenant {
+        0 => Command::AdmitMachine { tenant: TenantId(0), name: text, placement, priority, profile },
+        1 => {
+            Command::AdmitMachine { tenant: TenantId(1), name: text, placement, priority, profile: terminate }
+        }
+        2 => Command::AdmitInstance { scale_set: ScaleSetId(0), placement },
+        3 => Command::AdmitInstance { scale_set: ScaleSetId(1), placement },
+        4 => Command::AdmitStandalone { name: text, placement, priority, profile, policy },
+        _ => Command::AdmitStandalone { name: text, placement, priority: spot, profile, policy },
+    }
+}
+
+fn pick<T: Copy>(all: &[T], number: u8) -> Option<T> {
+    (!all.is_empty()).then(|| all[usize::from(number) % all.len()])
+}
+
+impl World {
+    /// Lets it happen. What the rules refuse does not.
+    pub fn happen(&mut self, happening: &Happening) {
+        let machines: Vec<_> = self.cluster.machines().map(|(id, _)| id).collect();
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        let tenants: Vec<_> = self.cluster.tenants().map(|(id, _)| id).collect();
+        let busy: Vec<_> =
+            self.cluster.tenants().filter(|(_, t)| !t.events().is_empty()).map(|(id, _)| id).collect();
+        let plans: Vec<_> = self.cluster.maintenances().map(|maintenance| maintenance.plan.id).collect();
+        let command = match happening {
+            Happening::Advance(seconds) => return self.advance(Duration::from_secs((*seconds).into())),
+            Happening::StepWall(seconds) => return self.step_wall((*seconds).into()),
+            Happening::Poll(number) => return self.poll(pick(&tenants, *number).expect("some tenant")),
+            Happening::CompleteAll => return self.complete_all(),
+            Happening::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
+            Happening::ApproveOne(tenant, event) => self.approval(pick(&busy, *tenant), Some(*event)),
+            Happening::ApproveMixed(tenant, event) => self.mixed_approval(pick(&tenants, *tenant), *event),
+            Happening::User(number, what) => pick(&machines, *number).map(|machine| match what {
+                0 => Command::Restart(machine),
+                1 => Command::Redeploy(machine),
+                2 => Command::Delete(machine),
+                3 => Command::Evict(machine),
+                _ => Command::Reimage(machine),
+            }),
+            Happening::Power(number, change) => {
+                pick(&machines, *number).map(|machine| Command::ChangePower { machine, change: *change })
+            }
+            Happening::HostWork(work, numbers) => {
+                let hosts = numbers.iter().filter_map(|number| pick(&hosts, *number)).collect();
+                Some(Command::Rollout { work: *work, hosts })
+            }
+            Happening::CancelRollout => (0..64)
+                .map(RolloutId)
+                .find(|id| self.cluster.rollout(*id).is_some())
+                .map(Command::CancelRollout),
+            Happening::Degrade(number, minutes) => pick(&hosts, *number).map(|host| Command::DegradeHost {
+                host,
+                fails_in: (*minutes > 0).then(|| Duration::from_mins((*minutes).into())),
+            }),
+            Happening::Fail(number) => pick(&hosts, *number).map(Command::FailHost),
+            Happening::Recover(number) => pick(&hosts, *number).map(Command::RecoverHost),
+            Happening::Cancel(number) => pick(&plans, *number).map(Command::Cancel),
+            Happening::Force(number) => pick(&plans, *number).map(Command::ForceStart),
+            Happening::Complete(number, report) => {
+                let actions: Vec<_> = self.cluster.unfinished().collect();
+                pick(&actions, *number).map(|Action { maintenance, machine, .. }| Command::Complete {
+                    maintenance,
+                    machine,
+                    report: *report,
+                })
+            }
+            Happening::Brake(brake) => Some(Command::Brake(*brake)),
+            Happening::Terminate(set, seconds) => Some(Command::ChangeModel {
+                scale_set: ScaleSetId(u32::from(set % 2)),
+                model: Profile {
+                    terminate: TerminateNotice::from_seconds((*seconds).into()),
+                    os_image: OsImageNotice::On,
+                },
+            }),
+            Happening::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
+            Happening::Policy(number, bits) => pick(&tenants, *number)
+                .map(|tenant| Command::ChangePolicy { tenant, policy: policy_of(*bits) }),
+            Happening::Settings(bits) => Some(Command::ChangeSettings(settings_of(*bits))),
+            Happening::AdmitInstance(set, host) => pick(&hosts, *host).map(|host| Command::AdmitInstance {
+                scale_set: ScaleSetId(u32::from(set % 2)),
+                placement: Placement { host, update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
+            }),
+        };
+        if let Some(command) = command {
+            drop(self.submit(command));
+            self.settle();
+        }
+    }
+
+    fn approval(&self, tenant: Option<TenantId>, which: Option<u8>) -> Option<Command> {
+        let tenant = tenant?;
+        let all: Vec<_> = self.cluster.tenant(tenant)?.events().iter().map(Event::id).collect();
+        let events = match which {
+            Some(number) => vec![pick(&all, number)?],
+            None => all,
+        };
+        Some(Command::Approve { tenant, events, by: self.approver(tenant) })
+    }
+
+    /// Own events, and one that is another tenant's or nobody's.
+    fn mixed_approval(&self, tenant: Option<TenantId>, number: u8) -> Option<Command> {
+        let tenant = tenant?;
+        let others = self.cluster.tenants().filter(|(id, _)| *id != tenant);
+        let mut foreign: Vec<_> =
+            others.flat_map(|(_, other)| other.events().iter().map(Event::id)).collect();
+        foreign.push(EventId::parse("00000000-0000-4000-8000-000000000000").expect("a GUID"));
+        let mut events: Vec<_> = self.cluster.tenant(tenant)?.events().iter().map(Event::id).collect();
+        events.push(pick(&foreign, number)?);
+        Some(Command::Approve { tenant, events, by: self.approver(tenant) })
+    }
+
+    fn approver(&self, tenant: TenantId) -> Approver {
+        let machines = self.cluster.tenant(tenant).map_or(&[][..], Tenant::machines);
+        machines.first().map_or(Approver::Owner, |machine| Approver::Machine(*machine))
+    }
+}
+
+fn policy_of(bits: u8) -> Policy {
+    let chosen = |bit: u8| if bits & bit == 0 { Approve::WhenAsked } else { Approve::Automatically };
+    Policy { user_restart: chosen(1), user_redeploy: chosen(2), all_instances_down: chosen(4) }
+}
+
+fn settings_of(bits: u8) -> Settings {
+    Settings {
+        unenrolled: if bits & 1 == 0 { Unenrolled::RunAtOnce } else { Unenrolled::WaitAnyway },
+        user_operations_max: (bits & 2 != 0).then_some(3),
+        failure: if bits & 4 == 0 { FailureKind::Reboot } else { FailureKind::Redeploy },
+    }
+}

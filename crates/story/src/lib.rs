@@ -1,0 +1,49 @@
+//! The language of stories: what happens to a fleet, told line by line, and what its machines see of it.
+//!
+//! A story is a text. It sets up a fleet, lets things happen at times of its own clock, and says what it expects. Running
+//! it gives a [`Transcript`]: every document that any machine could have read, and what became of the machines. The runner
+//! here plays a story against the pure rules; fifteen minutes of notice take no time.
+//!
+//! ```
+//! let text = "\
+//! host h1
+//! vm solo on h1
+//! poll solo
+//! at 10s  restart solo
+//! expect  solo Scheduled
+//! at 30s  approve solo by solo
+//! expect  solo Started
+//! at 5m   expect solo nothing
+//! ";
+//! let story = forewarn_story::parse(text).unwrap();
+//! let transcript = forewarn_story::run(&story).unwrap();
+//! assert!(transcript.to_string().contains("Reboot"));
+//! ```
+//!
+//! ```text
+//!   text ──▶ parse ──▶ Story ──▶ run ──▶ Transcript
+//!            words       statements   rules + pretend machines + virtual clock
+//! ```
+
+mod check;
+mod error;
+mod parse;
+mod play;
+mod resolve;
+mod statement;
+mod transcript;
+mod words;
+mod world;
+
+pub use error::Mistake;
+pub use parse::parse;
+pub use play::run;
+pub use statement::Story;
+pub use transcript::Transcript;
+pub use words::{parse_duration, show_duration};
+
+/// Lines in one story.
+pub const LINES_MAX: usize = 2_000;
+
+/// Bytes in one line of a story.
+pub const LINE_BYTES_MAX: usize = 500;

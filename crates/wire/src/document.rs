@@ -1,0 +1,141 @@
+//! A document: what the machines of one tenant are told, rendered for any edition.
+//!
+//! A document is a value that never changes; the events in it are shared with the state that it was taken from. What an
+//! edition does not know is absent: a field is neither null nor empty, and an event of an unknown kind is not there.
+
+use std::fmt;
+
+use forewarn_lifecycle::{Event, Name, Phase, ResourceKind, Tenant};
+
+use crate::date::print_date;
+use crate::edition::Edition;
+use crate::words::{self, Status};
+
+/// What a tenant sees at one incarnation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// Grows with every visible change.
+    pub incarnation: u64,
+    /// In the order of their announcement.
+    pub events: Vec<Event>,
+    /// What the names in `Resources` are names of.
+    pub naming: Naming,
+}
+
+/// What the names in `Resources` are names of; the oldest edition marks the names of machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// Virtual machines, those of scale sets included.
+    Machines,
+    /// Role instances of a cloud service.
+    RoleInstances,
+}
+
+impl Naming {
+    fn prefix(self, edition: Edition) -> &'static str {
+        match self {
+            Self::Machines if edition.underlines_machine_names() => "_",
+            Self::Machines | Self::RoleInstances => "",
+        }
+    }
+}
+
+impl From<ResourceKind> for Naming {
+    fn from(kind: ResourceKind) -> Self {
+        match kind {
+            ResourceKind::VirtualMachine | ResourceKind::ScaleSetInstance(_) => Self::Machines,
+            ResourceKind::RoleInstance => Self::RoleInstances,
+        }
+    }
+}
+
+impl Document {
+    /// What that tenant sees now.
+    #[must_use]
+    pub fn of(tenant: &Tenant) -> Self {
+        let naming = tenant.shape.resource_kind().into();
+        Self { incarnation: tenant.incarnation, events: tenant.events().to_vec(), naming }
+    }
+
+    /// The body that this edition shows: compact JSON, the keys in a fixed order.
+    #[must_use]
+    pub fn render(&self, edition: Edition) -> String {
+        Rendering { document: self, edition }.to_string()
+    }
+}
+
+/// A document as one edition shows it.
+struct Rendering<'a> {
+    document: &'a Document,
+    edition: Edition,
+}
+
+// Nothing is escaped: words and dates are ours, and a name has only characters that JSON takes as they are.
+impl fmt::Display for Rendering<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, r#"{{"DocumentIncarnation":{},"Events":["#, self.document.incarnation)?;
+        let events = self.document.events.iter();
+        for (index, event) in events.filter(|event| self.edition.knows(event.announcement.kind)).enumerate() {
+            out.write_str(separator(index))?;
+            self.event(out, event)?;
+        }
+        out.write_str("]}")
+    }
+}
+
+impl Rendering<'_> {
+    fn event(&self, out: &mut fmt::Formatter<'_>, event: &Event) -> fmt::Result {
+        let announcement = &event.announcement;
+        write!(out, r#"{{"EventId":"{}""#, announcement.id)?;
+        write!(out, r#","EventStatus":"{}""#, Status::of(&event.phase).as_str())?;
+        write!(out, r#","EventType":"{}""#, words::kind(announcement.kind))?;
+        out.write_str(r#","ResourceType":"VirtualMachine","Resources":["#)?;
+        self.resources(out, &announcement.resources)?;
+        write!(out, r#"],"NotBefore":"{}""#, not_before(&event.phase))?;
+        if self.edition.has_description() {
+            write!(out, r#","Description":"{}""#, words::description(announcement.reason))?;
+        }
+        if self.edition.has_source() {
+            write!(out, r#","EventSource":"{}""#, words::source(announcement.source))?;
+        }
+        if self.edition.has_duration() {
+            write!(out, r#","DurationInSeconds":{}"#, announcement.duration_seconds)?;
+        }
+        out.write_str("}")
+    }
+
+    fn resources(&self, out: &mut fmt::Formatter<'_>, resources: &[Name]) -> fmt::Result {
+        let prefix = self.document.naming.prefix(self.edition);
+        for (index, name) in resources.iter().enumerate() {
+            write!(out, r#"{}"{prefix}{name}""#, separator(index))?;
+        }
+        Ok(())
+    }
+}
+
+fn separator(index: usize) -> &'static str {
+    if index == 0 { "" } else { "," }
+}
+
+/// Empty once started: the time has lost its meaning, but clients rely on the key.
+fn not_before(phase: &Phase) -> String {
+    match phase {
+        Phase::Scheduled { not_before, .. } => print_date(*not_before),
+        Phase::Started { .. } => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_lifecycle::{ScaleSetId, Shape};
+
+    #[test]
+    fn only_role_instances_are_no_machines() {
+        let naming = |shape: Shape| Naming::from(shape.resource_kind());
+        assert_eq!(naming(Shape::StandaloneMachine), Naming::Machines);
+        assert_eq!(naming(Shape::AvailabilitySet), Naming::Machines);
+        assert_eq!(naming(Shape::PlacementGroup(ScaleSetId(0))), Naming::Machines);
+        assert_eq!(naming(Shape::CloudService), Naming::RoleInstances);
+    }
+}

@@ -1,0 +1,16 @@
+//! The formats, seen from outside: one program, so that the modules share their helpers and link once.
+
+#[cfg(test)]
+mod captures;
+#[cfg(test)]
+mod editions;
+#[cfg(test)]
+mod instance;
+#[cfg(test)]
+mod problems;
+#[cfg(test)]
+mod reading;
+#[cfg(test)]
+mod start_requests;
+#[cfg(test)]
+mod support;

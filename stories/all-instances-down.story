@@ -1,0 +1,19 @@
+# While no machine of a tenant runs there is no one to ask; unless the policy says so, nothing waits.
+host h1 h2
+availabilityset db
+machine db-0 of db on h1 ud 0
+machine db-1 of db on h2 ud 1
+poll db-0
+stop db-0
+update host h1
+expect db Scheduled
+at 1m   stop db-1
+expect db Started
+at 2m   expect db nothing
+# A machine that is off is not started by a reboot of its host.
+reboot host h2
+at 3m   expect db-1 stopped, db-1 boots 1
+policy db alldown asked
+at 4m   update host h1
+expect db Scheduled
+at 19m  expect db Started

@@ -1,0 +1,26 @@
+# A policy approves what the owner does himself: straight to Started.
+host h1 h2
+availabilityset db
+machine db-0 of db on h1 ud 0
+machine db-1 of db on h2 ud 1
+poll db-0
+policy db restart automatic
+restart db-0
+expect db Started
+at 1m   host h3
+redeploy db-1
+expect db Scheduled
+approve db by db-1
+at 5m   policy db redeploy automatic
+redeploy db-1
+expect db Started
+# It holds for the owner's own doings only.
+at 10m  reboot host h1
+expect db Scheduled
+# The same for a scale set, for all its placement groups at once.
+scaleset web
+instance of web on h2
+poll web_0
+policy web restart automatic
+restart web_0
+expect web Started

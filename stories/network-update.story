@@ -1,0 +1,6 @@
+# An update of the network is announced as a Freeze of no length.
+host h1
+vm solo on h1
+poll solo
+update network h1
+at 15m expect solo nothing, solo boots 1

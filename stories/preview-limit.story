@@ -1,0 +1,19 @@
+# An operator may limit how many events by users a tenant has at once.
+host h1
+set useroperations 2
+scaleset web terminate 5m
+instance of web on h1 times 4
+poll web_0
+restart web_0
+delete web_1
+refused restart web_2
+refused delete web_2
+# Those that have started count as well; those that are over do not.
+approve E1 by web_0
+refused restart web_2
+at 30s  restart web_2
+set useroperations unlimited
+restart web_3
+# The platform's events do not count.
+set useroperations 3
+update host h1
