@@ -1,6 +1,6 @@
 //! The published formats of Scheduled Events: every byte of them exists here, and only here.
 //!
-//! The server renders with this crate, the agent and the command line read with it, so the two sides cannot drift apart.
+//! The server renders with this crate, the agent and the command line read with it: the two sides cannot drift apart.
 //! No I/O, no HTTP, no clock: bytes in, values out, and back. Whatever a stranger sends is either understood or refused
 //! with a reason; nothing panics, and everything that is read has a limit on its length and on its depth.
 //!
