@@ -2,6 +2,7 @@
 //! what it concludes does not come from the code that it watches.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use forewarn_lifecycle::*;
 
@@ -185,7 +186,7 @@ impl Observer {
         };
         let announcement = &event.announcement;
         let notice = not_before.since(now.wall);
-        let short = notice < announcement.kind.minimum_notice() && announcement.reason != Reason::HostFailure;
+        let short = notice < minimum_notice(announcement.kind) && announcement.reason != Reason::HostFailure;
         if short || not_before.millis() % 1_000 != 0 {
             self.note(Promise::FullNotice, format!("{announcement:?} gives {notice:?}"));
         }
@@ -215,7 +216,7 @@ impl Observer {
         let event = tenant.event(id).expect("it has started");
         let Some(known) = self.events.get(&id) else { return };
         let kind = event.announcement.kind;
-        let steady_over = now.steady.since(known.announced.steady) >= kind.minimum_notice();
+        let steady_over = now.steady.since(known.announced.steady) >= minimum_notice(kind);
         let expired = now.wall >= known.not_before && steady_over;
         let down = tenant.machines().iter().filter_map(|id| cluster.machine(*id));
         let all_down = down.into_iter().all(|machine| machine.power != Power::Running)
@@ -302,6 +303,16 @@ impl Observer {
             }
         }
     }
+}
+
+/// What was promised, written down a second time.
+fn minimum_notice(kind: EventKind) -> Duration {
+    Duration::from_secs(match kind {
+        EventKind::Freeze | EventKind::Reboot => 900,
+        EventKind::Redeploy => 600,
+        EventKind::Preempt => 30,
+        EventKind::Terminate => 300,
+    })
 }
 
 fn shown(tenant: &Tenant) -> (u64, Shown) {

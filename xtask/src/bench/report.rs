@@ -1,0 +1,237 @@
+//! The numbers of the benchmark, as a table, and whether they meet their goals.
+
+use std::fmt::Write;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use crate::steps::Outcome;
+
+const RATIO_PERCENT_MAX: u64 = 150;
+const BYTES_PER_MACHINE_MAX: u64 = 300;
+const SMALL: u64 = 1_000;
+const LARGE: u64 = 1_000_000;
+const BEGIN: &str = "<!-- core:begin -->";
+const END: &str = "<!-- core:end -->";
+
+/// A run of the benchmark by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Timed {
+    machines: u64,
+    commands: u64,
+    nanoseconds: u64,
+    bytes_per_machine: u64,
+    changes: String,
+    /// Each kind of command, with its time.
+    kinds: Vec<(String, u64)>,
+}
+
+/// A run of the benchmark under valgrind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Counted {
+    machines: u64,
+    instructions_per_command: u64,
+}
+
+/// A number that must not be larger than that.
+struct Goal {
+    what: &'static str,
+    value: u64,
+    max: u64,
+}
+
+/// All that was measured.
+pub(super) struct Report {
+    pub(super) timed: Vec<Timed>,
+    /// Empty where valgrind is missing.
+    pub(super) counted: Vec<Counted>,
+}
+
+impl Timed {
+    pub(super) fn parse(line: &str) -> Result<Self> {
+        let value: Value = serde_json::from_str(line).context("the benchmark printed no result")?;
+        let number = |key: &str| value[key].as_u64().with_context(|| format!("not in the result: {key}"));
+        let kinds = value["kinds"].as_array().context("not in the result: kinds")?.iter();
+        let kinds = kinds.filter_map(|kind| {
+            Some((kind["kind"].as_str()?.to_owned(), kind["nanoseconds_per_command"].as_u64()?))
+        });
+        Ok(Self {
+            machines: number("machines")?,
+            commands: number("commands")?,
+            nanoseconds: number("nanoseconds_per_command")?,
+            bytes_per_machine: number("resident_bytes_per_machine")?,
+            changes: value["changes_per_command"].to_string(),
+            kinds: kinds.collect(),
+        })
+    }
+
+    pub(super) fn nanoseconds(&self) -> u64 {
+        self.nanoseconds
+    }
+}
+
+impl Counted {
+    /// The benchmark says how many commands there were, valgrind how many instructions.
+    pub(super) fn parse(line: &str, valgrind: &str) -> Result<Self> {
+        let timed = Timed::parse(line)?;
+        let collected = valgrind.lines().find_map(|line| line.split_once("Collected :"));
+        let (_, collected) = collected.context("valgrind did not say how many instructions there were")?;
+        let instructions: u64 = collected.trim().parse().context("not a number of instructions")?;
+        anyhow::ensure!(instructions > 0, "valgrind did not find the function that is measured");
+        Ok(Self { machines: timed.machines, instructions_per_command: instructions / timed.commands.max(1) })
+    }
+}
+
+impl Report {
+    pub(super) fn table(&self) -> String {
+        let mut text = String::new();
+        text.push_str("| machines | ns per command | instructions per command | changes per command | bytes per machine |\n");
+        text.push_str("|---:|---:|---:|---:|---:|\n");
+        for timed in &self.timed {
+            let instructions = self.instructions(timed.machines).map_or("-".to_owned(), |n| n.to_string());
+            let Timed { machines, nanoseconds, changes, bytes_per_machine, .. } = timed;
+            let _ = writeln!(
+                text,
+                "| {machines} | {nanoseconds} | {instructions} | {changes} | {bytes_per_machine} |"
+            );
+        }
+        let _ = write!(text, "\n{}", self.kinds_table());
+        for goal in self.goals() {
+            let _ = write!(text, "\n{}", goal.line());
+        }
+        text
+    }
+
+    fn kinds_table(&self) -> String {
+        let mut text = String::from("| ns per command, machines: |");
+        for timed in &self.timed {
+            let _ = write!(text, " {} |", timed.machines);
+        }
+        let _ = write!(text, "\n|---|{}", "---:|".repeat(self.timed.len()));
+        let names = self.timed.first().map_or(&[][..], |timed| &timed.kinds);
+        for (place, (name, _)) in names.iter().enumerate() {
+            let _ = write!(text, "\n| {name} |");
+            for timed in &self.timed {
+                let _ =
+                    write!(text, " {} |", timed.kinds.get(place).map_or(0, |(_, nanoseconds)| *nanoseconds));
+            }
+        }
+        text.push('\n');
+        text
+    }
+
+    /// Fails where a goal is missed; a goal that could not be measured is a skip.
+    pub(super) fn judge(&self) -> Outcome {
+        let missed: Vec<_> = self.goals().iter().filter(|goal| !goal.is_met()).map(Goal::line).collect();
+        if !missed.is_empty() {
+            return Outcome::Failed(missed.join("; "));
+        }
+        if self.counted.is_empty() {
+            return Outcome::Skipped("instructions were not counted: valgrind is missing".to_owned());
+        }
+        Outcome::Passed
+    }
+
+    /// Each goal that was measured.
+    fn goals(&self) -> Vec<Goal> {
+        let small_and_large = self.instructions(SMALL).zip(self.instructions(LARGE));
+        let ratio = small_and_large.map(|(small, large)| Goal {
+            what: "instructions at 1,000,000 machines, in percent of those at 1,000",
+            value: (large * 100).div_ceil(small.max(1)),
+            max: RATIO_PERCENT_MAX,
+        });
+        let large = self.timed.iter().find(|timed| timed.machines == LARGE);
+        let memory = large.map(|large| Goal {
+            what: "bytes per machine at 1,000,000 machines",
+            value: large.bytes_per_machine,
+            max: BYTES_PER_MACHINE_MAX,
+        });
+        ratio.into_iter().chain(memory).collect()
+    }
+
+    fn instructions(&self, machines: u64) -> Option<u64> {
+        let counted = self.counted.iter().find(|counted| counted.machines == machines);
+        counted.map(|counted| counted.instructions_per_command)
+    }
+}
+
+impl Goal {
+    fn is_met(&self) -> bool {
+        self.value <= self.max
+    }
+
+    fn line(&self) -> String {
+        let met = if self.is_met() { "met" } else { "MISSED" };
+        format!("- {}: {} (goal: at most {}): {met}", self.what, self.value, self.max)
+    }
+}
+
+/// The document with another text between the markers.
+pub(super) fn replace_section(document: &str, section: &str) -> Result<String> {
+    let parts = document.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
+    let (head, tail) = parts.with_context(|| format!("no place for the results: {BEGIN} … {END}"))?;
+    Ok(format!("{head}{BEGIN}\n{section}\n{END}{tail}"))
+}
+
+pub(super) fn processor_model(information: &str) -> Option<&str> {
+    let line = information.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, model)| model.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(machines: u64, bytes: u64) -> String {
+        format!(
+            "{{\"machines\":{machines},\"commands\":20,\"nanoseconds_per_command\":7,\"changes_per_command\":1.15,\
+             \"resident_bytes_per_machine\":{bytes},\"kinds\":[{{\"kind\":\"tick\",\"commands\":1,\
+             \"nanoseconds_per_command\":9}}]}}"
+        )
+    }
+
+    fn report(instructions: u64, bytes: u64) -> Report {
+        let counted = |machines, instructions| {
+            let valgrind = format!("==1== Events    : Ir\n==1== Collected : {instructions}\n");
+            Counted::parse(&line(machines, 0), &valgrind).unwrap()
+        };
+        Report {
+            timed: vec![Timed::parse(&line(SMALL, 900)).unwrap(), Timed::parse(&line(LARGE, bytes)).unwrap()],
+            counted: vec![counted(SMALL, 20_000), counted(LARGE, instructions)],
+        }
+    }
+
+    #[test]
+    fn goals_are_met_up_to_their_limit() {
+        assert_eq!(report(30_000, 300).judge(), Outcome::Passed);
+        assert!(matches!(report(30_200, 300).judge(), Outcome::Failed(why) if why.contains("151")));
+        assert!(matches!(report(30_000, 301).judge(), Outcome::Failed(why) if why.contains("301")));
+        let uncounted = Report { counted: Vec::new(), ..report(30_000, 300) };
+        assert!(matches!(uncounted.judge(), Outcome::Skipped(_)));
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_size_and_says_whether_goals_are_met() {
+        let table = report(30_200, 250).table();
+        assert!(table.contains("\n| 1000 | 7 | 1000 | 1.15 | 900 |\n| 1000000 | 7 | 1510 | 1.15 | 250 |\n"));
+        assert!(table.contains("\n| tick | 9 | 9 |\n"), "{table}");
+        assert!(table.contains("in percent of those at 1,000: 151 (goal: at most 150): MISSED"));
+        assert!(table.ends_with("bytes per machine at 1,000,000 machines: 250 (goal: at most 300): met"));
+    }
+
+    #[test]
+    fn a_count_of_nothing_is_no_count() {
+        assert!(Counted::parse(&line(1_000, 1), "==1== Collected : 0\n").is_err());
+        assert!(Counted::parse(&line(1_000, 1), "").is_err());
+    }
+
+    #[test]
+    fn results_go_between_their_markers() {
+        let document = format!("a\n{BEGIN}\nold\n{END}\nb\n");
+        let replaced = replace_section(&document, "new").unwrap();
+        assert_eq!(replaced, format!("a\n{BEGIN}\nnew\n{END}\nb\n"));
+        assert_eq!(replace_section(&replaced, "new").unwrap(), replaced);
+        assert!(replace_section("nothing", "new").is_err());
+        assert_eq!(processor_model("x: 1\nmodel name\t: A B\n"), Some("A B"));
+    }
+}

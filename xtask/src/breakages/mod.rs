@@ -1,0 +1,53 @@
+//! `cargo xtask break`: breaks each rule in a known way, and sees that the test of that rule fails.
+//!
+//! A test that cannot fail proves nothing. The breakages are listed in `xtask/breakages.txt`; they are made one at a
+//! time, in a copy of the repository.
+
+mod list;
+mod workshop;
+
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::steps::Outcome;
+use crate::tree::Tree;
+
+use list::Breakage;
+use workshop::{Verdict, Workshop};
+
+const LIST: &str = "xtask/breakages.txt";
+
+pub(crate) fn command() -> Result<Outcome> {
+    let tree = Tree::load()?;
+    let text =
+        std::fs::read_to_string(tree.root().join(LIST)).with_context(|| format!("cannot read: {LIST}"))?;
+    let breakages = list::parse(&text)?;
+    if breakages.is_empty() {
+        return Ok(Outcome::Skipped(format!("nothing is listed: {LIST}")));
+    }
+    let workshop = Workshop::open(&tree)?;
+    let mut failed = 0;
+    for breakage in &breakages {
+        let begin = Instant::now();
+        let verdict = workshop.try_breakage(breakage);
+        let row = row(breakage, &verdict, begin.elapsed().as_secs_f64());
+        failed += usize::from(!matches!(verdict, Ok(Verdict::Failed | Verdict::Hung)));
+        println!("{row}");
+    }
+    if failed == 0 {
+        println!("{} rules broken, and every test noticed", breakages.len());
+        return Ok(Outcome::Passed);
+    }
+    Ok(Outcome::Failed(format!("{failed} of {} breakages were not noticed", breakages.len())))
+}
+
+fn row(breakage: &Breakage, verdict: &Result<Verdict>, seconds: f64) -> String {
+    let verdict = match verdict {
+        Ok(Verdict::Failed) => "ok: the test fails".to_owned(),
+        Ok(Verdict::Hung) => "ok: the test does not end".to_owned(),
+        Ok(Verdict::Passed) => "FAILED: the test still passes".to_owned(),
+        Err(problem) => format!("FAILED: {problem:#}"),
+    };
+    format!("{:<60} {seconds:>6.1} s  {verdict}  ({})", breakage.test, breakage.why)
+}

@@ -1,0 +1,75 @@
+//! Everything that is done to this repository by a command: `cargo xtask …`.
+//!
+//! Checks what a person would have to remember: formatting, lints, tests, and that the documents still speak of what is
+//! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest
+//! and valgrind are used where they are installed.
+
+mod bench;
+mod breakages;
+mod mutants;
+mod steps;
+mod suite;
+mod tidy;
+mod tools;
+mod tree;
+mod words;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use steps::Outcome;
+use words::{Usage, Words};
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
+  tidy              what documents and files promise each other
+  bench core        what a command costs, at a thousand machines and at a million
+        [--save]      and writes it to bench/RESULTS.md
+  mutants           changes the rules at random places: how many changes do the tests notice?
+        [--sample N]  about N mutants, spread evenly
+        [--shard K/N] the K-th of N parts, counted from 0
+        [--jobs N]    that many at a time
+  break             breaks each rule in a known way: does its test fail?
+
+Exit code: 0 done, 1 failed, 2 not understood. With CI=true, a check that could not be made has failed.";
+
+fn main() -> ExitCode {
+    let outcome = run(Words::new(std::env::args().skip(1)));
+    match outcome {
+        Ok(Outcome::Passed) => ExitCode::SUCCESS,
+        Ok(Outcome::Skipped(why)) if !steps::skips_are_failures() => {
+            eprintln!("skipped: {why}");
+            ExitCode::SUCCESS
+        }
+        Ok(Outcome::Failed(why) | Outcome::Skipped(why)) => {
+            eprintln!("failed: {why}");
+            ExitCode::FAILURE
+        }
+        Err(problem) => {
+            eprintln!("{problem:#}");
+            ExitCode::from(if problem.is::<Usage>() { 2 } else { 1 })
+        }
+    }
+}
+
+fn run(mut words: Words) -> Result<Outcome> {
+    let Some(command) = words.next() else {
+        println!("{HELP}");
+        return Ok(Outcome::Passed);
+    };
+    match command.as_str() {
+        "test" => suite::command(words),
+        "tidy" => words.done().and_then(|()| tidy::command()),
+        "bench" => bench::command(words),
+        "mutants" => mutants::command(words),
+        "break" => words.done().and_then(|()| breakages::command()),
+        "help" | "--help" | "-h" => {
+            println!("{HELP}");
+            Ok(Outcome::Passed)
+        }
+        _ => Err(Usage::unknown(&command).into()),
+    }
+}

@@ -1,0 +1,237 @@
+//! `cargo xtask mutants`: changes the rules at one place at a time, and counts how many changes the tests notice.
+//!
+//! A change that no test notices is either a test that is missing, or it makes no difference; those that make none are
+//! listed, with the reason, in `docs/reference/testing.md`.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::steps::Outcome;
+use crate::tools::CARGO_MUTANTS;
+use crate::tree;
+use crate::words::{Usage, Words};
+
+const MUTATED: [&str; 2] = ["forewarn-lifecycle", "forewarn-wire"];
+const TESTED: [&str; 3] = ["forewarn-lifecycle", "forewarn-wire", "forewarn-story"];
+const SECONDS_MAX_PER_MUTANT: &str = "60";
+/// Few, because the tests run once for every mutant.
+const PROPERTY_CASES: &str = "24";
+const CAUGHT_PERCENT_MIN: usize = 95;
+/// Which of the equal parts is taken as the sample: the same one in every run, so that two runs can be compared.
+const SEED: usize = 20_200_701;
+const EXPLAINED: &str = "docs/reference/testing.md";
+
+/// Which of all mutants are tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    /// About that many, spread evenly.
+    Sample(usize),
+    /// `K/N`, counted from 0.
+    Shard(String),
+}
+
+/// What became of the mutants.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Results {
+    caught: usize,
+    timeout: usize,
+    unviable: usize,
+    missed: Vec<String>,
+}
+
+pub(crate) fn command(words: Words) -> Result<Outcome> {
+    let (selection, jobs) = parse(words)?;
+    run(selection, jobs)
+}
+
+fn parse(mut words: Words) -> Result<(Selection, Option<usize>), Usage> {
+    let number = |text: &str| text.parse::<usize>().ok().filter(|number| *number > 0);
+    let (mut selection, mut jobs) = (Selection::All, None);
+    while let Some(word) = words.next() {
+        let selected = match word.as_str() {
+            "--sample" => Selection::Sample(words.value(&word, number, "a number")?),
+            "--shard" => Selection::Shard(words.value(&word, shard, "K/N, such as 0/8")?),
+            "--jobs" => {
+                jobs = Some(words.value(&word, number, "a number")?);
+                continue;
+            }
+            _ => return Err(Usage::unknown(&word)),
+        };
+        if std::mem::replace(&mut selection, selected) != Selection::All {
+            return Err(Usage::new("more than one selection\n  hint: either --sample or --shard, once"));
+        }
+    }
+    Ok((selection, jobs))
+}
+
+fn shard(text: &str) -> Option<String> {
+    let (which, of) = text.split_once('/')?;
+    let (which, of): (usize, usize) = (which.parse().ok()?, of.parse().ok()?);
+    (which < of).then(|| text.to_owned())
+}
+
+pub(crate) fn run(selection: Selection, jobs: Option<usize>) -> Result<Outcome> {
+    let root = tree::root()?;
+    if let Err(problem) = CARGO_MUTANTS.find_or_install() {
+        return Ok(Outcome::Skipped(format!("{problem:#}")));
+    }
+    let shard = match selection {
+        Selection::All => None,
+        Selection::Sample(wanted) => Some(sample(count(&root)?, wanted)),
+        Selection::Shard(shard) => Some(shard),
+    };
+    let output = root.join("target/mutants");
+    try_mutants(&root, &output, shard.as_deref(), jobs)?;
+    let outcomes = output.join("mutants.out/outcomes.json");
+    let outcomes = std::fs::read_to_string(&outcomes)
+        .with_context(|| format!("no mutant was tried\n  cannot read: {}", outcomes.display()))?;
+    let results = Results::parse(&outcomes)?;
+    let explained = std::fs::read_to_string(root.join(EXPLAINED)).unwrap_or_default();
+    Ok(results.judge(&explained))
+}
+
+fn mutants(root: &Path) -> Result<Command> {
+    let mut command = CARGO_MUTANTS.find_or_install()?;
+    command.current_dir(root).arg("mutants");
+    command.args(MUTATED.iter().flat_map(|package| ["--package", package]));
+    Ok(command)
+}
+
+fn count(root: &Path) -> Result<usize> {
+    let output = mutants(root)?.arg("--list").output().context("cannot list the mutants")?;
+    if !output.status.success() {
+        bail!("cannot list the mutants: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).lines().count())
+}
+
+/// As many equal parts as make one about as large as wanted, and one of them.
+fn sample(mutants: usize, wanted: usize) -> String {
+    let parts = mutants.div_ceil(wanted).max(1);
+    format!("{}/{parts}", SEED % parts)
+}
+
+fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usize>) -> Result<()> {
+    std::fs::create_dir_all(output).with_context(|| format!("cannot make: {}", output.display()))?;
+    // Results of an earlier run must not be taken for those of this one.
+    let earlier = output.join("mutants.out");
+    if earlier.exists() {
+        std::fs::remove_dir_all(&earlier).with_context(|| format!("cannot remove: {}", earlier.display()))?;
+    }
+    let mut command = mutants(root)?;
+    command.args(TESTED.iter().flat_map(|package| ["--test-package", package]));
+    command.args(["--timeout", SECONDS_MAX_PER_MUTANT, "--output"]).arg(output);
+    command.args(shard.iter().flat_map(|shard| ["--sharding", "round-robin", "--shard", shard]));
+    command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
+    command.env("PROPTEST_CASES", PROPERTY_CASES);
+    command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
+    let status = command.status().context("cannot run cargo-mutants")?;
+    match status.code() {
+        // Some were missed (2) or took too long (3): the results say which.
+        Some(0 | 2 | 3) => Ok(()),
+        Some(4) => bail!("the tests fail without any change\n  hint: run `cargo xtask test` first"),
+        Some(_) | None => bail!("cargo-mutants failed: {status}"),
+    }
+}
+
+impl Results {
+    fn parse(outcomes: &str) -> Result<Self> {
+        let outcomes: Value = serde_json::from_str(outcomes).context("not the results of cargo-mutants")?;
+        let mut results = Self::default();
+        for outcome in outcomes["outcomes"].as_array().context("no list of outcomes")? {
+            let Some(name) = outcome["scenario"]["Mutant"]["name"].as_str() else { continue };
+            match outcome["summary"].as_str() {
+                Some("CaughtMutant") => results.caught += 1,
+                Some("Timeout") => results.timeout += 1,
+                Some("Unviable") => results.unviable += 1,
+                Some("MissedMutant") => results.missed.push(without_line_numbers(name)),
+                Some(_) | None => bail!("unknown outcome: {}", outcome["summary"]),
+            }
+        }
+        Ok(results)
+    }
+
+    /// A test that no longer ends has noticed, too.
+    fn judge(&self, explained: &str) -> Outcome {
+        let (noticed, missed) = (self.caught + self.timeout, self.missed.len());
+        let (caught, timeout, unviable) = (self.caught, self.timeout, self.unviable);
+        println!("caught {caught}, missed {missed}, timeout {timeout}, unviable {unviable}");
+        for missed in self.missed.iter().filter(|missed| !is_explained(missed, explained)) {
+            println!("missed, and not explained in {EXPLAINED}: {missed}");
+        }
+        let viable = noticed + missed;
+        if viable == 0 {
+            return Outcome::Failed("no mutant could be tried".to_owned());
+        }
+        let hundredths = noticed * 10_000 / viable;
+        let rate = format!("{}.{:02} % noticed", hundredths / 100, hundredths % 100);
+        println!("{rate} (goal: at least {CAUGHT_PERCENT_MIN} %)");
+        if hundredths >= CAUGHT_PERCENT_MIN * 100 { Outcome::Passed } else { Outcome::Failed(rate) }
+    }
+}
+
+/// `crates/a/src/b.rs:7:5: replace …` becomes `crates/a/src/b.rs: replace …`.
+fn without_line_numbers(name: &str) -> String {
+    let (place, change) = name.split_once(": ").unwrap_or((name, ""));
+    format!("{}: {change}", place.split(':').next().unwrap_or(place))
+}
+
+fn is_explained(missed: &str, explained: &str) -> bool {
+    let within_package = missed.find("src/").map_or(missed, |at| &missed[at..]);
+    explained.contains(within_package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<(Selection, Option<usize>), Usage> {
+        parse(Words::new(text.split_whitespace().map(str::to_owned)))
+    }
+
+    #[test]
+    fn one_selection_is_understood() {
+        assert_eq!(parsed("").unwrap(), (Selection::All, None));
+        assert_eq!(parsed("--sample 300 --jobs 2").unwrap(), (Selection::Sample(300), Some(2)));
+        assert_eq!(parsed("--shard 1/4").unwrap(), (Selection::Shard("1/4".to_owned()), None));
+        for wrong in ["--sample 0", "--shard 4/4", "--shard 1", "--jobs x", "--sample 3 --shard 1/4", "all"] {
+            assert!(parsed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_one_of_equal_parts() {
+        assert_eq!(sample(589, 300), format!("{}/2", SEED % 2));
+        assert_eq!(sample(200, 300), "0/1");
+        assert_eq!(sample(0, 300), "0/1");
+    }
+
+    const OUTCOMES: &str = r#"{"outcomes": [
+        {"scenario": "Baseline", "summary": "Success"},
+        {"scenario": {"Mutant": {"name": "crates/a/src/b.rs:7:5: replace f with ()"}}, "summary": "MissedMutant"},
+        {"scenario": {"Mutant": {"name": "crates/a/src/b.rs:8:5: replace || with &&"}}, "summary": "CaughtMutant"},
+        {"scenario": {"Mutant": {"name": "crates/a/src/b.rs:9:5: x"}}, "summary": "Timeout"},
+        {"scenario": {"Mutant": {"name": "crates/a/src/b.rs:9:6: x"}}, "summary": "Unviable"}]}"#;
+
+    #[test]
+    fn outcomes_are_counted_and_missed_ones_named() {
+        let results = Results::parse(OUTCOMES).unwrap();
+        let missed = vec!["crates/a/src/b.rs: replace f with ()".to_owned()];
+        assert_eq!(results, Results { caught: 1, timeout: 1, unviable: 1, missed });
+        assert_eq!(results.judge(""), Outcome::Failed("66.66 % noticed".to_owned()));
+        assert!(is_explained(&results.missed[0], "- `src/b.rs: replace f with ()` makes no difference"));
+        assert!(!is_explained(&results.missed[0], "src/c.rs: replace f with ()"));
+    }
+
+    #[test]
+    fn the_goal_is_met_from_95_percent_on() {
+        let results = |caught| Results { caught, missed: vec!["a: b".to_owned()], ..Results::default() };
+        assert_eq!(results(19).judge(""), Outcome::Passed);
+        assert_eq!(results(18).judge(""), Outcome::Failed("94.73 % noticed".to_owned()));
+        assert!(matches!(Results::default().judge(""), Outcome::Failed(_)));
+    }
+}

@@ -1,0 +1,168 @@
+//! Steps that pass, fail or are skipped, and the summary of them.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// How a step ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// What it checks holds.
+    Passed,
+    /// It does not, and this is what is wrong.
+    Failed(String),
+    /// It could not be checked, and this is why.
+    Skipped(String),
+}
+
+/// What to make of a step that could not be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Skips {
+    /// It is said loudly.
+    AreLoud,
+    /// It counts as failed: nobody reads the log of a run that passed.
+    AreFailures,
+}
+
+/// The steps so far.
+pub(crate) struct Steps {
+    skips: Skips,
+    done: Vec<Step>,
+}
+
+struct Step {
+    name: &'static str,
+    time: Duration,
+    outcome: Outcome,
+}
+
+/// Whether a step that could not be checked has failed.
+pub(crate) fn skips_are_failures() -> bool {
+    std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// Cargo, the one that runs this.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs a program to its end, with its output where ours goes.
+pub(crate) fn status(command: &mut Command) -> Result<Outcome> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot run: {program}"))?;
+    Ok(if status.success() { Outcome::Passed } else { Outcome::Failed(status.to_string()) })
+}
+
+/// Runs a build to its end, and gives the program that cargo says it has made last.
+pub(crate) fn built_program(build: &mut Command) -> Result<PathBuf> {
+    build.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let output = build.output().context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("it does not compile: {}", output.status);
+    }
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let mut values = messages.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let program = values.find_map(|value| value["executable"].as_str().map(PathBuf::from));
+    program.context("cargo has built no program")
+}
+
+impl Steps {
+    pub(crate) fn new() -> Self {
+        let skips = if skips_are_failures() { Skips::AreFailures } else { Skips::AreLoud };
+        Self { skips, done: Vec::new() }
+    }
+
+    /// Runs a step under a heading; whatever comes of it, the next step runs too.
+    pub(crate) fn run(&mut self, name: &'static str, step: impl FnOnce() -> Result<Outcome>) {
+        eprintln!("\n=== {name}");
+        let begin = Instant::now();
+        let outcome = step().unwrap_or_else(|problem| Outcome::Failed(format!("{problem:#}")));
+        match &outcome {
+            Outcome::Passed => {}
+            Outcome::Failed(why) => eprintln!("=== {name}: FAILED: {why}"),
+            Outcome::Skipped(why) => eprintln!("=== {name}: SKIPPED: {why}"),
+        }
+        self.done.push(Step { name, time: begin.elapsed(), outcome });
+    }
+
+    /// Prints the summary, and says how all of it ended.
+    pub(crate) fn finish(&self) -> Outcome {
+        eprintln!("\n{}", self.summary());
+        let (_, failed, skipped) = self.counts();
+        match self.skips {
+            Skips::AreFailures if skipped > 0 => {
+                Outcome::Failed(format!("{failed} failed, {skipped} skipped, which CI does not allow"))
+            }
+            Skips::AreFailures | Skips::AreLoud if failed > 0 => {
+                Outcome::Failed(format!("{failed} of {}", self.done.len()))
+            }
+            Skips::AreFailures | Skips::AreLoud => Outcome::Passed,
+        }
+    }
+
+    fn summary(&self) -> String {
+        let mut lines: Vec<_> = self.done.iter().map(Step::line).collect();
+        let (passed, failed, skipped) = self.counts();
+        lines.push(format!("{passed} ok, {failed} FAILED, {skipped} skipped"));
+        lines.join("\n")
+    }
+
+    fn counts(&self) -> (usize, usize, usize) {
+        let count =
+            |wanted: fn(&Outcome) -> bool| self.done.iter().filter(|step| wanted(&step.outcome)).count();
+        (
+            count(|outcome| matches!(outcome, Outcome::Passed)),
+            count(|outcome| matches!(outcome, Outcome::Failed(_))),
+            count(|outcome| matches!(outcome, Outcome::Skipped(_))),
+        )
+    }
+}
+
+impl Step {
+    fn line(&self) -> String {
+        let outcome = match &self.outcome {
+            Outcome::Passed => "ok".to_owned(),
+            Outcome::Failed(_) => "FAILED".to_owned(),
+            Outcome::Skipped(why) => format!("SKIPPED: {}", why.lines().next().unwrap_or_default()),
+        };
+        format!("{:<14} {:>8.1} s  {outcome}", self.name, self.time.as_secs_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(skips: Skips, outcomes: &[Outcome]) -> Steps {
+        let mut steps = Steps { skips, done: Vec::new() };
+        outcomes.iter().for_each(|outcome| steps.run("a step", || Ok(outcome.clone())));
+        steps
+    }
+
+    #[test]
+    fn one_failure_fails_the_whole_and_the_rest_still_runs() {
+        let failed = Outcome::Failed("why".to_owned());
+        let steps = steps(Skips::AreLoud, &[Outcome::Passed, failed, Outcome::Passed]);
+        assert_eq!(steps.finish(), Outcome::Failed("1 of 3".to_owned()));
+        assert!(steps.summary().ends_with("2 ok, 1 FAILED, 0 skipped"));
+    }
+
+    #[test]
+    fn a_skip_is_counted_and_fails_only_where_nobody_would_see_it() {
+        let outcomes = [Outcome::Passed, Outcome::Skipped("no tool\nmore".to_owned())];
+        let loud = steps(Skips::AreLoud, &outcomes);
+        assert_eq!(loud.finish(), Outcome::Passed);
+        assert!(loud.summary().contains("SKIPPED: no tool\n1 ok, 0 FAILED, 1 skipped"));
+        assert!(matches!(steps(Skips::AreFailures, &outcomes).finish(), Outcome::Failed(_)));
+    }
+
+    #[test]
+    fn an_error_is_a_failure() {
+        let mut steps = Steps { skips: Skips::AreLoud, done: Vec::new() };
+        steps.run("a step", || Err(anyhow::anyhow!("no disk")));
+        assert_eq!(steps.done[0].outcome, Outcome::Failed("no disk".to_owned()));
+    }
+}

@@ -1,0 +1,88 @@
+//! `cargo xtask test`: everything that must hold before a change is merged.
+//!
+//! Every step runs, whatever the ones before it said: one run tells all that is wrong.
+
+use std::process::Stdio;
+
+use anyhow::Result;
+
+use crate::mutants::Selection;
+use crate::steps::{Outcome, Steps, cargo, status};
+use crate::tools::CARGO_DENY;
+use crate::words::{Usage, Words};
+use crate::{bench, breakages, mutants, tidy, tree};
+
+/// Enough for a rate that is right to within two percent or so; all of them take most of a day.
+const MUTANTS_IN_LONG_RUN: usize = 300;
+const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
+
+/// How much is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    Usual,
+    Long,
+}
+
+pub(crate) fn command(words: Words) -> Result<Outcome> {
+    let mut extent = Extent::Usual;
+    for word in words {
+        match word.as_str() {
+            "--long" => extent = Extent::Long,
+            _ => return Err(Usage::unknown(&word).into()),
+        }
+    }
+    let mut steps = Steps::new();
+    usual(&mut steps);
+    match extent {
+        Extent::Usual => {}
+        Extent::Long => long(&mut steps),
+    }
+    Ok(steps.finish())
+}
+
+fn usual(steps: &mut Steps) {
+    steps.run("format", || run_cargo(&["fmt", "--all", "--check"]));
+    steps.run("lints", || {
+        run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+    });
+    steps.run("tests", || run_tests(&[]));
+    steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
+    steps.run("tidy", tidy::command);
+    steps.run("dependencies", check_dependencies);
+}
+
+fn long(steps: &mut Steps) {
+    steps.run("properties", || run_tests(&[("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN)]));
+    steps.run("break", breakages::command);
+    steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
+    steps.run("benchmark", bench::measure_and_print);
+}
+
+fn run_cargo(words: &[&str]) -> Result<Outcome> {
+    status(cargo().current_dir(tree::root()?).args(words))
+}
+
+/// With nextest where it is installed: it runs the tests of all packages side by side.
+fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
+    let words: &[_] = if has_nextest() {
+        &["nextest", "run", "--workspace", "--locked"]
+    } else {
+        &["test", "--workspace", "--locked", "--all-targets"]
+    };
+    status(cargo().current_dir(tree::root()?).args(words).envs(environment.iter().copied()))
+}
+
+fn has_nextest() -> bool {
+    let mut version = cargo();
+    version.args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    version.status().is_ok_and(|status| status.success())
+}
+
+fn check_dependencies() -> Result<Outcome> {
+    let mut deny = match CARGO_DENY.find_or_install() {
+        Ok(deny) => deny,
+        Err(problem) => return Ok(Outcome::Skipped(format!("{problem:#}"))),
+    };
+    let words = ["--all-features", "--locked", "check", "bans", "licenses", "sources"];
+    status(deny.current_dir(tree::root()?).args(words))
+}

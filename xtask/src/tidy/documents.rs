@@ -1,0 +1,153 @@
+//! Documents: links lead somewhere, every package is on the map, and nothing names the machine it was written on.
+
+use std::path::Path;
+
+use super::{Problem, Texts};
+
+const MAP: &str = "ARCHITECTURE.md";
+/// Directories that are the same on every machine, so a document may speak of them.
+const ON_EVERY_MACHINE: [&str; 14] = [
+    "/", "/app", "/builds", "/home", "/mnt", "/opt", "/root", "/run", "/src", "/srv", "/tmp", "/usr",
+    "/usr/src", "/var",
+];
+
+/// The paths that only this machine has: of the repository, and of the directory it lies in.
+pub(super) fn machine_paths(root: &Path) -> Vec<String> {
+    let own = root.ancestors().take(2).map(|path| path.to_string_lossy().into_owned());
+    own.filter(|path| !ON_EVERY_MACHINE.contains(&path.as_str())).collect()
+}
+
+pub(super) fn check_machine_paths(path: &str, text: &str, machine_paths: &[String]) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        if let Some(found) = machine_paths.iter().find(|wanted| names_path(line, wanted)) {
+            problems.push(Problem::new(path, place, format!("a path of the developer's machine: {found}")));
+        }
+    }
+    problems
+}
+
+/// Whether the line has that path, and not just another one that ends or begins with the same letters.
+fn names_path(line: &str, wanted: &str) -> bool {
+    let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    line.match_indices(wanted).any(|(at, _)| {
+        let (before, after) = (line[..at].chars().next_back(), line[at + wanted.len()..].chars().next());
+        !before.is_some_and(is_part_of_name) && !after.is_some_and(|c| is_part_of_name(c) && c != '.')
+    })
+}
+
+/// Every package is named in the map of the repository.
+pub(super) fn check_architecture(texts: &Texts) -> Vec<Problem> {
+    let Some(map) = texts.get(MAP) else { return vec![Problem::new(MAP, 0, "the file is missing")] };
+    let packages = texts.keys().filter_map(|path| path.strip_suffix("/Cargo.toml"));
+    let missing = packages.filter(|package| !map.lines().any(|line| names_path(line, package)));
+    missing.map(|package| Problem::new(MAP, 0, format!("does not speak of a package: {package}"))).collect()
+}
+
+/// Links to files of the repository lead to one that git tracks.
+pub(super) fn check_links(
+    path: &str,
+    text: &str,
+    is_tracked: impl Fn(&str) -> bool,
+    is_on_disk: impl Fn(&str) -> bool,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let mut in_code = false;
+    for (place, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        }
+        for target in links(line).filter(|_| !in_code) {
+            match resolve(path, target) {
+                Some(file) if is_tracked(&file) => {}
+                Some(file) if is_on_disk(&file) => {
+                    let message =
+                        format!("leads to a file that git does not track: {target}\n  hint: git add");
+                    problems.push(Problem::new(path, place, message));
+                }
+                Some(_) | None => {
+                    problems.push(Problem::new(path, place, format!("leads nowhere: {target}")));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// The targets of links to files: `[text](target#part "title")`, outside `code`.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    let outside_code = line.split('`').step_by(2);
+    let targets = outside_code.flat_map(|text| text.split("](").skip(1));
+    let targets = targets.filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    let files = targets.filter_map(|target| target.split([' ', '#']).next());
+    files.filter(|file| !file.is_empty() && !file.contains("://") && !file.starts_with("mailto:"))
+}
+
+/// The path from the root; nothing, if it leads out of the repository.
+fn resolve(from: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<_> = from.split('/').collect();
+    parts.pop();
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_of_this_machine_is_found_and_others_are_not() {
+        let own = machine_paths(Path::new("/disk/forewarn"));
+        assert_eq!(own, ["/disk/forewarn", "/disk"]);
+        assert_eq!(machine_paths(Path::new("/home/forewarn")), ["/home/forewarn"]);
+        let text = "see /disk/notes\n`/disk/forewarn`.\n/diskette and a/disk and /my-disk/x\n";
+        let lines: Vec<_> = check_machine_paths("a.md", text, &own).iter().map(|found| found.line).collect();
+        assert_eq!(lines, [1, 2]);
+    }
+
+    #[test]
+    fn every_package_is_on_the_map() {
+        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
+        let mut texts = Texts::from([
+            file("Cargo.toml", ""),
+            file("crates/forewarn/Cargo.toml", ""),
+            file("xtask/Cargo.toml", ""),
+        ]);
+        assert_eq!(check_architecture(&texts)[0].message, "the file is missing");
+        texts.insert(MAP.to_owned(), "`crates/forewarn-sim` and `xtask/`".to_owned());
+        let problems = check_architecture(&texts);
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].message, "does not speak of a package: crates/forewarn");
+        texts.insert(MAP.to_owned(), "| `crates/forewarn` | x |\nxtask\n".to_owned());
+        assert!(check_architecture(&texts).is_empty());
+    }
+
+    fn problems_of(text: &str) -> Vec<String> {
+        let is_tracked = |path: &str| ["docs/a.md", "README.md", "docs"].contains(&path);
+        let is_on_disk = |path: &str| path == "docs/new.md";
+        let problems = check_links("docs/b.md", text, is_tracked, is_on_disk);
+        problems.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        let good = "[a](a.md) [r](../README.md#top \"title\") [d](.) [w](https://a.example/x) [h](#here)\n";
+        assert!(problems_of(good).is_empty());
+        assert_eq!(problems_of("x\n[a](c.md)"), ["docs/b.md:2: leads nowhere: c.md"]);
+        assert_eq!(problems_of("[a](../../a.md)"), ["docs/b.md:1: leads nowhere: ../../a.md"]);
+        assert!(problems_of("[a](new.md)")[0].contains("git does not track: new.md"));
+    }
+
+    #[test]
+    fn code_has_no_links() {
+        assert!(problems_of("`[a](c.md)` and\n```text\n[a](c.md)\n```\n").is_empty());
+    }
+}

@@ -1,0 +1,88 @@
+//! Programs that cargo does not bring along: taken from the path, or installed once into the user's cache.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::steps::cargo;
+
+/// A program that comes as a crate of the same name.
+pub(crate) struct Tool {
+    name: &'static str,
+    /// What is installed where no suitable one is found.
+    version: &'static str,
+    /// What the version of a suitable one begins with.
+    series: &'static str,
+    /// The words that make it tell its version.
+    version_words: &'static [&'static str],
+}
+
+pub(crate) const CARGO_DENY: Tool =
+    Tool { name: "cargo-deny", version: "0.20.2", series: "0.20.", version_words: &["--version"] };
+
+pub(crate) const CARGO_MUTANTS: Tool = Tool {
+    name: "cargo-mutants",
+    version: "27.1.0",
+    series: "27.",
+    version_words: &["mutants", "--version"],
+};
+
+impl Tool {
+    /// The program, ready for its arguments.
+    pub(crate) fn find_or_install(&self) -> Result<Command> {
+        if self.is_suitable(Path::new(self.name)) {
+            return Ok(Command::new(self.name));
+        }
+        let root = cache_directory()?.join("forewarn/tools").join(format!("{}-{}", self.name, self.version));
+        let program = root.join("bin").join(self.name);
+        if !self.is_suitable(&program) {
+            self.install(&root)?;
+        }
+        Ok(Command::new(program))
+    }
+
+    fn is_suitable(&self, program: &Path) -> bool {
+        let output = Command::new(program).args(self.version_words).output();
+        output.is_ok_and(|output| self.is_in_series(&String::from_utf8_lossy(&output.stdout)))
+    }
+
+    fn is_in_series(&self, answer: &str) -> bool {
+        let version = answer.trim().strip_prefix(self.name).map(str::trim_start);
+        version.is_some_and(|version| version.starts_with(self.series))
+    }
+
+    fn install(&self, root: &Path) -> Result<()> {
+        let Self { name, version, .. } = self;
+        eprintln!("installing {name} {version} into {}", root.display());
+        let mut install = cargo();
+        install.args(["install", "--locked", name, "--version", version, "--root"]).arg(root);
+        // A build directory of our own: the one of the workspace may be locked by whoever runs this.
+        install.env_remove("CARGO_TARGET_DIR");
+        let status = install.status().context("cannot run cargo")?;
+        if !status.success() {
+            bail!("cannot install: {name} {version}\n  hint: install it by hand, or connect to the network");
+        }
+        Ok(())
+    }
+}
+
+fn cache_directory() -> Result<PathBuf> {
+    let chosen = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let usual = || std::env::home_dir().map(|home| home.join(".cache"));
+    chosen.or_else(usual).context("no cache directory\n  hint: set XDG_CACHE_HOME")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suitable_program_is_of_the_right_name_and_series() {
+        assert!(CARGO_DENY.is_in_series("cargo-deny 0.20.7\n"));
+        assert!(!CARGO_DENY.is_in_series("cargo-deny 0.2.0"));
+        assert!(!CARGO_DENY.is_in_series("cargo-mutants 27.1.0"));
+        assert!(CARGO_MUTANTS.is_in_series("cargo-mutants 27.1.0"));
+        assert!(!CARGO_MUTANTS.is_in_series(""));
+    }
+}
