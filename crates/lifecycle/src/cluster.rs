@@ -248,23 +248,12 @@ impl Cluster {
         })
     }
 
-    /// Whether a maintenance would still do something to a machine.
+    /// Whether a maintenance would still do something to a machine. What names only one machine is withdrawn when it leaves;
+    /// host work goes on for the others.
     pub(crate) fn concerns(&self, cause: &Cause, machine: MachineId) -> bool {
         let Some(machine) = self.machine(machine) else { return false };
-        match cause {
-            Cause::HostWork { hosts, .. } => {
-                hosts.contains(&machine.host) && machine.power != Power::Deallocated
-            }
-            Cause::DegradedHost { host, .. } | Cause::FailedHost { host, .. } => {
-                machine.host == *host && machine.power != Power::Deallocated
-            }
-            Cause::UserRestart
-            | Cause::UserRedeploy
-            | Cause::Reimage(_)
-            | Cause::Eviction
-            | Cause::UserDelete(Some(_)) => machine.power != Power::Deallocated,
-            Cause::UserDelete(None) | Cause::Power(_) => true,
-        }
+        let Cause::HostWork { hosts, .. } = cause else { return true };
+        hosts.contains(&machine.host) && machine.power != Power::Deallocated
     }
 
     /// Whether no machine of the tenant runs, and its policy takes that for an approval.

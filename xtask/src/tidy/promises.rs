@@ -63,11 +63,16 @@ fn is_reference(code: &str) -> bool {
     let is_name = |part: &str| {
         !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
-    code.starts_with("story:") || (code.contains("::") && code.split("::").all(is_name))
+    story_name(code).is_some() || (code.contains("::") && code.split("::").all(is_name))
+}
+
+/// The name in `story:name`; `story::tests::name` is a test of the package `crates/story`.
+fn story_name(code: &str) -> Option<&str> {
+    code.strip_prefix("story:").filter(|name| !name.starts_with(':'))
 }
 
 fn resolves(reference: &str, texts: &Texts, tests: &Tests<'_>) -> bool {
-    if let Some(story) = reference.strip_prefix("story:") {
+    if let Some(story) = story_name(reference) {
         return texts.contains_key(&format!("stories/{story}.story"));
     }
     let Some((package, rest)) = reference.split_once("::") else { return false };
@@ -130,6 +135,7 @@ mod tests {
             file(SPECIFICATION, specification),
             file("crates/lifecycle/tests/invariants.rs", RULES),
             file("xtask/src/a.rs", "#[test]\nfn tidy_is_tidy() {}\n"),
+            file("crates/story/tests/language.rs", "#[test]\nfn a_story_has_limits() {}\n"),
             file("stories/one-host.story", ""),
         ]);
         check_specification(&texts).iter().map(ToString::to_string).collect()
@@ -138,7 +144,8 @@ mod tests {
     #[test]
     fn a_promise_names_tests_that_exist() {
         let kept = "- **P1** x (`lifecycle::invariants::no_early_start`, `story:one-host`)\n\
-                    - **P2** `Phase::Started` goes on,\n  (`lifecycle::late`)\n\n- **P3** `xtask::tidy_is_tidy`\n";
+                    - **P2** `Phase::Started` goes on,\n  (`lifecycle::late`)\n\n- **P3** `xtask::tidy_is_tidy`\n\
+                    - **P4** `story::language::a_story_has_limits`\n";
         assert_eq!(problems(kept), Vec::<String>::new());
     }
 

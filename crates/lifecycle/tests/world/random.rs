@@ -14,6 +14,7 @@ pub enum Happening {
     StepWall(i32),
     Poll(u8),
     User(u8, u8),
+    DeleteNotified(u8),
     Power(u8, PowerChange),
     HostWork(HostWork, Vec<u8>),
     CancelRollout,
@@ -54,6 +55,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         2 => (-4_000i32..4_000).prop_map(H::StepWall),
         4 => any::<u8>().prop_map(H::Poll),
         14 => (any::<u8>(), 0u8..5).prop_map(|(machine, what)| H::User(machine, what)),
+        4 => any::<u8>().prop_map(H::DeleteNotified),
         3 => (any::<u8>(), power).prop_map(|(machine, change)| H::Power(machine, change)),
         8 => (work, prop::collection::vec(any::<u8>(), 1..4)).prop_map(|(work, hosts)| H::HostWork(work, hosts)),
         1 => Just(H::CancelRollout),
@@ -174,13 +176,15 @@ impl World {
             Happening::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
             Happening::ApproveOne(tenant, event) => self.approval(pick(&busy, *tenant), Some(*event)),
             Happening::ApproveMixed(tenant, event) => self.mixed_approval(pick(&tenants, *tenant), *event),
-            Happening::User(number, what) => pick(&machines, *number).map(|machine| match what {
-                0 => Command::Restart(machine),
-                1 => Command::Redeploy(machine),
-                2 => Command::Delete(machine),
-                3 => Command::Evict(machine),
-                _ => Command::Reimage(machine),
-            }),
+            Happening::User(number, what) => {
+                pick(&machines, *number).map(|machine| user_command(machine, *what))
+            }
+            Happening::DeleteNotified(number) => {
+                let notified =
+                    self.cluster.machines().filter(|(_, machine)| machine.profile.terminate.is_some());
+                let notified: Vec<_> = notified.map(|(id, _)| id).collect();
+                pick(&notified, *number).map(Command::Delete)
+            }
             Happening::Power(number, change) => {
                 pick(&machines, *number).map(|machine| Command::ChangePower { machine, change: *change })
             }
@@ -209,13 +213,7 @@ impl World {
                 })
             }
             Happening::Brake(brake) => Some(Command::Brake(*brake)),
-            Happening::Terminate(set, seconds) => Some(Command::ChangeModel {
-                scale_set: ScaleSetId(u32::from(set % 2)),
-                model: Profile {
-                    terminate: TerminateNotice::from_seconds((*seconds).into()),
-                    os_image: OsImageNotice::On,
-                },
-            }),
+            Happening::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
             Happening::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
             Happening::Policy(number, bits) => pick(&tenants, *number)
                 .map(|tenant| Command::ChangePolicy { tenant, policy: policy_of(*bits) }),
@@ -257,6 +255,22 @@ impl World {
         let machines = self.cluster.tenant(tenant).map_or(&[][..], Tenant::machines);
         machines.first().map_or(Approver::Owner, |machine| Approver::Machine(*machine))
     }
+}
+
+fn user_command(machine: MachineId, what: u8) -> Command {
+    match what {
+        0 => Command::Restart(machine),
+        1 => Command::Redeploy(machine),
+        2 => Command::Delete(machine),
+        3 => Command::Evict(machine),
+        _ => Command::Reimage(machine),
+    }
+}
+
+fn model_change(set: u8, seconds: u16) -> Command {
+    let terminate = TerminateNotice::from_seconds(seconds.into());
+    let model = Profile { terminate, os_image: OsImageNotice::On };
+    Command::ChangeModel { scale_set: ScaleSetId(u32::from(set % 2)), model }
 }
 
 fn policy_of(bits: u8) -> Policy {

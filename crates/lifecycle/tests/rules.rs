@@ -1,0 +1,250 @@
+//! Single questions to the rules: what can be looked up, what is commanded, what is refused.
+
+#![allow(clippy::wildcard_enum_match_arm, clippy::unwrap_used, reason = "test support")]
+
+mod bare;
+
+use std::time::Duration;
+
+use bare::{Bare, admission, at, name};
+use forewarn_lifecycle::*;
+
+/// One host with two machines of a scale set, and a second host; enrolled.
+fn pair() -> (Bare, [MachineId; 2]) {
+    let mut bare = Bare::with_hosts(2);
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
+    for _ in 0..2 {
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+    }
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    (bare, [MachineId(0), MachineId(1)])
+}
+
+fn approve_all(bare: &mut Bare) -> Vec<Change> {
+    let events = bare.events(TenantId(0)).iter().map(Event::id).collect();
+    bare.submit(Command::Approve { tenant: TenantId(0), events, by: Approver::Owner }).unwrap()
+}
+
+fn actions(changes: &[Change]) -> Vec<(MachineId, Impact)> {
+    let started = changes.iter().filter_map(|change| match change {
+        Change::Started { actions, .. } => Some(actions),
+        _ => None,
+    });
+    started.flatten().map(|action| (action.machine, action.impact)).collect()
+}
+
+#[test]
+fn everything_can_be_looked_up() {
+    let (mut bare, [one, two]) = pair();
+    let rollout = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] };
+    bare.submit(rollout).unwrap();
+    let cluster = &bare.cluster;
+    assert_eq!(cluster.host_named("h1"), Some(HostId(1)));
+    assert_eq!(cluster.tenant_named("web"), Some(TenantId(0)));
+    assert_eq!(cluster.scale_set_named("web"), Some(ScaleSetId(0)));
+    assert_eq!(cluster.machine_named(TenantId(0), "web_1"), Some(two));
+    assert_eq!(cluster.machine_named(TenantId(0), "web_2"), None);
+    assert_eq!(
+        (cluster.host_named("x"), cluster.tenant_named("x"), cluster.scale_set_named("x")),
+        (None, None, None)
+    );
+    assert_eq!(cluster.host(HostId(0)).unwrap().machines(), [one, two]);
+    assert_eq!(
+        cluster.maintenances().map(|maintenance| maintenance.plan.id).collect::<Vec<_>>(),
+        [MaintenanceId(0)]
+    );
+    assert_eq!(cluster.rollouts().map(|(id, _)| id).collect::<Vec<_>>(), [RolloutId(0)]);
+    assert_eq!(cluster.rollout(RolloutId(0)).unwrap().current, Some(MaintenanceId(0)));
+    assert_eq!(cluster.maintenance(MaintenanceId(0)).unwrap().wait(), Some(Wait::Notice));
+    assert_eq!(
+        cluster.maintenance(MaintenanceId(0)).unwrap().plan.machines().collect::<Vec<_>>(),
+        [one, two]
+    );
+    let event = bare.events(TenantId(0))[0].clone();
+    assert_eq!(cluster.event(event.id()), Some((TenantId(0), &event)));
+    assert_eq!(cluster.event(EventId::nth(&Seed([9; 16]), 0)), None);
+    assert_eq!(cluster.settings(), Settings::default());
+    let settings = Settings { failure: FailureKind::Redeploy, ..Settings::default() };
+    bare.submit(Command::ChangeSettings(settings)).unwrap();
+    assert_eq!(bare.cluster.settings(), settings);
+    assert_eq!(bare.submit(Command::ChangeSettings(settings)), Ok(vec![]));
+    assert_eq!(bare.submit(Command::Brake(Brake::Off)), Ok(vec![]));
+    bare.submit(Command::Brake(Brake::On)).unwrap();
+    assert_eq!(bare.cluster.brake(), Brake::On);
+    approve_all(&mut bare);
+    assert_eq!(bare.cluster.held().collect::<Vec<_>>(), [(MaintenanceId(0), Hold::Brake)]);
+}
+
+#[test]
+fn nothing_is_done_to_a_machine_that_has_left() {
+    let (mut bare, [one, two]) = pair();
+    bare.submit(Command::Redeploy(one)).unwrap();
+    approve_all(&mut bare);
+    bare.submit(Command::Rollout { work: HostWork::Restart, hosts: vec![HostId(0)] }).unwrap();
+    bare.complete_all();
+    assert_eq!(bare.cluster.machine(one).unwrap().host, HostId(1));
+    assert_eq!(actions(&approve_all(&mut bare)), [(two, Impact::Reboot { to: None })]);
+    assert_eq!(bare.events(TenantId(0))[0].announcement.resources.len(), 2);
+}
+
+#[test]
+fn nothing_is_done_to_a_machine_that_was_deallocated_meanwhile() {
+    let (mut bare, [one, two]) = pair();
+    bare.submit(Command::Rollout { work: HostWork::Restart, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
+    bare.complete_all();
+    assert_eq!(actions(&approve_all(&mut bare)), [(two, Impact::Reboot { to: None })]);
+}
+
+#[test]
+fn a_machine_off_its_host_is_not_part_of_new_work() {
+    let (mut bare, [one, two]) = pair();
+    bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
+    bare.complete_all();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    assert_eq!(bare.events(TenantId(0))[0].announcement.resources, [name("web_1")].into());
+    bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
+    // A machine on its way to a host is not part of its work either.
+    bare.submit(Command::Redeploy(two)).unwrap();
+    approve_all(&mut bare);
+    assert_eq!(bare.cluster.host(HostId(1)).unwrap().machines(), [two]);
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(1)] }).unwrap();
+    assert_eq!(bare.events(TenantId(0)).len(), 1);
+}
+
+#[test]
+fn an_action_names_the_boot_that_must_still_be_current() {
+    let (mut bare, solo) = Bare::solo();
+    for boots in 1..4 {
+        bare.submit(Command::Restart(solo)).unwrap();
+        approve_all(&mut bare);
+        let action = bare.cluster.unfinished().next().unwrap();
+        assert_eq!((action.machine, action.boots, action.impact), (solo, boots, Impact::Reboot { to: None }));
+        bare.complete_all();
+        assert_eq!(bare.cluster.unfinished().count(), 0);
+    }
+}
+
+#[test]
+fn a_report_counts_once_and_only_for_what_is_under_way() {
+    let (mut bare, solo) = Bare::solo();
+    bare.submit(Command::Restart(solo)).unwrap();
+    let maintenance = MaintenanceId(0);
+    let done = |machine| Command::Complete { maintenance, machine, report: Report::Done };
+    assert_eq!(bare.submit(done(solo)), Ok(vec![]), "it has not started");
+    approve_all(&mut bare);
+    assert_eq!(bare.submit(done(MachineId(7))), Ok(vec![]), "another machine");
+    assert_eq!(bare.submit(done(solo)).unwrap().len(), 1);
+    assert_eq!(bare.submit(done(solo)), Ok(vec![]), "it is over");
+    assert_eq!(bare.cluster.machine(solo).unwrap().boots, 2);
+}
+
+#[test]
+fn what_is_unknown_is_refused() {
+    let mut bare = Bare::with_hosts(1);
+    let (host, machine, tenant) = (HostId(7), MachineId(7), TenantId(7));
+    for (command, refusal) in [
+        (Command::RemoveHost(host), Refusal::NoSuchHost),
+        (Command::FailHost(host), Refusal::NoSuchHost),
+        (Command::RecoverHost(host), Refusal::NoSuchHost),
+        (Command::DegradeHost { host, fails_in: None }, Refusal::NoSuchHost),
+        (Command::Rollout { work: HostWork::Update, hosts: vec![host] }, Refusal::NoSuchHost),
+        (admission("vm", at(7, 0)), Refusal::NoSuchHost),
+        (Command::Restart(machine), Refusal::NoSuchMachine),
+        (Command::Redeploy(machine), Refusal::NoSuchMachine),
+        (Command::Delete(machine), Refusal::NoSuchMachine),
+        (Command::Evict(machine), Refusal::NoSuchMachine),
+        (Command::Reimage(machine), Refusal::NoSuchMachine),
+        (Command::UpgradeInstance(machine), Refusal::NoSuchMachine),
+        (Command::Enrol(tenant), Refusal::NoSuchTenant),
+        (Command::Silent(tenant), Refusal::NoSuchTenant),
+        (Command::Heard { tenant, ago: Duration::ZERO }, Refusal::NoSuchTenant),
+        (Command::RemoveTenant(tenant), Refusal::NoSuchTenant),
+        (Command::RemoveScaleSet(ScaleSetId(7)), Refusal::NoSuchScaleSet),
+        (Command::Cancel(MaintenanceId(7)), Refusal::NoSuchMaintenance),
+        (Command::ForceStart(MaintenanceId(7)), Refusal::NoSuchMaintenance),
+        (Command::CancelRollout(RolloutId(7)), Refusal::NoSuchRollout),
+    ] {
+        assert_eq!(bare.submit(command.clone()), Err(refusal), "{command:?}");
+    }
+    assert_eq!(bare.submit(Command::Tick), Ok(vec![]));
+}
+
+#[test]
+fn only_a_machine_of_the_tenant_approves() {
+    let (mut bare, solo) = Bare::solo();
+    let other = bare.standalone("other", at(0, 0));
+    bare.submit(Command::Restart(solo)).unwrap();
+    let events = vec![bare.events(TenantId(0))[0].id()];
+    let by = |machine| Command::Approve {
+        tenant: TenantId(0),
+        events: events.clone(),
+        by: Approver::Machine(machine),
+    };
+    assert_eq!(bare.ask(&by(other)), Err(Refusal::NoSuchMachine));
+    assert_eq!(bare.ask(&by(MachineId(9))), Err(Refusal::NoSuchMachine));
+    assert!(bare.ask(&by(solo)).is_ok());
+}
+
+#[test]
+fn silence_is_a_day_without_a_word_and_without_an_event() {
+    let (mut bare, solo) = Bare::solo();
+    let tenant = TenantId(0);
+    let disabled = Ok(vec![Change::Disabled(tenant)]);
+    assert_eq!(bare.ask(&Command::Silent(tenant)), Ok(vec![]), "too early");
+    let day = Duration::from_hours(24);
+    bare.now.steady = bare.now.steady.plus(day);
+    assert_eq!(bare.cluster.silences_due(bare.now).collect::<Vec<_>>(), [tenant]);
+    assert_eq!(bare.ask(&Command::Silent(tenant)), disabled);
+    // Something was heard a moment before: the day starts there.
+    let moment = Duration::from_millis(1);
+    bare.submit(Command::Heard { tenant, ago: day - moment }).unwrap();
+    assert_eq!(bare.cluster.silences_due(bare.now).count(), 0);
+    bare.now.steady = bare.now.steady.plus(moment);
+    assert_eq!(bare.ask(&Command::Heard { tenant, ago: day }), disabled, "that was long ago");
+    // While it can see an event nobody asks, and a tenant that is not enrolled is not silenced.
+    bare.submit(Command::Restart(solo)).unwrap();
+    assert_eq!(bare.cluster.silences_due(bare.now).count(), 0);
+    assert_eq!(bare.ask(&Command::Silent(tenant)), Ok(vec![]));
+    approve_all(&mut bare);
+    let (maintenance, machine, report) = (MaintenanceId(0), solo, Report::Done);
+    bare.submit(Command::Complete { maintenance, machine, report }).unwrap();
+    assert_eq!(bare.cluster.silences_due(bare.now).collect::<Vec<_>>(), [tenant]);
+    bare.submit(Command::Silent(tenant)).unwrap();
+    assert_eq!(bare.ask(&Command::Silent(tenant)), Ok(vec![]));
+    assert_eq!(bare.ask(&Command::Heard { tenant, ago: Duration::ZERO }), Ok(vec![]));
+    assert_eq!(bare.cluster.next_deadline(), None);
+}
+
+#[test]
+fn a_new_seed_gives_new_ids() {
+    let (mut bare, solo) = Bare::solo();
+    let mut other = Bare { cluster: bare.cluster.clone(), now: bare.now };
+    other.apply(&Change::SeedSet(Seed([4; 16])));
+    bare.submit(Command::Restart(solo)).unwrap();
+    other.submit(Command::Restart(solo)).unwrap();
+    assert_ne!(bare.events(TenantId(0))[0].id(), other.events(TenantId(0))[0].id());
+}
+
+#[test]
+fn documents_are_published_when_they_change_and_withdrawn_with_their_tenant() {
+    let (mut bare, solo) = Bare::solo();
+    let effects = |bare: &mut Bare, command: &Command| {
+        let changes = bare.ask(command).unwrap();
+        changes.iter().flat_map(|change| bare.apply(change)).collect::<Vec<_>>()
+    };
+    let publish = Effect::Publish(TenantId(0));
+    assert_eq!(effects(&mut bare, &Command::Restart(solo)), [publish]);
+    let started = effects(&mut bare, &Command::ForceStart(MaintenanceId(0)));
+    assert!(matches!(started[..], [first, Effect::Perform(_)] if first == publish));
+    let (maintenance, machine, report) = (MaintenanceId(0), solo, Report::Done);
+    assert_eq!(effects(&mut bare, &Command::Complete { maintenance, machine, report }), [publish]);
+    let deleted = effects(&mut bare, &Command::Delete(solo));
+    assert!(matches!(deleted[..], [Effect::Perform(_)]));
+    let maintenance = MaintenanceId(1);
+    let gone = effects(&mut bare, &Command::Complete { maintenance, machine, report });
+    assert_eq!(gone, [Effect::Unpublish(TenantId(0))]);
+    // The name is free again.
+    assert_eq!(bare.cluster.tenant_named("solo"), None);
+    bare.standalone("solo", at(0, 0));
+}
