@@ -18,6 +18,13 @@ fn too_many(answer: &Result<Vec<Change>, Refusal>) -> Option<(&'static str, usiz
 }
 
 #[test]
+fn limits_fit_together() {
+    assert_eq!((EVENTS_PER_TENANT_MAX, IDS_PER_APPROVAL_MAX, ENDED_KEPT_MAX), (1_000, 2_000, 4_000));
+    assert_eq!(RESOURCES_PER_EVENT_MAX, MACHINES_PER_HOST_MAX);
+    assert_eq!(FAILURE_EXPECTED_IN_MAX, Duration::from_secs(604_800));
+}
+
+#[test]
 fn a_cluster_has_a_limited_number_of_hosts() {
     let mut bare = Bare::new();
     for number in 0..HOSTS_MAX {
