@@ -31,3 +31,8 @@ approve E6 by web_5
 expect  web Scheduled Scheduled
 cancel E4
 expect  web Started
+# A restart that nobody has approved does not hold a delete up.
+at 25m  restart web_4
+delete  web_3
+approve E8 by web_3
+expect  web Scheduled Started

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use forewarn_hypervisor::Pretend;
 use forewarn_lifecycle::{
-    Action, Change, Cluster, Command, Effect, Impact, MachineId, MaintenanceId, Now, Refusal, Report, Seed,
-    Steady, TenantId, Timestamp, limits,
+    Change, Cluster, Command, Effect, MachineId, Now, Refusal, Report, Seed, Steady, TenantId, Timestamp,
+    limits,
 };
 
 /// Every story begins at 2026-01-01T00:00:00Z.
@@ -23,8 +24,7 @@ pub(crate) struct World {
     beginning: Now,
     journal: Vec<(Now, Change)>,
     heard: BTreeMap<TenantId, Steady>,
-    /// What the pretend machines are busy with, by when it will be done.
-    busy: BTreeSet<(Steady, MaintenanceId, MachineId)>,
+    machines: Pretend,
     jammed: BTreeSet<MachineId>,
 }
 
@@ -37,7 +37,7 @@ impl World {
             beginning: now,
             journal: Vec::new(),
             heard: BTreeMap::new(),
-            busy: BTreeSet::new(),
+            machines: Pretend::default(),
             jammed: BTreeSet::new(),
         }
     }
@@ -64,31 +64,9 @@ impl World {
 
     fn take_on(&mut self, effect: Effect) {
         match effect {
-            Effect::Perform(action) => {
-                let done = self.now.steady.plus(self.time_of(action));
-                self.busy.insert((done, action.maintenance, action.machine));
-            }
+            Effect::Perform(action) => self.machines.take_on(&self.cluster, action, self.now.steady),
             Effect::Publish(_) | Effect::Unpublish(_) => {}
         }
-    }
-
-    /// How long a pretend machine takes: only what an event announced takes time.
-    fn time_of(&self, action: Action) -> Duration {
-        let tenant = self.cluster.machine(action.machine).map(|machine| machine.tenant);
-        let maintenance = self.cluster.maintenance(action.maintenance);
-        let part = maintenance.zip(tenant).and_then(|(maintenance, tenant)| maintenance.plan.part(tenant));
-        let Some(announcement) = part.and_then(|part| part.announcement.as_ref()) else {
-            return Duration::ZERO;
-        };
-        let seconds = match action.impact {
-            Impact::Pause { seconds } => u64::from(seconds),
-            Impact::Migrate { .. } => u64::try_from(announcement.duration_seconds).unwrap_or(0),
-            Impact::Reboot { .. } | Impact::Reimage => 30,
-            Impact::Redeploy { .. } => 120,
-            Impact::Evict(_) | Impact::Delete => 5,
-            Impact::Stop | Impact::Start { .. } | Impact::Deallocate => 0,
-        };
-        Duration::from_secs(seconds)
     }
 
     /// A machine asks for its events.
@@ -106,10 +84,9 @@ impl World {
     /// Does everything that is due now.
     pub(crate) fn settle(&mut self) -> Result<(), Refusal> {
         loop {
-            let done = self.busy.first().copied().filter(|(at, ..)| *at <= self.now.steady);
+            let done = self.machines.take_done(self.now.steady);
             let silent = self.cluster.silences_due(self.now).next();
-            if let Some((_, maintenance, machine)) = done {
-                self.busy.pop_first();
+            if let Some((maintenance, machine)) = done {
                 let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
                 self.submit(&Command::Complete { maintenance, machine, report })?;
             } else if let Some(tenant) = silent {
@@ -130,7 +107,7 @@ impl World {
     pub(crate) fn run_to_next(&mut self, end: Duration) -> bool {
         let left = end.saturating_sub(self.elapsed());
         let deadline = self.cluster.next_deadline().map(|deadline| deadline.wait(self.now));
-        let machine = self.busy.first().map(|(at, ..)| at.since(self.now.steady));
+        let machine = self.machines.next().map(|at| at.since(self.now.steady));
         let step = deadline.into_iter().chain(machine).chain([left]).min().unwrap_or(left);
         self.now.wall = self.now.wall.plus(step);
         self.now.steady = self.now.steady.plus(step);
@@ -151,15 +128,9 @@ impl World {
         }
         let same = cluster == self.cluster;
         self.cluster = cluster;
-        let known: BTreeMap<_, _> =
-            self.busy.iter().map(|(at, id, machine)| ((*id, *machine), *at)).collect();
-        self.busy.clear();
-        for action in self.cluster.unfinished() {
-            // A machine that is being worked on is not worked on twice: the action is known by its key.
-            let key = (action.maintenance, action.machine);
-            let done = known.get(&key).copied().unwrap_or(self.now.steady);
-            self.busy.insert((done, action.maintenance, action.machine));
-        }
+        // A machine that is being worked on is not worked on twice: the action is known by its key.
+        let again: Vec<_> = self.cluster.unfinished().collect();
+        again.into_iter().for_each(|action| self.take_on(Effect::Perform(action)));
         same
     }
 }

@@ -1,0 +1,15 @@
+//! The hands: they carry out what the rules decided.
+//!
+//! An action is known by its maintenance and its machine. It may be commanded many times, after a crash for example, and
+//! must happen once; each pair of hands has its own way to see to that.
+//!
+//! - [`Pretend`] is a machine that exists only on a clock: it is busy for a while, and then done.
+//! - [`Program`] is an executable of the operator's: JSON in, JSON out.
+
+mod order;
+mod pretend;
+mod program;
+
+pub use order::{Answer, Order, Verb};
+pub use pretend::Pretend;
+pub use program::{ANSWER_BYTES_MAX, Program};
