@@ -17,3 +17,18 @@ policy db alldown asked
 at 4m   update host h1
 expect db Scheduled
 at 19m  expect db Started
+# The last machine that runs may also be deleted, and the policy may change while something waits.
+at 30m  start db-1
+update host h1
+expect db Scheduled
+delete db-1
+expect db Scheduled
+policy db alldown automatic
+expect db Started
+start db-0
+machine db-2 of db on h2 ud 1
+at 31m  stop db-0
+update host h1
+expect db Scheduled
+delete db-2
+expect db Started

@@ -24,3 +24,10 @@ poll web_0
 policy web restart automatic
 restart web_0
 expect web Started
+# A policy that is changed while something waits holds for that, too.
+vm solo on h2
+poll solo
+restart solo
+expect solo Scheduled
+policy solo restart automatic
+expect solo Started

@@ -17,3 +17,14 @@ restart web_3
 # The platform's events do not count.
 set useroperations 3
 update host h1
+# A delete does not count what it takes the place of.
+set useroperations unlimited
+approve web by web_0
+at 2m   scaleset few terminate 5m
+instance of few on h1 times 2
+poll few_0
+set useroperations 1
+restart few_0
+refused delete few_1
+delete few_0
+expect few Scheduled

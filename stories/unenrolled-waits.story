@@ -15,3 +15,8 @@ update host h2
 expect loud Scheduled
 at 16m  approve loud by loud
 expect loud Started
+# Not even where such tenants wait for themselves.
+set unenrolled waits
+at 20m  update host h2
+at 21m  approve loud by loud
+expect loud Started

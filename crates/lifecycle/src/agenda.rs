@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::ids::{MaintenanceId, RolloutId, TenantId};
+use crate::ids::{MachineId, MaintenanceId, RolloutId, TenantId};
 use crate::time::{Now, Steady, Timestamp};
 
 /// What is to be looked at when its time has come.
@@ -16,6 +16,8 @@ pub(crate) enum Due {
     Start(MaintenanceId),
     /// A rollout may announce its next group.
     Advance(RolloutId),
+    /// A machine has come to a host that is not well any more.
+    Stranded(MachineId),
 }
 
 /// The next moment at which time alone changes something.

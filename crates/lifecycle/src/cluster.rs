@@ -10,7 +10,7 @@ use crate::command::Refusal;
 use crate::event::Event;
 use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
 use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
-use crate::maintenance::{Action, Cause, Hold, Maintenance, Part, Rollout, Stage, Wait};
+use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part, Rollout};
 use crate::names::Name;
 use crate::policy::{Approve, Brake, Settings};
 use crate::tenant::Tenant;
@@ -43,7 +43,7 @@ pub struct Cluster {
     /// What has started and is not over.
     pub(crate) running: BTreeSet<MaintenanceId>,
     /// What might start and is held.
-    pub(crate) held: BTreeMap<MaintenanceId, Hold>,
+    pub(crate) held: BTreeSet<(Hold, MaintenanceId)>,
     pub(crate) agenda: Agenda,
 }
 
@@ -81,7 +81,7 @@ impl Cluster {
             pending: BTreeSet::new(),
             events: BTreeMap::new(),
             running: BTreeSet::new(),
-            held: BTreeMap::new(),
+            held: BTreeSet::new(),
             agenda: Agenda::default(),
         }
     }
@@ -181,7 +181,7 @@ impl Cluster {
 
     /// The maintenances that are held, and why.
     pub fn held(&self) -> impl Iterator<Item = (MaintenanceId, Hold)> {
-        self.held.iter().map(|(id, hold)| (*id, *hold))
+        self.held.iter().map(|(hold, id)| (*id, *hold))
     }
 
     /// What an operator has chosen.
@@ -239,21 +239,44 @@ impl Cluster {
         self.pending_of(machine).filter(|maintenance| maintenance.wait().is_some())
     }
 
-    /// The machines that work on a host would touch now; none, where the host has failed and they are leaving it.
-    pub(crate) fn machines_on(&self, id: HostId, host: &Host) -> impl Iterator<Item = MachineId> + use<'_> {
-        let here = if host.health == Health::Failed { Vec::new() } else { host.machines.clone() };
-        here.into_iter().filter(move |machine| {
-            let machine = self.machine(*machine);
-            machine.is_some_and(|machine| machine.host == id && machine.power != Power::Deallocated)
+    /// The machines that work on a host touches: those that are there, and not merely listed.
+    pub(crate) fn machines_on(&self, id: HostId) -> Vec<MachineId> {
+        let listed = self.host(id).map_or(&[][..], Host::machines);
+        listed.iter().copied().filter(|machine| self.is_on(*machine, id)).collect()
+    }
+
+    fn is_on(&self, machine: MachineId, host: HostId) -> bool {
+        let machine = self.machine(machine);
+        machine.is_some_and(|machine| machine.host == host && machine.power != Power::Deallocated)
+    }
+
+    /// Whether a machine will be on a host soon that is not there yet: it would miss the announcement of work there.
+    pub(crate) fn expects_arrivals(&self, id: HostId) -> bool {
+        let listed = self.host(id).map_or(&[][..], Host::machines);
+        let starting = |machine: &MachineId| {
+            let mut actions = self.pending_of(*machine).filter_map(|pending| pending.action(*machine));
+            actions.any(|action| matches!(action.impact, Impact::Start { .. }))
+        };
+        listed.iter().any(|machine| match self.machine(*machine) {
+            Some(known) if known.host != id => true,
+            Some(known) => known.power == Power::Deallocated && starting(machine),
+            None => false,
         })
     }
 
+    /// Whether something under way takes the machine to another host.
+    pub(crate) fn is_moving(&self, machine: MachineId) -> bool {
+        let mut actions = self.pending_of(machine).filter_map(|pending| pending.action(machine));
+        actions.any(|action| action.impact.destination().is_some())
+    }
+
     /// Whether a maintenance would still do something to a machine. What names only one machine is withdrawn when it leaves;
-    /// host work goes on for the others.
+    /// host work goes on for the others. On a host that has failed there is nothing left to do.
     pub(crate) fn concerns(&self, cause: &Cause, machine: MachineId) -> bool {
-        let Some(machine) = self.machine(machine) else { return false };
+        let Some(known) = self.machine(machine) else { return false };
         let Cause::HostWork { hosts, .. } = cause else { return true };
-        hosts.contains(&machine.host) && machine.power != Power::Deallocated
+        let failed = self.host(known.host).is_none_or(|host| host.health == Health::Failed);
+        hosts.contains(&known.host) && known.power != Power::Deallocated && !failed
     }
 
     /// Whether no machine of the tenant runs, and its policy takes that for an approval.
@@ -266,25 +289,5 @@ impl Cluster {
     pub(crate) fn event_of(&self, part: &Part) -> Option<&Event> {
         let announcement = part.announcement.as_ref()?;
         self.tenant(part.tenant)?.event(announcement.id)
-    }
-}
-
-impl Maintenance {
-    /// What has been commanded and not reported as finished.
-    pub fn actions(&self) -> impl Iterator<Item = Action> {
-        let actions = match &self.stage {
-            Stage::Running { actions, .. } => actions.as_slice(),
-            Stage::Waiting(_) => &[],
-        };
-        actions.iter().copied()
-    }
-
-    /// What it waits for, if it has not started.
-    #[must_use]
-    pub fn wait(&self) -> Option<Wait> {
-        match self.stage {
-            Stage::Waiting(wait) => Some(wait),
-            Stage::Running { .. } => None,
-        }
     }
 }

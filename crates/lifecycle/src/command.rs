@@ -192,7 +192,8 @@ pub enum Command {
     Brake(Brake),
     /// Other settings.
     ChangeSettings(Settings),
-    /// Time has passed: one thing that is due is done. Repeat while [`next_deadline`] is due.
+    /// Time has passed: one thing that is due is done. Repeat while [`next_deadline`] is due and no silence is; silences are
+    /// answered with `Heard` or `Silent`.
     ///
     /// [`next_deadline`]: crate::Cluster::next_deadline
     Tick,
@@ -225,7 +226,9 @@ pub enum Refusal {
     NoSuchMaintenance,
     #[error("the name is taken: {0}")]
     NameTaken(Name),
-    #[error("the host still has machines: {0}\n  hint: delete them, or redeploy them to another host")]
+    #[error(
+        "the host still has machines: {0}\n  hint: delete them, or move them to another host; a deallocated one has to be started for that"
+    )]
     HostInUse(Name),
     #[error("the tenant still has machines or events: {0}")]
     TenantInUse(Name),
@@ -294,7 +297,7 @@ impl Refusal {
         if fits { Ok(()) } else { Err(Self::DomainOutOfRange) }
     }
 
-    pub(crate) fn check_power(name: &Name, power: Power) -> Result<(), Self> {
+    pub(crate) fn check_allocated(name: &Name, power: Power) -> Result<(), Self> {
         match power {
             Power::Deallocated => Err(Self::Deallocated(name.clone())),
             Power::Running | Power::Stopped => Ok(()),

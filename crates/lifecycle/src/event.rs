@@ -8,7 +8,9 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use crate::fleet::TerminateNotice;
 use crate::ids::{EventId, MachineId, MaintenanceId};
 use crate::names::Name;
 use crate::time::Timestamp;
@@ -26,6 +28,19 @@ pub enum EventKind {
     Preempt,
     /// A machine is deleted.
     Terminate,
+}
+
+impl EventKind {
+    /// The shortest time from announcement to `not_before`. Terminate: the shortest that a profile may ask for.
+    #[must_use]
+    pub fn minimum_notice(self) -> Duration {
+        match self {
+            Self::Freeze | Self::Reboot => Duration::from_mins(15),
+            Self::Redeploy => Duration::from_mins(10),
+            Self::Preempt => Duration::from_secs(30),
+            Self::Terminate => TerminateNotice::MIN.length(),
+        }
+    }
 }
 
 /// Who caused an event.

@@ -88,7 +88,7 @@ pub enum Power {
     Running,
     /// It is off, but keeps its place on the host.
     Stopped,
-    /// It is off and has given up its place: host work does not concern it.
+    /// It is off and does not use its host: work there does not concern it. It comes back where it was, if it can.
     Deallocated,
 }
 

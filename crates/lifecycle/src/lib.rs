@@ -9,8 +9,9 @@
 //! ```
 //!
 //! The unit of ownership is the [`Cluster`]: a set of hosts and the tenants placed on them. No rule needs two clusters.
-//! The caller owes three things: it applies every change that it was given, in order; it performs effects only after
-//! their changes are durable; and it repeats [`Command::Tick`] while [`Cluster::next_deadline`] is due.
+//! The caller owes four things: it applies every change that it was given, in order; it performs effects only after their
+//! changes are durable; while [`Cluster::next_deadline`] is due it answers every tenant of [`Cluster::silences_due`] with
+//! [`Command::Heard`] or [`Command::Silent`]; and otherwise repeats [`Command::Tick`].
 //!
 //! ```
 //! use forewarn_lifecycle::*;

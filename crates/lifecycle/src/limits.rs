@@ -41,6 +41,10 @@ pub const RESOURCES_PER_EVENT_MAX: usize = MACHINES_PER_HOST_MAX;
 /// Event ids in one approval: never fewer than a tenant can see.
 pub const IDS_PER_APPROVAL_MAX: usize = 2 * EVENTS_PER_TENANT_MAX;
 
+/// Machines that a group of a rollout touches. A host never carries more, so a single host always fits; and a group waits
+/// for the slowest of its tenants.
+pub const MACHINES_PER_GROUP_MAX: usize = 2 * MACHINES_PER_HOST_MAX;
+
 /// Hosts in one rollout.
 pub const HOSTS_PER_ROLLOUT_MAX: usize = 10_000;
 
@@ -48,10 +52,7 @@ pub const HOSTS_PER_ROLLOUT_MAX: usize = 10_000;
 pub const ROLLOUTS_MAX: usize = 64;
 
 /// Hosts looked at to find one that can take a machine.
-pub const PLACEMENT_TRIES_MAX: usize = 1_000;
-
-/// Maintenances held for want of a host that are tried again when a machine leaves one.
-pub const HELD_RETRIED_MAX: usize = 16;
+pub const PLACEMENT_TRIES_MAX: usize = 256;
 
 /// Ids of ended events that a tenant may still approve, without effect.
 pub const ENDED_KEPT_MAX: usize = 4 * EVENTS_PER_TENANT_MAX;

@@ -3,6 +3,7 @@
 //! A maintenance that touches machines of several tenants starts for all of them together. A tenant that is not enrolled
 //! has a part without an event: its machines are worked on, and hold nothing up.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,7 +65,7 @@ pub enum Cause {
     /// The owner stops, starts or deallocates a machine.
     Power(PowerChange),
     /// A spot machine is evicted.
-    Eviction,
+    Eviction(EvictionPolicy),
     /// A rollout has reached these hosts.
     HostWork {
         /// The rollout.
@@ -124,7 +125,7 @@ pub enum Stage {
         /// What let it start.
         cause: StartCause,
         /// What has been commanded and not reported as finished.
-        actions: Vec<Action>,
+        actions: BTreeMap<MachineId, Action>,
     },
 }
 
@@ -142,7 +143,7 @@ pub enum Wait {
 }
 
 /// Why a maintenance that might start does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
     /// The brake is on.
     Brake,
@@ -150,6 +151,8 @@ pub enum Hold {
     UpdateDomain,
     /// No other host can take one of its machines.
     NoHost,
+    /// One of its machines, which it would move, is being moved.
+    Moving,
 }
 
 /// What is to be done to one machine, and the state it must still be in.
@@ -223,7 +226,7 @@ pub enum Withdrawal {
     Superseded,
     /// None of its machines is still concerned.
     Unconcerned,
-    /// The degraded host has failed; another event says so.
+    /// The host has failed; another event says so.
     HostFailed,
     /// The degraded host is well again.
     HostRecovered,
@@ -250,19 +253,6 @@ pub(crate) struct Terms {
     pub(crate) notice: Duration,
 }
 
-impl EventKind {
-    /// The shortest time from announcement to `not_before`. Terminate: the shortest that a profile may ask for.
-    #[must_use]
-    pub fn minimum_notice(self) -> Duration {
-        match self {
-            Self::Freeze | Self::Reboot => Duration::from_mins(15),
-            Self::Redeploy => Duration::from_mins(10),
-            Self::Preempt => Duration::from_secs(30),
-            Self::Terminate => TerminateNotice::MIN.length(),
-        }
-    }
-}
-
 /// The interruption is expected to last an unknown time.
 const UNKNOWN: i32 = -1;
 
@@ -275,7 +265,7 @@ impl Cause {
             Self::UserRedeploy => (K::Redeploy, User, R::UserRedeploy, UNKNOWN),
             Self::UserDelete(Some(_)) => (K::Terminate, User, R::Unspoken, UNKNOWN),
             Self::Reimage(OsImageNotice::On) => (K::Reboot, Platform, R::Unspoken, UNKNOWN),
-            Self::Eviction => (K::Preempt, Platform, R::Unspoken, UNKNOWN),
+            Self::Eviction(_) => (K::Preempt, Platform, R::Unspoken, UNKNOWN),
             Self::HostWork { work: HostWork::Update, .. } => (K::Freeze, Platform, R::HostMaintenance, 9),
             Self::HostWork { work: HostWork::NetworkUpdate, .. } => {
                 (K::Freeze, Platform, R::InfrastructureMaintenance, 0)
@@ -306,7 +296,7 @@ impl Cause {
             | Self::UserDelete(None)
             | Self::Reimage(_)
             | Self::Power(_)
-            | Self::Eviction
+            | Self::Eviction(_)
             | Self::HostWork { .. } => kind.minimum_notice(),
         }
     }
@@ -318,7 +308,12 @@ impl Cause {
 
     /// Whether the machine will be gone, or at least off, when this is done.
     pub(crate) fn ends_machine(&self) -> bool {
-        matches!(self, Self::UserDelete(_) | Self::Eviction)
+        matches!(self, Self::UserDelete(_) | Self::Eviction(_))
+    }
+
+    /// Whether the machine will be off, on or gone when this is done.
+    pub(crate) fn changes_power(&self) -> bool {
+        self.ends_machine() || matches!(self, Self::Power(_))
     }
 
     /// The kind of platform work this is, if it is any.
@@ -332,7 +327,7 @@ impl Cause {
             | Self::UserDelete(_)
             | Self::Reimage(_)
             | Self::Power(_)
-            | Self::Eviction => None,
+            | Self::Eviction(_) => None,
         }
     }
 
@@ -346,7 +341,7 @@ impl Cause {
             | Self::UserDelete(_)
             | Self::Reimage(_)
             | Self::Power(_)
-            | Self::Eviction => &[],
+            | Self::Eviction(_) => &[],
         }
     }
 }
@@ -361,5 +356,57 @@ impl Plan {
     /// Every machine of every part.
     pub fn machines(&self) -> impl Iterator<Item = MachineId> {
         self.parts.iter().flat_map(|part| part.machines.iter().copied())
+    }
+}
+
+impl Maintenance {
+    /// What has been commanded and not reported as finished.
+    pub fn actions(&self) -> impl Iterator<Item = Action> {
+        let actions = match &self.stage {
+            Stage::Running { actions, .. } => Some(actions.values().copied()),
+            Stage::Waiting(_) => None,
+        };
+        actions.into_iter().flatten()
+    }
+
+    /// What has been commanded for a machine and not reported as finished.
+    #[must_use]
+    pub fn action(&self, machine: MachineId) -> Option<Action> {
+        match &self.stage {
+            Stage::Running { actions, .. } => actions.get(&machine).copied(),
+            Stage::Waiting(_) => None,
+        }
+    }
+
+    /// Whether it might start, and something is in the way.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.stage, Stage::Waiting(Wait::Held(_)))
+    }
+
+    /// What it waits for, if it has not started.
+    #[must_use]
+    pub fn wait(&self) -> Option<Wait> {
+        match self.stage {
+            Stage::Waiting(wait) => Some(wait),
+            Stage::Running { .. } => None,
+        }
+    }
+}
+
+impl Impact {
+    /// The host to which this takes the machine, if it takes it anywhere.
+    #[must_use]
+    pub fn destination(self) -> Option<HostId> {
+        match self {
+            Self::Migrate { to } => Some(to),
+            Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => to,
+            Self::Pause { .. }
+            | Self::Reimage
+            | Self::Evict(_)
+            | Self::Delete
+            | Self::Stop
+            | Self::Deallocate => None,
+        }
     }
 }

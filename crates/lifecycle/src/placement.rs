@@ -5,12 +5,13 @@
 use crate::cluster::Cluster;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, Machine};
-use crate::ids::{HostId, TenantId, UpdateDomain};
+use crate::ids::{HostId, MachineId, TenantId, UpdateDomain};
 use crate::limits::{MACHINES_PER_HOST_MAX, PLACEMENT_TRIES_MAX};
 
 /// A move that is being decided and is not in the state yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Move {
+    pub(crate) machine: MachineId,
     pub(crate) tenant: TenantId,
     pub(crate) update_domain: UpdateDomain,
     pub(crate) to: HostId,

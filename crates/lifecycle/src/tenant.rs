@@ -184,6 +184,7 @@ impl Tenant {
         }
         activity.ended.push((now, id));
         self.incarnation += 1;
+        self.give_memory_back();
     }
 
     pub(crate) fn add_work(&mut self, work: Work) {
@@ -191,7 +192,7 @@ impl Tenant {
     }
 
     pub(crate) fn work_runs(&mut self, maintenance: MaintenanceId) {
-        let works = self.active().works.iter_mut();
+        let works = self.activity.iter_mut().flat_map(|activity| &mut activity.works);
         works
             .filter(|work| work.maintenance == maintenance)
             .for_each(|work| work.progress = Progress::Running);
@@ -200,6 +201,20 @@ impl Tenant {
     pub(crate) fn remove_work(&mut self, maintenance: MaintenanceId) {
         if let Some(activity) = &mut self.activity {
             activity.works.retain(|work| work.maintenance != maintenance);
+        }
+        self.give_memory_back();
+    }
+
+    /// When nothing is going on any more, only the ids of ended events stay, and without spare room.
+    fn give_memory_back(&mut self) {
+        let Some(activity) = &mut self.activity else { return };
+        if activity.events.is_empty() && activity.works.is_empty() {
+            activity.events.shrink_to_fit();
+            activity.works.shrink_to_fit();
+            activity.ended.shrink_to_fit();
+            if activity.ended.is_empty() {
+                self.activity = None;
+            }
         }
     }
 

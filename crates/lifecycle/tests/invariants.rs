@@ -51,11 +51,15 @@ fn let_everything_end(world: &mut World) -> Result<(), TestCaseError> {
         }
         world.complete_all();
         world.advance(Duration::from_hours(24));
-        if world.cluster.maintenances().next().is_none() {
+        let free = |(_, host): (HostId, &Host)| host.work.is_none() && host.rollout.is_none();
+        let over = world.cluster.maintenances().next().is_none() && world.cluster.rollouts().next().is_none();
+        if over && world.cluster.hosts().all(free) {
             return Ok(());
         }
     }
-    prop_assert!(false, "left over: {:#?}", world.cluster.maintenances().collect::<Vec<_>>());
+    let left =
+        (world.cluster.maintenances().collect::<Vec<_>>(), world.cluster.rollouts().collect::<Vec<_>>());
+    prop_assert!(false, "left over: {left:#?}");
     Ok(())
 }
 

@@ -248,3 +248,112 @@ fn documents_are_published_when_they_change_and_withdrawn_with_their_tenant() {
     assert_eq!(bare.cluster.tenant_named("solo"), None);
     bare.standalone("solo", at(0, 0));
 }
+
+#[test]
+fn what_is_already_so_changes_nothing() {
+    let (mut bare, solo) = Bare::solo();
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
+    bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+    let web_0 = bare.cluster.machine_named(TenantId(1), "web_0").unwrap();
+    let (profile, policy) = (Profile::default(), Policy::default());
+    for command in [
+        Command::ChangeProfile { machine: solo, profile },
+        Command::ChangePolicy { tenant: TenantId(0), policy },
+        Command::ChangeModel { scale_set, model: profile },
+        Command::ChangeScaleSetPolicy { scale_set, policy },
+        Command::UpgradeInstance(web_0),
+        Command::Enrol(TenantId(0)),
+        Command::RecoverHost(HostId(0)),
+        Command::ChangePower { machine: solo, change: PowerChange::Start },
+    ] {
+        assert_eq!(bare.ask(&command), Ok(vec![]), "{command:?}");
+    }
+    let profile = Profile { terminate: Some(TerminateNotice::MAX), ..profile };
+    bare.submit(Command::ChangeProfile { machine: solo, profile }).unwrap();
+    assert_eq!(bare.cluster.machine(solo).unwrap().profile, profile);
+    for (command, refusal) in [
+        (Command::ChangeProfile { machine: web_0, profile }, Refusal::PartOfScaleSet(name("web_0"))),
+        (Command::ChangePolicy { tenant: TenantId(1), policy }, Refusal::PartOfScaleSet(name("web"))),
+        (Command::UpgradeInstance(solo), Refusal::NotAnInstance(name("solo"))),
+    ] {
+        assert_eq!(bare.ask(&command), Err(refusal), "{command:?}");
+    }
+    bare.submit(Command::FailHost(HostId(0))).unwrap();
+    assert_eq!(bare.ask(&Command::FailHost(HostId(0))), Ok(vec![]));
+}
+
+#[test]
+fn a_machine_that_is_being_moved_is_not_forced_to_move() {
+    let mut bare = Bare::with_hosts(3);
+    let solo = bare.standalone("solo", at(0, 0));
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    bare.submit(Command::DegradeHost { host: HostId(0), fails_in: None }).unwrap();
+    bare.submit(Command::Redeploy(solo)).unwrap();
+    bare.submit(Command::ForceStart(MaintenanceId(1))).unwrap();
+    assert_eq!(bare.ask(&Command::ForceStart(MaintenanceId(0))), Err(Refusal::UnderWay(name("solo"))));
+    // A failure does not ask.
+    bare.submit(Command::FailHost(HostId(0))).unwrap();
+    assert_eq!(bare.cluster.unfinished().count(), 2);
+}
+
+#[test]
+fn a_notice_is_a_notice_even_at_the_end_of_time() {
+    let (mut bare, solo) = Bare::solo();
+    bare.now.wall = Timestamp::from_millis(i64::MAX);
+    bare.submit(Command::Restart(solo)).unwrap();
+    assert!(bare.events(TenantId(0))[0].is_scheduled());
+    bare.now.steady = bare.now.steady.plus(Duration::from_mins(15));
+    bare.settle();
+    assert!(!bare.events(TenantId(0))[0].is_scheduled());
+}
+
+#[test]
+fn a_degraded_host_may_be_named_again_for_those_that_are_still_there() {
+    let mut bare = Bare::with_hosts(2);
+    let one = bare.standalone("one", at(0, 0));
+    let two = bare.standalone("two", at(0, 0));
+    for tenant in [TenantId(0), TenantId(1)] {
+        bare.submit(Command::Enrol(tenant)).unwrap();
+    }
+    let degrade = Command::DegradeHost { host: HostId(0), fails_in: None };
+    bare.submit(degrade.clone()).unwrap();
+    assert_eq!(bare.ask(&degrade), Ok(vec![]));
+    bare.submit(Command::ForceStart(MaintenanceId(0))).unwrap();
+    let (maintenance, machine, report) = (MaintenanceId(0), one, Report::Failed);
+    bare.submit(Command::Complete { maintenance, machine, report }).unwrap();
+    let planned = bare.submit(degrade).unwrap();
+    assert!(matches!(&planned[..], [Change::Planned(plan)] if plan.machines().eq([one])), "{planned:?}");
+    assert_eq!(bare.cluster.machine(two).unwrap().host, HostId(0));
+}
+
+#[test]
+fn a_machine_that_stops_while_it_is_deallocated_stays_so() {
+    let mut bare = Bare::with_hosts(1);
+    let (priority, profile, policy) =
+        (Priority::Spot(EvictionPolicy::Deallocate), Profile::default(), Policy::default());
+    let (name, placement) = (name("cheap"), at(0, 0));
+    bare.submit(Command::AdmitStandalone { name, placement, priority, profile, policy }).unwrap();
+    let machine = MachineId(0);
+    bare.submit(Command::ChangePower { machine, change: PowerChange::Stop }).unwrap();
+    bare.submit(Command::Evict(machine)).unwrap();
+    let done = |id| Command::Complete { maintenance: MaintenanceId(id), machine, report: Report::Done };
+    bare.submit(done(1)).unwrap();
+    bare.submit(done(0)).unwrap();
+    assert_eq!(bare.cluster.machine(machine).unwrap().power, Power::Deallocated);
+}
+
+#[test]
+fn nothing_is_left_of_a_history_that_is_over() {
+    let (mut bare, [one, two]) = pair();
+    let before = bare.cluster.clone();
+    bare.submit(Command::Restart(one)).unwrap();
+    bare.submit(Command::Redeploy(two)).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Migration, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
+    bare.submit(Command::Cancel(MaintenanceId(0))).unwrap();
+    bare.submit(Command::Cancel(MaintenanceId(1))).unwrap();
+    // But for numbers that are not used again, incarnations and ended ids, the state is as it was.
+    assert_eq!(bare.cluster.next_deadline(), before.next_deadline());
+    assert_eq!(bare.cluster.maintenances().count() + bare.cluster.rollouts().count(), 0);
+    assert!(bare.cluster.hosts().eq(before.hosts()) && bare.cluster.machines().eq(before.machines()));
+}

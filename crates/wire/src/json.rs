@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Objects and lists inside each other, in anything that is read. The published formats need half of it.
@@ -95,9 +96,14 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = list.next_element()? {
-            items.push(item);
+        while items.len() <= IDS_PER_APPROVAL_MAX
+            && let Some(item) = list.next_element()?
+        {
+            // A list in a list matters to nobody: what it holds is let go at once.
+            items.push(if matches!(item, Json::List(_)) { Json::Other } else { item });
         }
+        // One more than permitted is enough to know; the rest is read and not kept.
+        while list.next_element::<IgnoredAny>()?.is_some() {}
         Ok(Json::List(items))
     }
 
@@ -132,6 +138,19 @@ mod tests {
         assert!(!is_too_deep(&"[]".repeat(20)) && !is_too_deep(&"{}".repeat(20)));
         assert!(!is_too_deep(&"]".repeat(20)));
         assert!(is_too_deep(&format!("]]{}", "[".repeat(9))));
+    }
+
+    #[test]
+    fn a_list_keeps_what_is_needed_to_know_that_it_is_too_long() {
+        let kept = |count: usize| {
+            let Json::List(items) = parse(&format!("[{}1]", "1,".repeat(count - 1))) else {
+                panic!("not a list")
+            };
+            items.len()
+        };
+        let most = IDS_PER_APPROVAL_MAX + 1;
+        assert_eq!((kept(most - 1), kept(most), kept(60_000)), (most - 1, most, most));
+        assert_eq!(parse(r#"[["EventId"],"x"]"#), Json::List(vec![Json::Other, Json::Text("x".to_owned())]));
     }
 
     #[test]

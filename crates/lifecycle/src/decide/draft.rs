@@ -49,7 +49,7 @@ impl<'a> Draft<'a> {
         let terms = cause.terms();
         let notice = terms.map(|terms| terms.notice).unwrap_or_default();
         let not_before = self.now.wall.plus(notice).rounded_up();
-        let steady_due = self.now.steady.plus(not_before.since(self.now.wall));
+        let steady_due = self.now.steady.plus(notice.max(not_before.since(self.now.wall)));
         let mut parts = self.parts(machines);
         for part in &mut parts {
             part.announcement = self.announcement(&cause, terms, part)?;
@@ -102,6 +102,12 @@ impl<'a> Draft<'a> {
 
     /// Takes back what was planned for some tenants and has not started.
     pub(super) fn withdraw(&mut self, maintenance: &Maintenance, tenants: Vec<TenantId>, why: Withdrawal) {
+        let parts = tenants.iter().filter_map(|tenant| maintenance.plan.part(*tenant));
+        for part in parts.filter(|part| part.announcement.is_some()) {
+            let events = self.cluster.tenant(part.tenant).map_or(0, |tenant| tenant.events().len());
+            let announced = self.announced.entry(part.tenant).or_insert(events);
+            *announced = announced.saturating_sub(1);
+        }
         self.changes.push(Change::Withdrawn { maintenance: maintenance.plan.id, tenants, why });
     }
 

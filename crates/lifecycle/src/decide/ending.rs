@@ -5,7 +5,7 @@ use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::EvictionPolicy;
 use crate::ids::{HostId, MachineId, MaintenanceId};
-use crate::maintenance::{Cause, Impact, Maintenance, Report, Withdrawal};
+use crate::maintenance::{Cause, Impact, Report, Withdrawal};
 
 /// What has become of a machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -24,10 +24,8 @@ impl Draft<'_> {
         machine: MachineId,
         report: Report,
     ) -> Result<(), Refusal> {
-        let known = self.cluster.maintenance(maintenance).map(Maintenance::actions);
-        let Some(action) = known.into_iter().flatten().find(|action| action.machine == machine) else {
-            return Ok(());
-        };
+        let known = self.cluster.maintenance(maintenance);
+        let Some(action) = known.and_then(|known| known.action(machine)) else { return Ok(()) };
         self.changes.push(Change::Completed { maintenance, machine, report });
         match report {
             Report::Done => self.take_along(machine, fate(action.impact)),

@@ -8,13 +8,21 @@ use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::event::{EventKind, StartCause};
-use crate::fleet::{Health, Machine, Power, Priority};
-use crate::ids::{HostId, MaintenanceId};
+use crate::fleet::{Health, Machine, Power};
+use crate::ids::{MachineId, MaintenanceId};
 use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Part, Plan, PowerChange, Stage, Wait};
 use crate::names::Name;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
 use crate::tenant::{Progress, Tenant, WorkKind};
+
+/// What lets a tenant's machines be worked on; a later one is stronger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Consent {
+    NobodyAsked,
+    Automatic,
+    Approved,
+}
 
 impl Draft<'_> {
     /// Does the first thing that is due.
@@ -22,6 +30,7 @@ impl Draft<'_> {
         match self.cluster.agenda.first_due(self.now) {
             Some(Due::Start(id)) => self.start_or_wait(id),
             Some(Due::Advance(rollout)) => self.advance(rollout),
+            Some(Due::Stranded(machine)) => self.rescue(machine),
             None => Ok(()),
         }
     }
@@ -44,6 +53,8 @@ impl Draft<'_> {
             Stage::Waiting(_) if self.cluster.brake == Brake::On => return Err(Refusal::BrakeOn),
             Stage::Waiting(_) => {}
         }
+        let moving = self.moves_what_moves(&maintenance.plan).map(Refusal::UnderWay);
+        moving.map_or(Ok(()), Err)?;
         let actions = self.actions(&maintenance.plan).map_err(Refusal::NoHost)?;
         self.changes.push(Change::Started { maintenance: id, cause: StartCause::Forced, actions });
         Ok(())
@@ -57,10 +68,11 @@ impl Draft<'_> {
             None => self.actions(plan).map_err(|_| Hold::NoHost),
         };
         let maintenance = plan.id;
-        self.changes.push(match outcome {
-            Ok(actions) => Change::Started { maintenance, cause, actions },
-            Err(hold) => Change::Waits { maintenance, wait: Wait::Held(hold) },
-        });
+        match outcome {
+            Ok(actions) => self.changes.push(Change::Started { maintenance, cause, actions }),
+            Err(hold) if self.cluster.held.contains(&(hold, maintenance)) => {}
+            Err(hold) => self.changes.push(Change::Waits { maintenance, wait: Wait::Held(hold) }),
+        }
         true
     }
 
@@ -78,35 +90,29 @@ impl Draft<'_> {
 
     /// The consent of all tenants: the strongest kind that any of them gave, or none if one has not consented.
     fn consent(&self, plan: &Plan) -> Option<StartCause> {
-        let mut consent = StartCause::AtOnce;
-        for part in &plan.parts {
-            match self.consent_of(&plan.cause, part)? {
-                StartCause::Approved => consent = StartCause::Approved,
-                StartCause::Automatic if consent == StartCause::AtOnce => consent = StartCause::Automatic,
-                StartCause::Automatic
-                | StartCause::AtOnce
-                | StartCause::Expired
-                | StartCause::Failure
-                | StartCause::Forced => {}
-            }
-        }
-        Some(consent)
+        let consents = plan.parts.iter().map(|part| self.consent_of(plan, part));
+        let all = consents.collect::<Option<Vec<_>>>()?;
+        Some(match all.into_iter().max().unwrap_or(Consent::NobodyAsked) {
+            Consent::NobodyAsked => StartCause::AtOnce,
+            Consent::Automatic => StartCause::Automatic,
+            Consent::Approved => StartCause::Approved,
+        })
     }
 
-    fn consent_of(&self, cause: &Cause, part: &Part) -> Option<StartCause> {
+    fn consent_of(&self, plan: &Plan, part: &Part) -> Option<Consent> {
         let Some(announcement) = &part.announcement else {
-            return match self.cluster.settings.unenrolled {
-                Unenrolled::RunAtOnce => Some(StartCause::AtOnce),
-                Unenrolled::WaitAnyway => None,
-            };
+            // A tenant that is not enrolled holds nothing up where another is asked.
+            let others_asked = plan.parts.iter().any(|part| part.announcement.is_some());
+            let waits = self.cluster.settings.unenrolled == Unenrolled::WaitAnyway && !others_asked;
+            return (!waits).then_some(Consent::NobodyAsked);
         };
         let approved = self.cluster.event_of(part).is_some_and(|event| !event.is_unapproved());
         if approved || self.approved.contains(&announcement.id) {
-            return Some(StartCause::Approved);
+            return Some(Consent::Approved);
         }
         let tenant = self.cluster.tenant(part.tenant)?;
-        let automatic = approves_itself(cause, tenant.policy) || self.cluster.all_down(tenant);
-        automatic.then_some(StartCause::Automatic)
+        let automatic = approves_itself(&plan.cause, tenant.policy) || self.cluster.all_down(tenant);
+        automatic.then_some(Consent::Automatic)
     }
 
     /// Whether no Terminate of the same tenant waits for an approval.
@@ -125,8 +131,27 @@ impl Draft<'_> {
             return Some(Hold::Brake);
         }
         let planned = matches!(plan.cause.work_kind(), Some(WorkKind::HostWork | WorkKind::Degraded));
-        (planned && plan.parts.iter().any(|part| self.works_elsewhere(plan.id, part)))
-            .then_some(Hold::UpdateDomain)
+        if planned && plan.parts.iter().any(|part| self.works_elsewhere(plan.id, part)) {
+            return Some(Hold::UpdateDomain);
+        }
+        self.moves_what_moves(plan).map(|_| Hold::Moving)
+    }
+
+    /// A machine that this would move while it is being moved: one after the other, unless its host has failed.
+    fn moves_what_moves(&self, plan: &Plan) -> Option<Name> {
+        let moves = match &plan.cause {
+            Cause::UserRedeploy | Cause::DegradedHost { .. } => true,
+            Cause::HostWork { work, .. } => *work == HostWork::Migration,
+            Cause::UserRestart
+            | Cause::UserDelete(_)
+            | Cause::Reimage(_)
+            | Cause::Power(_)
+            | Cause::Eviction(_)
+            | Cause::FailedHost { .. } => false,
+        };
+        let begun = |id: &MachineId| self.moves.iter().any(|other| other.machine == *id);
+        let moving = plan.machines().filter(|_| moves).find(|id| self.cluster.is_moving(*id) || begun(id))?;
+        self.cluster.machine(moving).map(|machine| machine.name.clone())
     }
 
     /// Whether platform work is under way in another update domain of the tenant.
@@ -148,7 +173,8 @@ impl Draft<'_> {
             let Some(machine) = self.cluster.machine(id) else { continue };
             let impact = self.impact(plan, machine, &moves).ok_or_else(|| machine.name.clone())?;
             if let Some(to) = impact.destination() {
-                moves.push(Move { tenant: machine.tenant, update_domain: machine.update_domain, to });
+                let (tenant, update_domain) = (machine.tenant, machine.update_domain);
+                moves.push(Move { machine: id, tenant, update_domain, to });
             }
             actions.push(Action { maintenance: plan.id, machine: id, impact, boots: machine.boots });
         }
@@ -173,10 +199,7 @@ impl Draft<'_> {
             Cause::Power(PowerChange::Deallocate) => Impact::Deallocate,
             Cause::Power(PowerChange::Start) if self.can_start_here(machine) => Impact::Start { to: None },
             Cause::Power(PowerChange::Start) => Impact::Start { to: Some(elsewhere()?) },
-            Cause::Eviction => match machine.priority {
-                Priority::Spot(policy) => Impact::Evict(policy),
-                Priority::Regular => Impact::Deallocate,
-            },
+            Cause::Eviction(policy) => Impact::Evict(*policy),
             Cause::HostWork { work, .. } => match work {
                 HostWork::Update | HostWork::NetworkUpdate => Impact::Pause { seconds },
                 HostWork::Migration => Impact::Migrate { to: elsewhere()? },
@@ -204,26 +227,9 @@ fn approves_itself(cause: &Cause, policy: Policy) -> bool {
         Cause::UserDelete(_)
         | Cause::Reimage(_)
         | Cause::Power(_)
-        | Cause::Eviction
+        | Cause::Eviction(_)
         | Cause::HostWork { .. }
         | Cause::DegradedHost { .. }
         | Cause::FailedHost { .. } => false,
-    }
-}
-
-impl Impact {
-    /// The host to which this takes the machine, if it takes it anywhere.
-    #[must_use]
-    pub fn destination(self) -> Option<HostId> {
-        match self {
-            Self::Migrate { to } => Some(to),
-            Self::Reboot { to } | Self::Redeploy { to } | Self::Start { to } => to,
-            Self::Pause { .. }
-            | Self::Reimage
-            | Self::Evict(_)
-            | Self::Delete
-            | Self::Stop
-            | Self::Deallocate => None,
-        }
     }
 }

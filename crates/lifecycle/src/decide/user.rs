@@ -14,15 +14,15 @@ impl Draft<'_> {
             return Err(Refusal::NotRunning(machine.name.clone()));
         }
         self.check_nothing_pending(id, machine)?;
-        self.check_user_operations(machine)?;
+        self.check_user_operations(machine, 0)?;
         self.plan(Cause::UserRestart, &[id])
     }
 
     pub(super) fn redeploy(&mut self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
-        Refusal::check_power(&machine.name, machine.power)?;
+        Refusal::check_allocated(&machine.name, machine.power)?;
         self.check_nothing_pending(id, machine)?;
-        self.check_user_operations(machine)?;
+        self.check_user_operations(machine, 0)?;
         if self.cluster.place(machine, &[], &[]).is_none() {
             return Err(Refusal::NoHost(machine.name.clone()));
         }
@@ -31,7 +31,7 @@ impl Draft<'_> {
 
     pub(super) fn reimage(&mut self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
-        Refusal::check_power(&machine.name, machine.power)?;
+        Refusal::check_allocated(&machine.name, machine.power)?;
         self.check_nothing_pending(id, machine)?;
         self.plan(Cause::Reimage(machine.profile.os_image), &[id])
     }
@@ -43,31 +43,32 @@ impl Draft<'_> {
             return Ok(());
         }
         let notice = machine.profile.terminate.filter(|_| machine.power != Power::Deallocated);
+        let superseded = self.supersede(id);
         if notice.is_some() {
-            self.check_user_operations(machine)?;
+            self.check_user_operations(machine, superseded)?;
         }
-        self.supersede(id);
         self.plan(Cause::UserDelete(notice), &[id])
     }
 
     /// Evicts a spot machine. A second eviction, or one of a machine that is being deleted, is already so.
     pub(super) fn evict(&mut self, id: MachineId) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
-        if machine.priority == Priority::Regular {
+        let Priority::Spot(policy) = machine.priority else {
             return Err(Refusal::NotSpot(machine.name.clone()));
-        }
-        Refusal::check_power(&machine.name, machine.power)?;
+        };
+        Refusal::check_allocated(&machine.name, machine.power)?;
         if self.pending_is(id, Cause::ends_machine) {
             return Ok(());
         }
         self.supersede(id);
-        self.plan(Cause::Eviction, &[id])
+        self.plan(Cause::Eviction(policy), &[id])
     }
 
     /// Stops, starts or deallocates a machine: at once, and without an event.
     pub(super) fn change_power(&mut self, id: MachineId, change: PowerChange) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
-        if self.pending_is(id, |cause| matches!(cause, Cause::Power(_) | Cause::UserDelete(None))) {
+        let mut underway = self.cluster.pending_of(id).filter(|maintenance| maintenance.wait().is_none());
+        if underway.any(|maintenance| maintenance.plan.cause.changes_power()) {
             return Err(Refusal::UnderWay(machine.name.clone()));
         }
         match (change, machine.power) {
@@ -89,7 +90,7 @@ impl Draft<'_> {
     fn check_nothing_pending(&self, id: MachineId, machine: &Machine) -> Result<(), Refusal> {
         let in_the_way = |maintenance: &&Maintenance| {
             let cause = &maintenance.plan.cause;
-            cause.is_user_operation() || cause.ends_machine() || matches!(cause, Cause::Power(_))
+            cause.is_user_operation() || cause.changes_power()
         };
         let Some(maintenance) = self.cluster.pending_of(id).find(in_the_way) else { return Ok(()) };
         let part = maintenance.plan.part(machine.tenant);
@@ -99,24 +100,29 @@ impl Draft<'_> {
         })
     }
 
-    /// The limit of operations by users, where an operator has set one.
-    fn check_user_operations(&self, machine: &Machine) -> Result<(), Refusal> {
+    /// The limit of operations by users, where an operator has set one; those that this one takes the place of do not count.
+    fn check_user_operations(&self, machine: &Machine, superseded: usize) -> Result<(), Refusal> {
         let Some(max) = self.cluster.settings.user_operations_max else { return Ok(()) };
         let tenant = self.cluster.known_tenant(machine.tenant)?;
         let by_users = tenant.events().iter().filter(|event| event.announcement.source == EventSource::User);
-        if by_users.count() < usize::from(max) {
+        if by_users.count() < usize::from(max) + superseded {
             return Ok(());
         }
         Err(Refusal::TooManyUserOperations { tenant: tenant.name.clone(), max })
     }
 
-    /// Delete and eviction take the place of what the owner wanted before and has not got.
-    fn supersede(&mut self, id: MachineId) {
+    /// Delete and eviction take the place of what the owner wanted before and has not got. Says how many events by users that
+    /// takes away.
+    fn supersede(&mut self, id: MachineId) -> usize {
+        let mut by_users = 0;
         for maintenance in self.cluster.waiting_of(id) {
             if maintenance.plan.cause.is_user_operation() {
+                let announced = maintenance.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
+                by_users += announced.filter(|told| told.source == EventSource::User).count();
                 self.withdraw_all(maintenance, Withdrawal::Superseded);
             }
         }
+        by_users
     }
 
     fn pending_is(&self, id: MachineId, wanted: impl Fn(&Cause) -> bool) -> bool {

@@ -1,14 +1,15 @@
 //! Hosts, tenants, scale sets and machines, applied.
 
+use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile, ScaleSet};
 use crate::ids::{HostId, MachineId, ScaleSetId, TenantId, Zone};
-use crate::limits::HELD_RETRIED_MAX;
-use crate::maintenance::{Hold, Impact, Maintenance};
+use crate::maintenance::{Hold, Impact};
 use crate::names::Name;
 use crate::policy::Policy;
 use crate::tenant::{Shape, Tenant};
+use crate::time::Steady;
 
 impl Cluster {
     pub(super) fn host_admitted(&mut self, id: HostId, name: &Name, zone: Option<Zone>) {
@@ -19,7 +20,7 @@ impl Cluster {
             Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
         self.hosts.insert(id, new);
         self.healthy.insert((zone, id));
-        self.retry_held(Hold::NoHost, usize::MAX);
+        self.retry_held(Hold::NoHost);
     }
 
     pub(super) fn host_removed(&mut self, id: HostId) {
@@ -36,10 +37,16 @@ impl Cluster {
         match health {
             Health::Healthy => {
                 self.healthy.insert(place);
-                self.retry_held(Hold::NoHost, usize::MAX);
+                self.retry_held(Hold::NoHost);
+                self.advance_rollouts();
             }
-            Health::Degraded | Health::Failed => {
+            Health::Degraded => {
                 self.healthy.remove(&place);
+            }
+            Health::Failed => {
+                self.healthy.remove(&place);
+                self.postpone_work(id);
+                self.retry_held(Hold::NoHost);
             }
         }
     }
@@ -67,6 +74,7 @@ impl Cluster {
         if let Some(tenant) = self.tenants.get_mut(&id) {
             tenant.policy = policy;
         }
+        self.look_again_at_all(id);
     }
 
     pub(super) fn tenant_removed(&mut self, id: TenantId, out: &mut Vec<Effect>) {
@@ -141,7 +149,8 @@ impl Cluster {
                 machine.boots += 1;
                 machine.power = Power::Running;
             }
-            Impact::Stop => self.power_off(id, Power::Stopped),
+            Impact::Stop if machine.power == Power::Running => self.power_off(id, Power::Stopped),
+            Impact::Stop => {}
             Impact::Evict(EvictionPolicy::Deallocate) | Impact::Deallocate => {
                 machine.ephemeral_generation += 1;
                 self.power_off(id, Power::Deallocated);
@@ -153,37 +162,41 @@ impl Cluster {
         }
     }
 
+    /// A machine is where it was sent. If that host is not well any more, the next tick sees to it.
     fn arrive(&mut self, id: MachineId, to: HostId) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let from = std::mem::replace(&mut machine.host, to);
         self.vacate(id, from);
+        if self.hosts.get(&to).is_some_and(|host| host.health != Health::Healthy) {
+            self.agenda.add(Steady::START, Due::Stranded(id));
+        }
     }
 
     /// Gives up a machine's place on a host, unless it is there or still on its way there.
     pub(super) fn vacate(&mut self, id: MachineId, from: HostId) {
         let here = self.machines.get(&id).is_some_and(|machine| machine.host == from);
-        let mut underway = self.pending_of(id).flat_map(Maintenance::actions);
-        let coming = underway.any(|action| action.machine == id && action.impact.destination() == Some(from));
-        if here || coming {
-            return;
-        }
+        let mut underway = self.pending_of(id).filter_map(|pending| pending.action(id));
+        let coming = underway.any(|action| action.impact.destination() == Some(from));
         drop(underway);
-        if let Some(host) = self.hosts.get_mut(&from) {
-            host.remove(id);
+        if !here && !coming {
+            self.leave(id, from);
         }
-        self.retry_held(Hold::NoHost, HELD_RETRIED_MAX);
     }
 
-    /// Where no machine runs any more there is no one to ask: what waits for an approval is looked at again.
+    /// There is room on a host; who has nowhere to go may go there, if it is well.
+    fn leave(&mut self, id: MachineId, from: HostId) {
+        let Some(host) = self.hosts.get_mut(&from) else { return };
+        host.remove(id);
+        if host.health == Health::Healthy {
+            self.retry_held(Hold::NoHost);
+        }
+    }
+
     fn power_off(&mut self, id: MachineId, power: Power) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         machine.power = power;
-        let Some(tenant) = self.tenants.get(&machine.tenant) else { return };
-        if self.all_down(tenant) {
-            let scheduled = tenant.events().iter().filter(|event| event.is_scheduled());
-            let waiting: Vec<_> = scheduled.map(|event| event.maintenance).collect();
-            waiting.into_iter().for_each(|maintenance| self.look_again(maintenance));
-        }
+        let tenant = machine.tenant;
+        self.look_again_if_down(tenant);
     }
 
     fn remove_machine(&mut self, id: MachineId) {
@@ -191,15 +204,26 @@ impl Cluster {
         if let Some(tenant) = self.tenants.get_mut(&machine.tenant) {
             tenant.machines.retain(|other| *other != id);
         }
-        let underway = self.pending_of(id).flat_map(Maintenance::actions);
-        let coming =
-            underway.filter(|action| action.machine == id).filter_map(|action| action.impact.destination());
+        let underway = self.pending_of(id).filter_map(|pending| pending.action(id));
+        let coming = underway.filter_map(|action| action.impact.destination());
         let places: Vec<_> = coming.chain([machine.host]).collect();
-        for host in places {
-            if let Some(host) = self.hosts.get_mut(&host) {
-                host.remove(id);
-            }
+        places.into_iter().for_each(|host| self.leave(id, host));
+        self.agenda.remove(Steady::START, Due::Stranded(id));
+        self.look_again_if_down(machine.tenant);
+    }
+
+    /// Where no machine runs any more there is no one to ask.
+    fn look_again_if_down(&mut self, id: TenantId) {
+        if self.tenants.get(&id).is_some_and(|tenant| self.all_down(tenant)) {
+            self.look_again_at_all(id);
         }
-        self.retry_held(Hold::NoHost, HELD_RETRIED_MAX);
+    }
+
+    /// Has the next ticks look at everything of a tenant that waits.
+    fn look_again_at_all(&mut self, id: TenantId) {
+        let Some(tenant) = self.tenants.get(&id) else { return };
+        let scheduled = tenant.events().iter().filter(|event| event.is_scheduled());
+        let waiting: Vec<_> = scheduled.map(|event| event.maintenance).collect();
+        waiting.into_iter().for_each(|maintenance| self.look_again(maintenance));
     }
 }

@@ -53,9 +53,15 @@ impl Cluster {
             Change::Completed { maintenance, machine, report } => {
                 self.completed(now, *maintenance, *machine, *report, out);
             }
-            Change::Enrolled(tenant) => self.set_enrolment(*tenant, Enrolment::heard(now.steady), out),
-            Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at), out),
-            Change::Disabled(tenant) => self.set_enrolment(*tenant, Enrolment::Disabled, out),
+            Change::Heard { tenant, at } => self.set_enrolment(*tenant, Enrolment::heard(*at)),
+            Change::Enrolled(tenant) => {
+                self.set_enrolment(*tenant, Enrolment::heard(now.steady));
+                out.push(Effect::Publish(*tenant));
+            }
+            Change::Disabled(tenant) => {
+                self.set_enrolment(*tenant, Enrolment::Disabled);
+                out.push(Effect::Publish(*tenant));
+            }
             Change::BrakeSet(brake) => self.brake_set(*brake),
             Change::SettingsChanged(settings) => self.settings = *settings,
         }
@@ -65,15 +71,14 @@ impl Cluster {
     fn brake_set(&mut self, brake: Brake) {
         self.brake = brake;
         if brake == Brake::Off {
-            self.retry_held(Hold::Brake, usize::MAX);
+            self.retry_held(Hold::Brake);
         }
     }
 
-    fn set_enrolment(&mut self, id: TenantId, enrolment: Enrolment, out: &mut Vec<Effect>) {
+    fn set_enrolment(&mut self, id: TenantId, enrolment: Enrolment) {
         self.forget_silence(id);
         if let Some(tenant) = self.tenants.get_mut(&id) {
             tenant.enrolment = enrolment;
-            out.push(Effect::Publish(id));
         }
         self.await_silence(id);
     }

@@ -7,6 +7,7 @@ use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::event::{Approval, Event, EventKind, Phase, StartCause};
 use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, TenantId};
+use crate::limits::EVENTS_PER_TENANT_MAX;
 use crate::maintenance::{
     Action, Cause, Hold, HostWork, Maintenance, Part, Plan, Report, Rollout, Stage, Wait,
 };
@@ -58,6 +59,9 @@ impl Cluster {
             }
             self.agenda.remove(Steady::START, Due::Advance(*rollout));
         }
+        if let Cause::FailedHost { .. } | Cause::DegradedHost { .. } = plan.cause {
+            plan.machines().for_each(|machine| self.agenda.remove(Steady::START, Due::Stranded(machine)));
+        }
         self.agenda.add(plan.steady_due, Due::Start(id));
         self.maintenances.insert(id, Maintenance { plan: plan.clone(), stage: Stage::Waiting(Wait::Notice) });
     }
@@ -97,7 +101,9 @@ impl Cluster {
             Wait::Notice => self.agenda.add(maintenance.plan.steady_due, Due::Start(id)),
             Wait::Wall => self.agenda.add_wall(maintenance.plan.not_before, id),
             Wait::Nothing => self.agenda.add(Steady::START, Due::Start(id)),
-            Wait::Held(hold) => drop(self.held.insert(id, hold)),
+            Wait::Held(hold) => {
+                self.held.insert((hold, id));
+            }
         }
     }
 
@@ -108,7 +114,9 @@ impl Cluster {
             Some(Wait::Notice) => self.agenda.remove(maintenance.plan.steady_due, Due::Start(id)),
             Some(Wait::Wall) => self.agenda.remove_wall(maintenance.plan.not_before, id),
             Some(Wait::Nothing) => self.agenda.remove(Steady::START, Due::Start(id)),
-            Some(Wait::Held(_)) => drop(self.held.remove(&id)),
+            Some(Wait::Held(hold)) => {
+                self.held.remove(&(hold, id));
+            }
             None => {}
         }
     }
@@ -119,9 +127,9 @@ impl Cluster {
     }
 
     /// Has the next ticks look at what is held for that reason.
-    pub(super) fn retry_held(&mut self, reason: Hold, most: usize) {
-        let held = self.held.iter().filter(|(_, hold)| **hold == reason).map(|(id, _)| *id);
-        let again: Vec<_> = held.take(most).collect();
+    pub(super) fn retry_held(&mut self, reason: Hold) {
+        let all = (reason, MaintenanceId(0))..=(reason, MaintenanceId(u64::MAX));
+        let again: Vec<_> = self.held.range(all).map(|(_, id)| *id).collect();
         again.into_iter().for_each(|id| self.look_again(id));
     }
 
@@ -135,7 +143,8 @@ impl Cluster {
     ) {
         self.unlist(id);
         let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
-        maintenance.stage = Stage::Running { cause, actions: actions.to_vec() };
+        let keyed = actions.iter().map(|action| (action.machine, *action)).collect();
+        maintenance.stage = Stage::Running { cause, actions: keyed };
         self.running.insert(id);
         let parts = maintenance.plan.parts.clone();
         for part in &parts {
@@ -163,13 +172,7 @@ impl Cluster {
         let Some(tenant) = self.tenants.get(&tenant) else { return };
         if tenant.unapproved_terminates().next().is_none() {
             let ready: Vec<_> = tenant.approved_terminates().map(|event| event.maintenance).collect();
-            ready.into_iter().for_each(|id| self.look_again_unless_held(id));
-        }
-    }
-
-    fn look_again_unless_held(&mut self, id: MaintenanceId) {
-        if !self.held.contains_key(&id) {
-            self.look_again(id);
+            ready.into_iter().for_each(|id| self.look_again(id));
         }
     }
 
@@ -186,6 +189,8 @@ impl Cluster {
         for part in &over {
             self.end_part(now, id, part, out);
         }
+        // Those that are left may all have approved.
+        self.look_again(id);
         self.finish_if_empty(id);
     }
 
@@ -199,24 +204,32 @@ impl Cluster {
     ) {
         let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
         let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
-        let Some(place) = actions.iter().position(|action| action.machine == machine) else { return };
-        let action = actions.remove(place);
+        let Some(action) = actions.remove(&machine) else { return };
         match report {
             Report::Done => self.apply(machine, action.impact),
-            Report::Failed => {
-                if let Some(to) = action.impact.destination() {
-                    self.vacate(machine, to);
-                }
-            }
+            Report::Failed => {}
         }
+        if let Some(to) = action.impact.destination() {
+            self.vacate(machine, to);
+        }
+        self.settled(machine);
         self.end_parts(now, id, out);
+    }
+
+    /// Something has been done to a machine: what waited for that may go on, and so may work on the host to which it came.
+    fn settled(&mut self, machine: MachineId) {
+        let waiting = self.waiting_of(machine);
+        let held: Vec<_> =
+            waiting.filter(|pending| pending.is_held()).map(|pending| pending.plan.id).collect();
+        held.into_iter().for_each(|id| self.look_again(id));
+        self.advance_rollouts();
     }
 
     /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
     fn end_parts(&mut self, now: Now, id: MaintenanceId, out: &mut Vec<Effect>) {
         let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
         let Stage::Running { actions, .. } = &maintenance.stage else { return };
-        let is_over = |part: &mut Part| !actions.iter().any(|action| part.machines.contains(&action.machine));
+        let is_over = |part: &mut Part| !part.machines.iter().any(|machine| actions.contains_key(machine));
         let over: Vec<_> = maintenance.plan.parts.extract_if(.., is_over).collect();
         for part in &over {
             self.end_part(now, id, part, out);
@@ -231,6 +244,7 @@ impl Cluster {
         let Some(tenant) = self.tenants.get_mut(&part.tenant) else { return };
         tenant.remove_work(id);
         let works: Vec<_> = tenant.works().iter().map(|work| work.maintenance).collect();
+        let was_full = tenant.events().len() >= EVENTS_PER_TENANT_MAX;
         if let Some(announcement) = &part.announcement {
             tenant.end(announcement.id, now.steady);
             self.events.remove(&announcement.id);
@@ -241,9 +255,12 @@ impl Cluster {
             }
         }
         for other in works {
-            if self.held.get(&other) == Some(&Hold::UpdateDomain) {
+            if self.held.contains(&(Hold::UpdateDomain, other)) {
                 self.look_again(other);
             }
+        }
+        if was_full {
+            self.advance_rollouts();
         }
         self.drop_if_abandoned(part.tenant, out);
     }
@@ -282,8 +299,28 @@ impl Cluster {
         if let Some(rollout) = self.rollouts.get_mut(&rollout) {
             rollout.current = None;
         }
-        let waiting = self.rollouts.iter().filter(|(_, rollout)| rollout.current.is_none());
-        for (id, _) in waiting {
+        self.retry_held(Hold::NoHost);
+        self.advance_rollouts();
+    }
+
+    /// A host that fails leaves the group that was announced for it; its rollout comes back to it when it is well.
+    pub(super) fn postpone_work(&mut self, id: HostId) {
+        let Some(host) = self.hosts.get_mut(&id) else { return };
+        let work = host.work.and_then(|work| self.maintenances.get_mut(&work));
+        let Some(work) = work.filter(|work| work.wait().is_some()) else { return };
+        if let Cause::HostWork { rollout, hosts, .. } = &mut work.plan.cause {
+            hosts.retain(|other| *other != id);
+            host.work = None;
+            match self.rollouts.get_mut(rollout) {
+                Some(rollout) => rollout.waiting.push(id),
+                None => host.rollout = None,
+            }
+        }
+    }
+
+    /// Has the next ticks look at every rollout that waits.
+    pub(super) fn advance_rollouts(&mut self) {
+        for (id, _) in self.rollouts.iter().filter(|(_, rollout)| rollout.current.is_none()) {
             self.agenda.add(Steady::START, Due::Advance(*id));
         }
     }

@@ -297,11 +297,62 @@ impl Observer {
                 self.note(Promise::NeverForgotten, format!("{:?} is over and does not start", plan.id));
             }
         }
-        for (_, hold) in cluster.held() {
-            if hold == Hold::Brake && cluster.brake() == Brake::Off {
-                self.note(Promise::NeverForgotten, "held by a brake that is off");
+        for (id, hold) in cluster.held() {
+            if !holds(cluster, now, id, hold) {
+                self.note(Promise::NeverForgotten, format!("{id:?} is held by {hold:?}, which is over"));
             }
         }
+        self.check_nobody_is_waited_for(cluster);
+        self.check_everybody_was_told(cluster);
+    }
+
+    /// What waits for approvals lacks one.
+    fn check_nobody_is_waited_for(&mut self, cluster: &Cluster) {
+        for maintenance in
+            cluster.maintenances().filter(|maintenance| maintenance.wait() == Some(Wait::Notice))
+        {
+            let announcements = maintenance.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
+            let events = announcements.filter_map(|announcement| cluster.event(announcement.id));
+            let events: Vec<_> = events.map(|(_, event)| event).collect();
+            let terminate = |event: &&Event| event.announcement.kind == EventKind::Terminate;
+            if !events.is_empty() && !events.iter().any(terminate) && events.iter().all(|e| e.is_approved()) {
+                self.note(Promise::NeverForgotten, format!("{:?} has every approval", maintenance.plan.id));
+            }
+        }
+    }
+
+    /// Whoever is on a host whose work is announced is named in it.
+    fn check_everybody_was_told(&mut self, cluster: &Cluster) {
+        for (id, host) in cluster.hosts().filter(|(_, host)| host.health != Health::Failed) {
+            let work = host.work.and_then(|work| cluster.maintenance(work));
+            let Some(work) = work.filter(|work| work.wait().is_some()) else { continue };
+            let named: BTreeSet<_> = work.plan.machines().collect();
+            for machine in host.machines().iter().filter(|machine| !named.contains(machine)) {
+                let known = cluster.machine(*machine).expect("a machine of the host");
+                if known.host == id && known.power != Power::Deallocated {
+                    self.note(
+                        Promise::FullNotice,
+                        format!("{} is on {} and was not told", known.name, host.name),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Whether the reason for which something is held is still there.
+fn holds(cluster: &Cluster, now: Now, id: MaintenanceId, hold: Hold) -> bool {
+    let plan = &cluster.maintenance(id).expect("what is held is known").plan;
+    let running = || cluster.maintenances().filter(|other| other.wait().is_none());
+    match hold {
+        Hold::Brake => cluster.brake() == Brake::On,
+        Hold::NoHost => cluster.decide(now, &Command::ForceStart(id)).is_err(),
+        Hold::UpdateDomain => running().flat_map(|other| &other.plan.parts).any(|other| {
+            plan.part(other.tenant).is_some_and(|part| part.update_domain != other.update_domain)
+        }),
+        Hold::Moving => running().flat_map(Maintenance::actions).any(|action| {
+            action.impact.destination().is_some() && plan.machines().any(|machine| machine == action.machine)
+        }),
     }
 }
 

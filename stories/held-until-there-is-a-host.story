@@ -1,0 +1,11 @@
+# What is held for want of a host goes on as soon as one is free: here, when its own work is done.
+host h1 h2
+vm a on h1
+vm b on h2
+poll all
+update host h2
+degrade host h1 fails in 10m
+at 10m  expect a Scheduled
+at 15m  expect a Scheduled, b Started
+at 15m9s expect a Started, b nothing
+at 18m  expect a on h2

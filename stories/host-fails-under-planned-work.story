@@ -1,0 +1,18 @@
+# A host fails while work on it is announced: that is withdrawn, and the rollout comes back when the host is well.
+host h1 h2 h3
+scaleset web
+instance of web on h1 ud 0
+instance of web on h3 ud 0
+vm solo on h1
+poll all
+reboot host h1 h3
+expect web Scheduled, solo Scheduled
+at 1m   fail host h1
+# web is still told of h3; solo only of the failure.
+expect web Scheduled Started, solo Started
+at 2m   expect web_0 on h2, web_0 boots 2, solo on h2
+at 15m30s expect web nothing, web_1 boots 2, web_0 boots 2
+at 1h   recover host h1
+expect web nothing
+# The host got its work, without machines on it.
+update host h1
