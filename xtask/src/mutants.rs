@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::steps::Outcome;
-use crate::tools::CARGO_MUTANTS;
+use crate::tools::{CARGO_MUTANTS, has_nextest};
 use crate::tree;
 use crate::words::{Usage, Words};
 
@@ -127,6 +127,9 @@ fn try_mutants(root: &Path, output: &Path, shard: Option<&str>, jobs: Option<usi
     command.args(["--timeout", SECONDS_MAX_PER_MUTANT, "--output"]).arg(output);
     command.args(shard.iter().flat_map(|shard| ["--sharding", "round-robin", "--shard", shard]));
     command.args(jobs.map(|jobs| format!("--jobs={jobs}")));
+    if has_nextest() {
+        command.arg("--test-tool=nextest");
+    }
     command.env("PROPTEST_CASES", PROPERTY_CASES);
     command.env("PROPTEST_MAX_SHRINK_ITERS", "0").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
     let status = command.status().context("cannot run cargo-mutants")?;

@@ -1,7 +1,7 @@
 //! Programs that cargo does not bring along: taken from the path, or installed once into the user's cache.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -71,6 +71,13 @@ fn cache_directory() -> Result<PathBuf> {
     let chosen = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let usual = || std::env::home_dir().map(|home| home.join(".cache"));
     chosen.or_else(usual).context("no cache directory\n  hint: set XDG_CACHE_HOME")
+}
+
+/// Whether tests can run side by side with nextest.
+pub(crate) fn has_nextest() -> bool {
+    let mut version = cargo();
+    version.args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    version.status().is_ok_and(|status| status.success())
 }
 
 #[cfg(test)]
