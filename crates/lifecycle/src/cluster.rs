@@ -1,7 +1,7 @@
 //! The state: a set of hosts, the tenants placed on them, and the work that is planned or under way.
 //!
-//! Everything is found by an id that is never used again, in an ordered map. Nothing here costs more than what it
-//! touches: there is no walk over all tenants, all machines or all hosts.
+//! Hosts, tenants and machines are found by their number in one step; everything else in an ordered map of what is going
+//! on. Nothing here costs more than what it touches: there is no walk over all tenants, all machines or all hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,7 @@ use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetI
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part, Rollout};
 use crate::names::Name;
 use crate::policy::{Approve, Brake, Settings};
+use crate::table::Table;
 use crate::tenant::Tenant;
 use crate::time::Now;
 
@@ -24,10 +25,10 @@ pub struct Cluster {
     pub(crate) brake: Brake,
     pub(crate) next: Counters,
 
-    pub(crate) hosts: BTreeMap<HostId, Host>,
-    pub(crate) tenants: BTreeMap<TenantId, Tenant>,
-    pub(crate) machines: BTreeMap<MachineId, Machine>,
-    pub(crate) scale_sets: BTreeMap<ScaleSetId, ScaleSet>,
+    pub(crate) hosts: Table<HostId, Host>,
+    pub(crate) tenants: Table<TenantId, Tenant>,
+    pub(crate) machines: Table<MachineId, Machine>,
+    pub(crate) scale_sets: Table<ScaleSetId, ScaleSet>,
     pub(crate) maintenances: BTreeMap<MaintenanceId, Maintenance>,
     pub(crate) rollouts: BTreeMap<RolloutId, Rollout>,
 
@@ -68,10 +69,10 @@ impl Cluster {
             settings: Settings::default(),
             brake: Brake::default(),
             next: Counters::default(),
-            hosts: BTreeMap::new(),
-            tenants: BTreeMap::new(),
-            machines: BTreeMap::new(),
-            scale_sets: BTreeMap::new(),
+            hosts: Table::new(),
+            tenants: Table::new(),
+            machines: Table::new(),
+            scale_sets: Table::new(),
             maintenances: BTreeMap::new(),
             rollouts: BTreeMap::new(),
             host_names: BTreeMap::new(),
@@ -156,17 +157,17 @@ impl Cluster {
 
     /// Every host, in the order in which they joined.
     pub fn hosts(&self) -> impl Iterator<Item = (HostId, &Host)> {
-        self.hosts.iter().map(|(id, host)| (*id, host))
+        self.hosts.iter()
     }
 
     /// Every tenant, in the order in which they joined.
     pub fn tenants(&self) -> impl Iterator<Item = (TenantId, &Tenant)> {
-        self.tenants.iter().map(|(id, tenant)| (*id, tenant))
+        self.tenants.iter()
     }
 
     /// Every machine, in the order in which they joined.
     pub fn machines(&self) -> impl Iterator<Item = (MachineId, &Machine)> {
-        self.machines.iter().map(|(id, machine)| (*id, machine))
+        self.machines.iter()
     }
 
     /// Every maintenance that is not over, in the order in which they were planned.

@@ -6,6 +6,8 @@ use std::hash::Hasher;
 use siphasher::sip128::{Hasher128, SipHasher24};
 use uuid::Uuid;
 
+use crate::table::Row;
+
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
@@ -19,6 +21,22 @@ macro_rules! number {
         }
     };
 }
+
+macro_rules! row {
+    ($($name:ident)*) => {
+        $(impl Row for $name {
+            fn row(self) -> usize {
+                self.0 as usize
+            }
+
+            fn numbered(row: usize) -> Self {
+                Self(u32::try_from(row).unwrap_or(u32::MAX))
+            }
+        })*
+    };
+}
+
+row!(HostId TenantId ScaleSetId MachineId);
 
 number!(
     /// A host of the cluster.

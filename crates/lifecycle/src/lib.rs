@@ -53,6 +53,7 @@ mod maintenance;
 mod names;
 mod placement;
 mod policy;
+mod table;
 mod tenant;
 mod time;
 

@@ -378,12 +378,6 @@ impl Maintenance {
         }
     }
 
-    /// Whether it might start, and something is in the way.
-    #[must_use]
-    pub fn is_held(&self) -> bool {
-        matches!(self.stage, Stage::Waiting(Wait::Held(_)))
-    }
-
     /// What it waits for, if it has not started.
     #[must_use]
     pub fn wait(&self) -> Option<Wait> {

@@ -357,3 +357,24 @@ fn nothing_is_left_of_a_history_that_is_over() {
     assert_eq!(bare.cluster.maintenances().count() + bare.cluster.rollouts().count(), 0);
     assert!(bare.cluster.hosts().eq(before.hosts()) && bare.cluster.machines().eq(before.machines()));
 }
+
+#[test]
+fn a_machine_that_is_being_started_is_waited_for() {
+    let (mut bare, [one, two]) = pair();
+    let power = |machine, change| Command::ChangePower { machine, change };
+    bare.submit(power(one, PowerChange::Deallocate)).unwrap();
+    bare.complete_all();
+    let update = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] };
+    bare.submit(power(one, PowerChange::Start)).unwrap();
+    bare.submit(update.clone()).unwrap();
+    assert!(bare.events(TenantId(0)).is_empty());
+    bare.complete_all();
+    assert_eq!(bare.events(TenantId(0))[0].announcement.resources, [name("web_0"), name("web_1")].into());
+    bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
+    // One that stays off, or is merely being stopped, is not.
+    bare.submit(power(one, PowerChange::Deallocate)).unwrap();
+    bare.complete_all();
+    bare.submit(power(two, PowerChange::Stop)).unwrap();
+    bare.submit(update).unwrap();
+    assert_eq!(bare.events(TenantId(0)).len(), 1);
+}

@@ -48,10 +48,13 @@ impl Draft<'_> {
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }
+        if work != HostWork::Migration {
+            return Ok(());
+        }
         let stuck = self.cluster.machines_on(id).into_iter().find(|machine| !self.can_leave(*machine, &[id]));
         match stuck.and_then(|machine| self.cluster.machine(machine)) {
-            Some(machine) if work == HostWork::Migration => Err(Refusal::NoHost(machine.name.clone())),
-            Some(_) | None => Ok(()),
+            Some(machine) => Err(Refusal::NoHost(machine.name.clone())),
+            None => Ok(()),
         }
     }
 

@@ -218,10 +218,8 @@ impl Cluster {
 
     /// Something has been done to a machine: what waited for that may go on, and so may work on the host to which it came.
     fn settled(&mut self, machine: MachineId) {
-        let waiting = self.waiting_of(machine);
-        let held: Vec<_> =
-            waiting.filter(|pending| pending.is_held()).map(|pending| pending.plan.id).collect();
-        held.into_iter().for_each(|id| self.look_again(id));
+        let waiting: Vec<_> = self.waiting_of(machine).map(|pending| pending.plan.id).collect();
+        waiting.into_iter().for_each(|id| self.look_again(id));
         self.advance_rollouts();
     }
 
