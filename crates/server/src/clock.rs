@@ -1,0 +1,127 @@
+//! The clock: real, or virtual.
+//!
+//! A virtual clock runs at a chosen speed, can be frozen, and can be set forward; both clocks of the rules are then one. A
+//! reader takes the time without a lock.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use forewarn_lifecycle::{Now, Steady, Timestamp};
+
+/// Which clock a server runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The machine's own.
+    Real,
+    /// One that its operator sets and drives.
+    Virtual,
+}
+
+/// How fast a virtual clock runs: that many seconds a second; 0 is frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speed(pub u32);
+
+/// The time, for readers.
+#[derive(Clone, Debug)]
+pub struct Clock {
+    kind: Kind,
+    face: Arc<ArcSwap<Face>>,
+}
+
+/// Where the clock stood at some instant, and how fast it goes since.
+#[derive(Clone, Copy, Debug)]
+struct Face {
+    stood: Now,
+    since: Instant,
+    speed: Speed,
+}
+
+impl Clock {
+    /// The machine's own clock. The steady one starts where the last run left it.
+    #[must_use]
+    pub fn real(steady: Steady) -> Self {
+        let stood = Now { wall: wall(), steady };
+        Self::new(Kind::Real, stood, Speed(1))
+    }
+
+    /// A virtual clock that stands at that time and runs at that speed.
+    #[must_use]
+    pub fn virtual_at(wall: Timestamp, speed: Speed) -> Self {
+        Self::new(Kind::Virtual, Now::at_millis(wall.millis()), speed)
+    }
+
+    fn new(kind: Kind, stood: Now, speed: Speed) -> Self {
+        let face = Face { stood, since: Instant::now(), speed };
+        Self { kind, face: Arc::new(ArcSwap::from_pointee(face)) }
+    }
+
+    /// Which clock it is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// What both clocks show.
+    #[must_use]
+    pub fn now(&self) -> Now {
+        let face = self.face.load();
+        let elapsed = face.since.elapsed();
+        match self.kind {
+            Kind::Real => Now { wall: wall(), steady: face.stood.steady.plus(elapsed) },
+            Kind::Virtual => later(face.stood, elapsed.saturating_mul(face.speed.0)),
+        }
+    }
+
+    /// How fast it runs.
+    #[must_use]
+    pub fn speed(&self) -> Speed {
+        self.face.load().speed
+    }
+
+    /// How long it takes, in real time, until that much has passed on this clock; never, if it is frozen.
+    #[must_use]
+    pub fn real_time_for(&self, span: Duration) -> Option<Duration> {
+        let Speed(speed) = self.speed();
+        (speed > 0).then(|| (span / speed).saturating_add(Duration::from_millis(1)))
+    }
+
+    /// Goes on from there, at that speed. Only the driver does this, and only to a virtual clock.
+    pub(crate) fn set(&self, stood: Now, speed: Speed) {
+        self.face.store(Arc::new(Face { stood, since: Instant::now(), speed }));
+    }
+}
+
+/// A moment, and everything on both clocks, later by `span`.
+pub(crate) fn later(now: Now, span: Duration) -> Now {
+    Now { wall: now.wall.plus(span), steady: now.steady.plus(span) }
+}
+
+fn wall() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frozen_clock_stands_and_a_set_one_goes_on_from_there() {
+        let clock = Clock::virtual_at(Timestamp::from_millis(5_000), Speed(0));
+        assert_eq!(clock.now(), Now::at_millis(5_000));
+        assert_eq!(clock.real_time_for(Duration::from_secs(1)), None);
+        clock.set(later(clock.now(), Duration::from_secs(2)), Speed(60));
+        assert!(clock.now().wall.millis() >= 7_000);
+        assert_eq!(clock.real_time_for(Duration::from_secs(60)), Some(Duration::from_millis(1_001)));
+        assert_eq!((clock.kind(), clock.speed()), (Kind::Virtual, Speed(60)));
+    }
+
+    #[test]
+    fn a_real_clock_goes_on_from_where_the_steady_one_stood() {
+        let clock = Clock::real(Steady::from_millis(77));
+        assert!(
+            clock.now().steady >= Steady::from_millis(77) && clock.now().wall.millis() > 1_700_000_000_000
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Who is calling: machines by address and by name.
+//!
+//! Tables are kept in shards that are swapped whole: a reader never waits for a writer, and a writer copies one shard.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use forewarn_lifecycle::{MachineId, Name};
+use forewarn_wire::Instance;
+
+use crate::published::Slot;
+
+/// A machine that may call.
+#[derive(Debug)]
+pub struct Caller {
+    /// The machine.
+    pub machine: MachineId,
+    /// Its name.
+    pub name: Name,
+    /// Where its tenant's document is.
+    pub slot: Arc<Slot>,
+    /// What it is told of itself.
+    pub instance: Instance,
+}
+
+/// Every machine that may call.
+#[derive(Debug, Default)]
+pub struct Directory {
+    by_address: Shards<IpAddr, Arc<Caller>>,
+    /// By `tenant/name`.
+    by_full_name: Shards<Box<str>, Arc<Caller>>,
+    /// By name alone; several, where it is not unique.
+    by_name: Shards<Box<str>, Vec<Arc<Caller>>>,
+}
+
+impl Directory {
+    /// The machine with that address.
+    #[must_use]
+    pub fn at(&self, address: IpAddr) -> Option<Arc<Caller>> {
+        self.by_address.get(&address.to_canonical())
+    }
+
+    /// The machine with that name: `tenant/name`, or a name that only one machine has.
+    #[must_use]
+    pub fn named(&self, name: &str) -> Option<Arc<Caller>> {
+        if name.contains('/') {
+            return self.by_full_name.get(name);
+        }
+        match self.by_name.get(name)?.as_slice() {
+            [only] => Some(Arc::clone(only)),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn add(&self, tenant: &Name, caller: &Arc<Caller>, addresses: &[IpAddr]) {
+        for address in addresses {
+            self.by_address.change(address.to_canonical(), |_| Some(Arc::clone(caller)));
+        }
+        self.by_full_name.change(full_name(tenant, &caller.name), |_| Some(Arc::clone(caller)));
+        self.by_name.change(caller.name.as_str().into(), |others| {
+            let mut all = others.cloned().unwrap_or_default();
+            all.retain(|other| other.machine != caller.machine);
+            all.push(Arc::clone(caller));
+            Some(all)
+        });
+    }
+
+    pub(crate) fn remove(&self, tenant: &Name, caller: &Caller, addresses: &[IpAddr]) {
+        for address in addresses {
+            let own = |known: &&Arc<Caller>| known.machine != caller.machine;
+            self.by_address.change(address.to_canonical(), |known| known.filter(own).cloned());
+        }
+        self.by_full_name.change(full_name(tenant, &caller.name), |_| None);
+        self.by_name.change(caller.name.as_str().into(), |others| {
+            let mut all = others.cloned().unwrap_or_default();
+            all.retain(|other| other.machine != caller.machine);
+            (!all.is_empty()).then_some(all)
+        });
+    }
+}
+
+fn full_name(tenant: &Name, name: &Name) -> Box<str> {
+    format!("{tenant}/{name}").into()
+}
+
+const SHARDS: usize = 64;
+
+#[derive(Debug)]
+struct Shards<K, V> {
+    hasher: RandomState,
+    shards: Box<[ArcSwap<HashMap<K, V>>]>,
+}
+
+impl<K, V> Default for Shards<K, V> {
+    fn default() -> Self {
+        let shards = (0..SHARDS).map(|_| ArcSwap::from_pointee(HashMap::new())).collect();
+        Self { hasher: RandomState::new(), shards }
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Shards<K, V> {
+    fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.shard(key).load().get(key).cloned()
+    }
+
+    fn change(&self, key: K, to: impl Fn(Option<&V>) -> Option<V>) {
+        let shard = self.shard(&key);
+        let mut new = HashMap::clone(&shard.load());
+        match to(new.get(&key)) {
+            Some(value) => drop(new.insert(key, value)),
+            None => drop(new.remove(&key)),
+        }
+        shard.store(Arc::new(new));
+    }
+
+    fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> &ArcSwap<HashMap<K, V>> {
+        let hash = usize::try_from(self.hasher.hash_one(key) % SHARDS as u64).unwrap_or(0);
+        &self.shards[hash]
+    }
+}

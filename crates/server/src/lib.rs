@@ -1,0 +1,23 @@
+//! The shell around the rules. A library.
+//!
+//! ```text
+//!    VM ──HTTP──▶ metadata ┐                                    ┌─▶ store      (durable first)
+//!                          ├─▶ driver ──▶ lifecycle ──▶ changes ┤
+//!  operator ───▶ operator  ┘  (1 task)    decide/evolve         └─▶ hands      (then act)
+//!                     ▲                                               │
+//!                     └──────── published documents ◀─────────────────┘  completion returns as a command
+//! ```
+//!
+//! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
+
+mod clock;
+mod directory;
+mod driver;
+mod engine;
+pub mod metadata;
+mod published;
+
+pub use clock::{Clock, Kind, Speed};
+pub use directory::{Caller, Directory};
+pub use engine::{ClockCommand, Decided, Details, Engine, Problem};
+pub use published::{Prepared, Published, SERVER, Slot};

@@ -1,0 +1,162 @@
+//! Doing what was asked: reading what is published, or asking the rules.
+
+use std::time::{Duration, Instant};
+
+use forewarn_lifecycle::{Approver, Command, Name, Refusal};
+use forewarn_wire::{BadStartRequest, Format, Problem, parse_start_requests, versions_body};
+
+use super::answer::Answer;
+use super::route::Asked;
+use super::serve::Front;
+use super::settings::{FirstAnswer, IdentityToken};
+use super::token;
+use crate::directory::Caller;
+use crate::engine;
+
+/// The longest that the first request of a tenant waits to be enrolled.
+const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// The longest that an approval waits to be durable.
+const APPROVE_WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// When to ask again after too many requests, or while nothing can be written.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// Whether a request is the one that enabled Scheduled Events for its tenant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Visit {
+    First,
+    Later,
+}
+
+impl Front {
+    /// A request has passed every check but the last: it counts for the enrolment of its tenant. Then the last check.
+    pub(super) async fn admit(&self, caller: &Caller, asked: &Asked) -> Result<Visit, Problem> {
+        let visit = match asked {
+            Asked::Events { .. } | Asked::Approve => self.hear(caller).await,
+            Asked::Instance { .. } | Asked::Versions | Asked::Members | Asked::Token { .. } => Visit::Later,
+        };
+        match &self.limiter {
+            Some(limiter) if !limiter.take(caller.machine, Instant::now()) => {
+                Err(Problem::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS })
+            }
+            Some(_) | None => Ok(visit),
+        }
+    }
+
+    async fn hear(&self, caller: &Caller) -> Visit {
+        caller.slot.hear(self.engine.clock().now().steady);
+        if caller.slot.read().enrolled {
+            return Visit::Later;
+        }
+        // In a task of its own: it goes on even if the caller hangs up.
+        let (engine, tenant) = (self.engine.clone(), caller.slot.tenant);
+        let enrolling = tokio::spawn(async move { engine.submit(Command::Enrol(tenant)).await });
+        match tokio::time::timeout(ENROL_WAIT_MAX, enrolling).await {
+            Ok(Ok(Ok(_))) => return Visit::First,
+            Ok(Ok(Err(problem))) => tracing::warn!(%tenant, %problem, "not enrolled"),
+            Ok(Err(_)) | Err(_) => tracing::warn!(%tenant, "not enrolled in time"),
+        }
+        // The document is there all the same, and the next request tries again.
+        Visit::Later
+    }
+
+    /// Answers. The answer is of the moment at which this returns.
+    pub(super) async fn perform(&self, caller: &Caller, asked: Asked, body: &[u8], visit: Visit) -> Answer {
+        match asked {
+            Asked::Events { edition, known, wait: _ } => {
+                match (visit, self.settings.first_answer) {
+                    (Visit::Later, _) | (Visit::First, FirstAnswer::Now) => {}
+                    (Visit::First, FirstAnswer::Delay(span)) => tokio::time::sleep(span).await,
+                    (Visit::First, FirstAnswer::Empty) => return Answer::NothingYet,
+                }
+                let published = caller.slot.read();
+                let incarnation = published.document.incarnation;
+                if known.has(incarnation) {
+                    return Answer::NotModified { incarnation };
+                }
+                Answer::Document { published, edition }
+            }
+            Asked::Approve => self.approve(caller, body).await,
+            Asked::Instance { path, version, format } => {
+                match (caller.instance.answer(version, &path, format), format) {
+                    (Ok(body), Format::Json) => Answer::Json(body.into()),
+                    (Ok(body), Format::Text) => Answer::Text(body),
+                    (Err(problem), Format::Json | Format::Text) => problem.into(),
+                }
+            }
+            Asked::Versions => Answer::Json(versions_body().into()),
+            Asked::Members => Answer::Json(members(&caller.slot.read().members).into()),
+            Asked::Token { resource } => self.token(caller, &resource),
+        }
+    }
+
+    async fn approve(&self, caller: &Caller, body: &[u8]) -> Answer {
+        let events = match parse_start_requests(body) {
+            Ok(events) => events,
+            Err(bad) => return Problem::from(bad).into(),
+        };
+        let tenant = caller.slot.tenant;
+        let approve = Command::Approve { tenant, events, by: Approver::Machine(caller.machine) };
+        match tokio::time::timeout(APPROVE_WAIT_MAX, self.engine.submit(approve)).await {
+            Ok(Ok(_)) => Answer::Done,
+            Ok(Err(problem)) => refused(&problem).into(),
+            Err(_) => unavailable().into(),
+        }
+    }
+
+    fn token(&self, caller: &Caller, resource: &str) -> Answer {
+        match &self.settings.identity_token {
+            IdentityToken::Off => Problem::NotFound.into(),
+            IdentityToken::Unsigned { directory } => {
+                let seconds = self.engine.clock().now().wall.seconds();
+                Answer::Json(token::body(directory, &caller.instance, resource, seconds).into())
+            }
+        }
+    }
+}
+
+fn refused(problem: &engine::Problem) -> Problem {
+    match problem {
+        engine::Problem::Refused(Refusal::UnknownEvent) => Problem::UnknownEvent,
+        engine::Problem::Refused(Refusal::NoEvents) => BadStartRequest::StartRequestsEmpty.into(),
+        engine::Problem::Refused(Refusal::TooMany { .. }) => BadStartRequest::TooManyStartRequests.into(),
+        // It was deleted while it asked.
+        engine::Problem::Refused(Refusal::NoSuchMachine | Refusal::NoSuchTenant) => Problem::UnknownCaller,
+        engine::Problem::Refused(refusal) => {
+            tracing::error!(%refusal, "the rules refuse an approval for no reason that an approval can have");
+            unavailable()
+        }
+        engine::Problem::RealClock | engine::Problem::Unavailable => unavailable(),
+    }
+}
+
+fn unavailable() -> Problem {
+    Problem::Unavailable { retry_after_seconds: RETRY_AFTER_SECONDS }
+}
+
+/// A name needs no escaping.
+fn members(names: &[Name]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
+    format!("{{\"members\":[{}]}}", quoted.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_refusal_of_an_approval_has_its_answer() {
+        let answer = |refusal: Refusal| {
+            let problem = refused(&refusal.into());
+            (problem.status(), problem.retry_after_seconds())
+        };
+        assert_eq!(answer(Refusal::UnknownEvent), (400, None));
+        assert_eq!(answer(Refusal::NoEvents), (400, None));
+        assert_eq!(answer(Refusal::TooMany { what: "event ids", max: 1 }), (400, None));
+        assert_eq!(answer(Refusal::NoSuchMachine), (403, None));
+        assert_eq!(answer(Refusal::BrakeOn), (503, Some(1)));
+        let unavailable = refused(&engine::Problem::Unavailable);
+        assert_eq!(unavailable, Problem::Unavailable { retry_after_seconds: 1 });
+    }
+}

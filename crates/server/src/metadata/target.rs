@@ -1,0 +1,182 @@
+//! What follows the method in a request line: a path and the parameters of a query.
+//!
+//! A path is decoded before it is split from its query: clients are known that send the question mark as `%3F`. Whatever
+//! is decoded is decoded once.
+
+use std::borrow::Cow;
+
+use forewarn_wire::Problem;
+
+/// Parameters in one query.
+const PARAMETERS_MAX: usize = 32;
+
+/// Names and values, in their order.
+type Parameters<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+/// A path and its parameters, decoded.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target<'a> {
+    /// The path: it begins with a slash.
+    pub path: Cow<'a, str>,
+    parameters: Parameters<'a>,
+}
+
+impl<'a> Target<'a> {
+    /// Reads a target in origin form.
+    pub(super) fn read(target: &'a str) -> Result<Self, Problem> {
+        if !target.starts_with('/') || target.contains('#') {
+            return Err(Problem::Malformed);
+        }
+        let (path, parameters) = match split(target) {
+            (path, Query::None) => (path, Vec::new()),
+            (path, Query::Plain(query)) => (path, parameters(query)?),
+            // It was encoded as a whole, so it is decoded as a whole.
+            (path, Query::Encoded(query)) => {
+                let query = decode(query).ok_or(Problem::Malformed)?;
+                (path, owned_parameters(&query))
+            }
+        };
+        if parameters.len() > PARAMETERS_MAX {
+            return Err(Problem::Malformed);
+        }
+        Ok(Self { path: decode_path(path)?, parameters })
+    }
+
+    /// The value of a parameter that is given exactly once.
+    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+        let mut values = self.parameters.iter().filter(|(key, _)| key == name);
+        let (_, value) = values.next()?;
+        values.next().is_none().then_some(value)
+    }
+
+    /// Whether some parameter is given more than once.
+    pub(super) fn repeats_a_parameter(&self) -> bool {
+        let keys = |from| self.parameters[from..].iter().map(|(key, _)| key);
+        keys(0).enumerate().any(|(at, key)| keys(at + 1).any(|other| other == key))
+    }
+}
+
+enum Query<'a> {
+    None,
+    Plain(&'a str),
+    Encoded(&'a str),
+}
+
+/// Splits at the first question mark, whichever way it is written.
+fn split(target: &str) -> (&str, Query<'_>) {
+    let plain = target.find('?');
+    let before = &target[..plain.unwrap_or(target.len())];
+    if let Some(encoded) = before.find("%3F").into_iter().chain(before.find("%3f")).min() {
+        return (&target[..encoded], Query::Encoded(&target[encoded + 3..]));
+    }
+    (before, plain.map_or(Query::None, |at| Query::Plain(&target[at + 1..])))
+}
+
+fn decode_path(path: &str) -> Result<Cow<'_, str>, Problem> {
+    let decoded = decode(path).ok_or(Problem::Malformed)?;
+    let slashes = |text: &str| text.bytes().filter(|byte| *byte == b'/').count();
+    if decoded.contains('\0') || slashes(&decoded) != slashes(path) {
+        return Err(Problem::Malformed);
+    }
+    Ok(decoded)
+}
+
+fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pieces = query.split('&').filter(|piece| !piece.is_empty()).take(PARAMETERS_MAX + 1);
+    pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")))
+}
+
+fn parameters(query: &str) -> Result<Parameters<'_>, Problem> {
+    let decoded = pairs(query).map(|(key, value)| Some((decode(key)?, decode(value)?)));
+    decoded.collect::<Option<_>>().ok_or(Problem::Malformed)
+}
+
+fn owned_parameters(query: &str) -> Parameters<'static> {
+    pairs(query).map(|(key, value)| (key.to_owned().into(), value.to_owned().into())).collect()
+}
+
+/// Decodes `%XX`. What is no text afterwards becomes a text that nobody asks for.
+fn decode(text: &str) -> Option<Cow<'_, str>> {
+    if !text.contains('%') {
+        return Some(Cow::Borrowed(text));
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(if byte == b'%' { 16 * digit(rest.next())? + digit(rest.next())? } else { byte });
+    }
+    Some(Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+fn digit(byte: Option<u8>) -> Option<u8> {
+    u8::try_from(char::from(byte?).to_digit(16)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(target: &str) -> Result<Target<'_>, Problem> {
+        Target::read(target)
+    }
+
+    #[test]
+    fn a_question_mark_may_be_encoded() {
+        for target in ["/a/b?v=1&w=2", "/a/b%3Fv=1&w=2", "/a/b%3fv%3D1%26w=2", "/%61/b?%76=%31&&w=2&"] {
+            let target = read(target).expect("a target");
+            assert_eq!(target.path, "/a/b");
+            assert_eq!((target.parameter("v"), target.parameter("w")), (Some("1"), Some("2")));
+            assert!(!target.repeats_a_parameter());
+        }
+    }
+
+    #[test]
+    fn what_would_be_read_in_two_ways_is_refused() {
+        let wrong = [
+            "",
+            "*",
+            "a",
+            "http://x/",
+            "/a%2Fb",
+            "/a%2fb?v=1",
+            "/a%00",
+            "/a%",
+            "/a%4",
+            "/a%zz",
+            "/a%+1",
+            "/a?v=%",
+            "/a#b",
+            "/a?b#c",
+        ];
+        for target in wrong {
+            assert_eq!(read(target), Err(Problem::Malformed), "{target}");
+        }
+    }
+
+    #[test]
+    fn in_a_query_anything_may_be_encoded() {
+        let target = read("/a?v=%00&w=%2F&x=%ff").expect("a target");
+        assert_eq!(target.parameter("v"), Some("\0"));
+        assert_eq!(target.parameter("w"), Some("/"));
+        assert_eq!(target.parameter("x"), Some("\u{fffd}"));
+    }
+
+    #[test]
+    fn a_parameter_that_is_given_twice_has_no_value() {
+        for target in ["/a?v=1&v=1", "/a?v=1&%76=2", "/a%3Fv=1&v=2"] {
+            let target = read(target).expect("a target");
+            assert!(target.repeats_a_parameter());
+            assert_eq!(target.parameter("v"), None);
+        }
+    }
+
+    #[test]
+    fn there_is_an_end_to_parameters() {
+        let query = |count: usize| {
+            let keys: Vec<_> = (0..count).map(|key| key.to_string()).collect();
+            format!("/a?{}", keys.join("&"))
+        };
+        assert!(read(&query(PARAMETERS_MAX)).is_ok());
+        assert_eq!(read(&query(PARAMETERS_MAX + 1)), Err(Problem::Malformed));
+    }
+}

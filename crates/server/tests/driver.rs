@@ -1,0 +1,73 @@
+//! The driver, its clock and its published documents, without a network.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::*;
+use forewarn_server::{Clock, ClockCommand, Engine, Problem, Speed};
+
+/// One host, one enrolled machine, a frozen clock.
+async fn solo() -> (Engine, MachineId) {
+    let engine = Engine::pretending(Seed([5; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+    let name = |text| Name::new(text).expect("a name");
+    engine.submit(Command::AdmitHost { name: name("h1"), zone: None }).await.expect("a new host");
+    let placement =
+        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
+    let admit = Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy };
+    engine.submit(admit).await.expect("a new machine");
+    engine.submit(Command::Enrol(TenantId(0))).await.expect("a tenant");
+    (engine, MachineId(0))
+}
+
+async fn phases(engine: &Engine) -> Vec<&'static str> {
+    let look = engine.look(|cluster, _| {
+        let events = cluster.tenant(TenantId(0)).expect("a tenant").events();
+        events.iter().map(|event| if event.is_scheduled() { "Scheduled" } else { "Started" }).collect()
+    });
+    look.await.expect("a running driver")
+}
+
+#[tokio::test]
+async fn a_frozen_clock_moves_when_it_is_driven_and_stops_at_everything_on_the_way() {
+    let (engine, solo) = solo().await;
+    engine.submit(Command::Restart(solo)).await.expect("announced");
+    assert_eq!(phases(&engine).await, ["Scheduled"]);
+    engine.drive(ClockCommand::Advance(Duration::from_secs(899))).await.expect("a virtual clock");
+    assert_eq!(phases(&engine).await, ["Scheduled"]);
+    let now = engine.drive(ClockCommand::Advance(Duration::from_secs(1))).await.expect("a virtual clock");
+    assert_eq!((now.wall.seconds(), phases(&engine).await), (900, vec!["Started"]));
+    engine.drive(ClockCommand::Advance(Duration::from_secs(3_600))).await.expect("a virtual clock");
+    assert!(phases(&engine).await.is_empty());
+    let boots = engine.look(move |cluster, _| cluster.machine(solo).map(|machine| machine.boots)).await;
+    assert_eq!(boots, Ok(Some(2)));
+}
+
+#[tokio::test]
+async fn next_stops_where_a_document_changes() {
+    let (engine, solo) = solo().await;
+    engine.submit(Command::Restart(solo)).await.expect("announced");
+    for seconds in [900, 930] {
+        let now = engine.drive(ClockCommand::Next).await.expect("a virtual clock");
+        assert_eq!(now.wall.seconds(), seconds);
+    }
+    assert!(phases(&engine).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_clock_that_runs_fast_lets_a_notice_pass_quickly() {
+    let (engine, solo) = solo().await;
+    engine.submit(Command::Restart(solo)).await.expect("announced");
+    engine.drive(ClockCommand::Run(Speed(1_000_000))).await.expect("a virtual clock");
+    while !phases(&engine).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_comes_back_and_a_real_clock_is_not_driven() {
+    let (engine, _) = solo().await;
+    let refused = engine.submit(Command::Restart(MachineId(9))).await;
+    assert_eq!(refused, Err(Problem::Refused(Refusal::NoSuchMachine)));
+    let real = Engine::pretending(Seed([5; 16]), Clock::real(Steady::START));
+    assert_eq!(real.drive(ClockCommand::Next).await, Err(Problem::RealClock));
+}

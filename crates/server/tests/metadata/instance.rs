@@ -1,0 +1,50 @@
+//! The rest of the metadata service.
+
+use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, world};
+
+#[tokio::test]
+async fn a_machine_learns_about_itself() {
+    let world = world().await;
+    let get = async |path: &str| {
+        let answer = world.get(WEB_0, &format!("/metadata/instance{path}")).await;
+        (answer.status(), answer.header("Content-Type").unwrap().to_owned(), answer.body)
+    };
+    let json = "application/json; charset=utf-8".to_owned();
+    let (status, content_type, whole) = get("?api-version=2021-02-01").await;
+    assert_eq!((status, &content_type), (200, &json));
+    assert!(whole.starts_with(r#"{"compute":{"#) && whole.contains(r#""name":"web_0""#), "{whole}");
+    let text = "text/plain; charset=utf-8".to_owned();
+    let name = get("/compute/name?api-version=2017-08-01&format=text").await;
+    assert_eq!(name, (200, text.clone(), "web_0".to_owned()));
+    let mac = get("/network/interface/0/macAddress/?format=text&api-version=2017-04-02").await;
+    assert_eq!(mac, (200, text, "000D3A010203".to_owned()));
+    let leaf = get("/Compute/Name?api-version=2017-08-01").await;
+    let message = r#"{ "error": "Bad request: a single value needs format=text" }"#;
+    assert_eq!(leaf, (400, json.clone(), message.to_owned()));
+    let format = get("?api-version=2017-08-01&format=xml").await;
+    assert_eq!(
+        (format.0, format.2.as_str()),
+        (400, r#"{ "error": "Bad request: format must be json or text" }"#)
+    );
+    let nothing = get("/compute/nothing?api-version=2017-08-01&format=text").await;
+    assert_eq!(nothing, (404, json, r#"{ "error": "Not found" }"#.to_owned()));
+}
+
+#[tokio::test]
+async fn versions_need_no_version() {
+    let answer = world().await.get(WEB_0, "/metadata/versions").await;
+    assert_eq!(answer.status(), 200);
+    assert!(answer.body.starts_with(r#"{"apiVersions":["2017-03-01","2017-04-02","#), "{}", answer.body);
+    assert!(answer.body.ends_with(r#","2025-04-07"]}"#), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn members_are_the_names_of_the_own_tenant() {
+    let world = world().await;
+    // Publishes the tenant as it is now.
+    world.get(WEB_0, NEWEST).await;
+    let target = "/metadata/forewarn/members?api-version=2020-07-01";
+    assert_eq!(world.get(WEB_1, target).await.short(), (200, r#"{"members":["web_0","web_1","web_10"]}"#));
+    assert_eq!(world.get(SOLO, NEWEST).await.status(), 200);
+    assert_eq!(world.get(SOLO, target).await.short(), (200, r#"{"members":["solo"]}"#));
+}

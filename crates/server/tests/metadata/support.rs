@@ -1,0 +1,235 @@
+//! A small data centre, and a caller that sends bytes.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use forewarn_lifecycle::*;
+use forewarn_server::metadata::{Front, Identity, Settings};
+use forewarn_server::{Caller, Clock, Details, Engine, SERVER, Speed};
+use forewarn_wire::{Instance, Interface, OsType};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+/// 2026-01-01.
+const START_MILLIS: i64 = 1_767_225_600_000;
+
+pub(crate) const NEWEST: &str = "/metadata/scheduledevents?api-version=2020-07-01";
+
+/// An availability set `web` (web_0, web_1, web_10), a machine `solo` that is told of its end, and `spot`. Nobody is enrolled.
+///
+/// Machine number n calls from 127.0.0.(n + 2).
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) at: SocketAddr,
+}
+
+pub(crate) const WEB_0: MachineId = MachineId(0);
+pub(crate) const WEB_1: MachineId = MachineId(1);
+pub(crate) const SOLO: MachineId = MachineId(3);
+pub(crate) const SPOT: MachineId = MachineId(4);
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+fn address(MachineId(machine): MachineId) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 0, u8::try_from(machine + 2).unwrap())
+}
+
+pub(crate) async fn world() -> World {
+    world_with(Settings::default(), Identity::Address).await
+}
+
+pub(crate) async fn world_with(settings: Settings, identity: Identity) -> World {
+    let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
+    let engine = Engine::pretending(Seed([9; 16]), clock);
+    admit_fleet(&engine).await;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(Front::new(engine.clone(), settings).serve(listener, identity));
+    World { engine, at }
+}
+
+async fn admit_fleet(engine: &Engine) {
+    let submit = async |command| drop(engine.submit(command).await.unwrap());
+    for host in ["h1", "h2", "h3"] {
+        submit(Command::AdmitHost { name: name(host), zone: None }).await;
+    }
+    let policy = Policy::default();
+    submit(Command::AdmitTenant { name: name("web"), set: SetShape::AvailabilitySet, policy }).await;
+    let place = |host: u32, domain| Placement {
+        host: HostId(host),
+        update_domain: UpdateDomain(domain),
+        fault_domain: FaultDomain(domain),
+    };
+    let (priority, profile) = (Priority::Regular, Profile::default());
+    for (host, domain, machine) in [(0, 0, "web_0"), (1, 1, "web_1"), (0, 0, "web_10")] {
+        let (tenant, placement) = (TenantId(0), place(host, domain));
+        submit(Command::AdmitMachine { tenant, name: name(machine), placement, priority, profile }).await;
+    }
+    let told = Profile { terminate: Some(TerminateNotice::MIN), ..profile };
+    let placement = place(2, 0);
+    submit(Command::AdmitStandalone { name: name("solo"), placement, priority, profile: told, policy }).await;
+    let priority = Priority::Spot(EvictionPolicy::Delete);
+    submit(Command::AdmitStandalone { name: name("spot"), placement, priority, profile, policy }).await;
+    for (machine, text) in (0..).map(MachineId).zip(["web_0", "web_1", "web_10", "solo", "spot"]) {
+        let details = Details { addresses: vec![address(machine).into()], instance: instance(machine, text) };
+        engine.describe(machine, details).await.unwrap();
+    }
+    // Requests are handled in their order.
+    engine.look(|_, _| ()).await.unwrap();
+}
+
+fn instance(machine: MachineId, text: &str) -> Instance {
+    Instance {
+        name: name(text),
+        vm_id: format!("00000000-0000-0000-0000-{:012}", machine.0),
+        location: "westeurope".to_owned(),
+        os_type: OsType::Linux,
+        computer_name: format!("host-of-{text}"),
+        vm_size: "Standard_D2s_v3".to_owned(),
+        update_domain: UpdateDomain(0),
+        fault_domain: FaultDomain(0),
+        zone: None,
+        priority: Priority::Regular,
+        subscription_id: "sub".to_owned(),
+        resource_group_name: "group".to_owned(),
+        resource_id: format!("/subscriptions/sub/{text}"),
+        tags: vec![("a".to_owned(), "b".to_owned())],
+        scale_set: None,
+        interfaces: vec![Interface {
+            mac: [0, 0x0D, 0x3A, 1, 2, 3],
+            private: Ipv4Addr::new(10, 0, 0, 4),
+            public: None,
+            subnet: Ipv4Addr::new(10, 0, 0, 0),
+            subnet_prefix_bits: 24,
+        }],
+    }
+}
+
+impl World {
+    pub(crate) async fn submit(&self, command: Command) {
+        self.engine.submit(command).await.unwrap();
+    }
+
+    /// Enables Scheduled Events for everybody.
+    pub(crate) async fn enrol_all(&self) {
+        for tenant in 0..3 {
+            self.submit(Command::Enrol(TenantId(tenant))).await;
+        }
+    }
+
+    pub(crate) async fn connect(&self, machine: MachineId) -> Line {
+        self.connect_from(address(machine)).await
+    }
+
+    pub(crate) async fn connect_from(&self, from: Ipv4Addr) -> Line {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((IpAddr::from(from), 0).into()).unwrap();
+        Line(socket.connect(self.at).await.unwrap())
+    }
+
+    /// Sends bytes over a connection of their own; gives the one answer to them.
+    pub(crate) async fn say(&self, machine: MachineId, bytes: &str) -> Answer {
+        let mut line = self.connect(machine).await;
+        line.send(bytes).await;
+        line.answer().await
+    }
+
+    pub(crate) async fn get(&self, machine: MachineId, target: &str) -> Answer {
+        self.say(machine, &get(target)).await
+    }
+
+    pub(crate) async fn post(&self, machine: MachineId, body: &str) -> Answer {
+        self.say(machine, &post(body)).await
+    }
+
+    pub(crate) fn caller(&self, name: &str) -> Arc<Caller> {
+        self.engine.directory().named(name).unwrap()
+    }
+
+    /// The ids of the events that a machine sees.
+    pub(crate) fn ids(&self, name: &str) -> Vec<String> {
+        let slot = &self.caller(name).slot;
+        slot.read().document.events.iter().map(|event| event.id().to_string()).collect()
+    }
+}
+
+pub(crate) fn get(target: &str) -> String {
+    format!("GET {target} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\n\r\n")
+}
+
+pub(crate) fn post(body: &str) -> String {
+    format!(
+        "POST {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+pub(crate) fn approve(ids: &[String]) -> String {
+    let ids: Vec<_> = ids.iter().map(|id| format!(r#"{{"EventId":"{id}"}}"#)).collect();
+    format!(r#"{{"StartRequests":[{}]}}"#, ids.join(","))
+}
+
+/// A connection.
+pub(crate) struct Line(pub(crate) TcpStream);
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Status line and header fields.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Line {
+    pub(crate) async fn send(&mut self, bytes: &str) {
+        self.0.write_all(bytes.as_bytes()).await.unwrap();
+    }
+
+    /// One answer, and not a byte more.
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.0.read_u8().await.expect("an answer"));
+        }
+        let head = String::from_utf8(head).unwrap();
+        let mut body = vec![0; length(&head)];
+        self.0.read_exact(&mut body).await.expect("a whole body");
+        Answer { head, body: String::from_utf8(body).unwrap() }
+    }
+
+    /// Whatever comes until the connection is closed; nothing, if it is closed already.
+    pub(crate) async fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        // A closed connection may also be reset.
+        self.0.read_to_string(&mut rest).await.ok();
+        rest
+    }
+}
+
+fn length(head: &str) -> usize {
+    let mut lengths = head.lines().filter_map(|line| line.strip_prefix("Content-Length: "));
+    lengths.next().map_or(0, |length| length.parse().unwrap())
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.head.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        fields.find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+
+    /// Status and body.
+    pub(crate) fn short(&self) -> (u16, &str) {
+        (self.status(), &self.body)
+    }
+
+    /// The head, with `S` for what the service calls itself.
+    pub(crate) fn plain_head(&self) -> String {
+        self.head.replace(SERVER, "S")
+    }
+}
