@@ -378,3 +378,39 @@ fn a_machine_that_is_being_started_is_waited_for() {
     bare.submit(update).unwrap();
     assert_eq!(bare.events(TenantId(0)).len(), 1);
 }
+
+#[test]
+fn a_migration_waits_for_a_machine_that_is_being_moved_and_other_work_does_not() {
+    for (work, held) in [(HostWork::Migration, true), (HostWork::Update, false)] {
+        let (mut bare, [one, _]) = pair();
+        bare.submit(Command::Redeploy(one)).unwrap();
+        approve_all(&mut bare);
+        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)] }).unwrap();
+        approve_all(&mut bare);
+        let moving = bare.cluster.held().any(|(_, hold)| hold == Hold::Moving);
+        assert_eq!((moving, bare.cluster.unfinished().count()), (held, if held { 1 } else { 3 }), "{work:?}");
+        bare.complete_all();
+        assert_eq!(bare.cluster.held().count(), 0);
+    }
+}
+
+#[test]
+fn scale_sets_are_told_apart() {
+    let mut bare = Bare::with_hosts(1);
+    let sets =
+        ["one", "two", "three"].map(|set| bare.scale_set(set, Orchestration::Uniform, Profile::default()));
+    assert_eq!(sets, [ScaleSetId(0), ScaleSetId(1), ScaleSetId(2)]);
+    bare.submit(Command::RemoveScaleSet(ScaleSetId(2))).unwrap();
+    assert_eq!(bare.scale_set("four", Orchestration::Uniform, Profile::default()), ScaleSetId(3));
+}
+
+#[test]
+fn a_tenant_that_nobody_listens_for_is_afterwards_as_it_was() {
+    let mut bare = Bare::with_hosts(1);
+    bare.standalone("solo", at(0, 0));
+    let before = bare.cluster.tenant(TenantId(0)).cloned();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    assert_ne!(bare.cluster.tenant(TenantId(0)).cloned(), before);
+    bare.complete_all();
+    assert_eq!(bare.cluster.tenant(TenantId(0)).cloned(), before);
+}
