@@ -414,3 +414,20 @@ fn a_tenant_that_nobody_listens_for_is_afterwards_as_it_was() {
     bare.complete_all();
     assert_eq!(bare.cluster.tenant(TenantId(0)).cloned(), before);
 }
+
+#[test]
+fn what_is_held_is_not_held_again() {
+    let mut bare = Bare::with_hosts(1);
+    let terminate = Profile { terminate: Some(TerminateNotice::MIN), ..Profile::default() };
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, terminate);
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    bare.submit(Command::Brake(Brake::On)).unwrap();
+    for number in 0..2 {
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+        bare.submit(Command::Delete(MachineId(number))).unwrap();
+        // One approval, one hold; nothing more of those that were held before.
+        let kinds: Vec<_> = approve_all(&mut bare).iter().map(std::mem::discriminant).collect();
+        assert_eq!(kinds.len(), 2, "{number}");
+    }
+    assert_eq!(bare.cluster.held().count(), 2);
+}
