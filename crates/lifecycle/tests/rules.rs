@@ -431,3 +431,21 @@ fn what_is_held_is_not_held_again() {
     }
     assert_eq!(bare.cluster.held().count(), 2);
 }
+
+#[test]
+fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
+    let update = |host| Command::Rollout { work: HostWork::Update, hosts: vec![HostId(host)] };
+    let mut bare = Bare::with_hosts(4);
+    let db = bare.set("db", SetShape::AvailabilitySet);
+    for (text, host, domain) in [("a", 0, 0), ("b", 1, 0), ("c", 2, 1)] {
+        bare.member(db, text, at(host, domain)).unwrap();
+    }
+    bare.submit(Command::Enrol(db)).unwrap();
+    // The same update domain, and what is announced days ahead, do not.
+    bare.submit(Command::DegradeHost { host: HostId(2), fails_in: None }).unwrap();
+    bare.submit(update(0)).unwrap();
+    bare.submit(update(1)).unwrap();
+    assert_eq!(bare.events(db).len(), 3);
+    bare.submit(update(2)).unwrap();
+    assert_eq!(bare.events(db).len(), 3);
+}
