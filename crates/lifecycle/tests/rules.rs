@@ -400,6 +400,11 @@ fn scale_sets_are_told_apart() {
     let sets =
         ["one", "two", "three"].map(|set| bare.scale_set(set, Orchestration::Uniform, Profile::default()));
     assert_eq!(sets, [ScaleSetId(0), ScaleSetId(1), ScaleSetId(2)]);
+    let policy = Policy { user_restart: Approve::Automatically, ..Policy::default() };
+    bare.submit(Command::ChangeScaleSetPolicy { scale_set: ScaleSetId(1), policy }).unwrap();
+    assert_eq!(bare.cluster.scale_set(ScaleSetId(1)).unwrap().policy, policy);
+    assert_eq!(bare.cluster.tenant(TenantId(1)).unwrap().policy, policy);
+    assert_eq!(bare.cluster.scale_set(ScaleSetId(0)).unwrap().policy, Policy::default());
     bare.submit(Command::RemoveScaleSet(ScaleSetId(2))).unwrap();
     assert_eq!(bare.scale_set("four", Orchestration::Uniform, Profile::default()), ScaleSetId(3));
 }
