@@ -19,3 +19,8 @@ set failure redeploy
 at 1m   fail host h3
 expect web Started
 at 3m   expect web_0 on h1, web_0 disk 2
+# A machine that was off, and has no place on the failed host any more, is started elsewhere.
+deallocate solo
+fail host h2
+start solo
+expect solo on h1, solo running

@@ -16,3 +16,17 @@ at 1h   recover host h1
 expect web nothing
 # The host got its work, without machines on it.
 update host h1
+# A machine that had nowhere to go is still there when the host is well: the rollout comes back to it.
+host a1 zone 1
+host b1 zone 2
+vm stays on a1
+vm goes on b1
+poll all
+at 2h   reboot host a1 b1
+expect stays Scheduled, goes Scheduled
+fail host a1
+expect stays Started
+at 2h1m expect stays nothing, stays boots 2
+at 2h16m expect goes nothing, goes boots 2
+recover host a1
+expect stays Scheduled

@@ -8,3 +8,14 @@ at 10m  expect solo Scheduled
 at 1h   host h3
 expect solo Started
 at 1h2m expect solo on h3
+# Room on a host that is well may also come from a machine that leaves it.
+availabilityset db
+machine db-0 of db on h3 ud 0
+host h4
+machine db-1 of db on h4 ud 1
+poll db-0
+at 2h   degrade host h3 fails in 10m
+at 2h10m expect db Scheduled
+at 3h   delete db-1
+expect db Started
+at 3h2m expect db-0 on h4

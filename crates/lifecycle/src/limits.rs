@@ -45,6 +45,9 @@ pub const IDS_PER_APPROVAL_MAX: usize = 2 * EVENTS_PER_TENANT_MAX;
 /// for the slowest of its tenants.
 pub const MACHINES_PER_GROUP_MAX: usize = 2 * MACHINES_PER_HOST_MAX;
 
+/// Hosts of a rollout that are looked at to form its next group: those that have waited longest.
+pub const HOSTS_TRIED_PER_GROUP_MAX: usize = 1_000;
+
 /// Hosts in one rollout.
 pub const HOSTS_PER_ROLLOUT_MAX: usize = 10_000;
 

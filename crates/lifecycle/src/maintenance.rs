@@ -316,6 +316,11 @@ impl Cause {
         self.ends_machine() || matches!(self, Self::Power(_))
     }
 
+    /// Whether this tells a machine that the host is not well.
+    pub(crate) fn is_unwell(&self, id: HostId) -> bool {
+        matches!(self, Self::DegradedHost { host, .. } | Self::FailedHost { host, .. } if *host == id)
+    }
+
     /// The kind of platform work this is, if it is any.
     pub(crate) fn work_kind(&self) -> Option<WorkKind> {
         match self {
@@ -401,6 +406,18 @@ impl Impact {
             | Self::Delete
             | Self::Stop
             | Self::Deallocate => None,
+        }
+    }
+
+    /// Whether the machine is on, off or gone afterwards, whatever it was before.
+    pub(crate) fn changes_power(self) -> bool {
+        match self {
+            Self::Start { .. } | Self::Stop | Self::Deallocate | Self::Evict(_) | Self::Delete => true,
+            Self::Pause { .. }
+            | Self::Migrate { .. }
+            | Self::Reboot { .. }
+            | Self::Redeploy { .. }
+            | Self::Reimage => false,
         }
     }
 }

@@ -19,14 +19,15 @@ pub(crate) struct Move {
 
 impl Cluster {
     /// Another host that can take the machine: healthy, in the same zone, with room, without announced work, and without
-    /// another update domain of its tenant. The search starts behind the machine's own host and goes round.
+    /// another update domain of its tenant. The search starts behind the machine's own host and goes round; `avoid` ascends.
     pub(crate) fn place(&self, machine: &Machine, avoid: &[HostId], moves: &[Move]) -> Option<HostId> {
         let zone = self.host(machine.host).and_then(|host| host.zone);
         let behind =
             self.healthy.range((zone, HostId(machine.host.0.saturating_add(1)))..=(zone, HostId(u32::MAX)));
         let before = self.healthy.range((zone, HostId(0))..(zone, machine.host));
-        let candidates = behind.chain(before).map(|&(_, id)| id).take(PLACEMENT_TRIES_MAX);
-        candidates.into_iter().find(|&to| !avoid.contains(&to) && self.fits(machine, to, moves))
+        let candidates =
+            behind.chain(before).map(|&(_, id)| id).filter(|id| avoid.binary_search(id).is_err());
+        candidates.take(PLACEMENT_TRIES_MAX).find(|&to| self.fits(machine, to, moves))
     }
 
     fn fits(&self, machine: &Machine, to: HostId, moves: &[Move]) -> bool {

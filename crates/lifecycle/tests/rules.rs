@@ -378,3 +378,79 @@ fn a_machine_that_is_being_started_is_waited_for() {
     bare.submit(update).unwrap();
     assert_eq!(bare.events(TenantId(0)).len(), 1);
 }
+
+#[test]
+fn a_migration_waits_for_a_machine_that_is_being_moved_and_other_work_does_not() {
+    for (work, held) in [(HostWork::Migration, true), (HostWork::Update, false)] {
+        let (mut bare, [one, _]) = pair();
+        bare.submit(Command::Redeploy(one)).unwrap();
+        approve_all(&mut bare);
+        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)] }).unwrap();
+        approve_all(&mut bare);
+        let moving = bare.cluster.held().any(|(_, hold)| hold == Hold::Moving);
+        assert_eq!((moving, bare.cluster.unfinished().count()), (held, if held { 1 } else { 3 }), "{work:?}");
+        bare.complete_all();
+        assert_eq!(bare.cluster.held().count(), 0);
+    }
+}
+
+#[test]
+fn scale_sets_are_told_apart() {
+    let mut bare = Bare::with_hosts(1);
+    let sets =
+        ["one", "two", "three"].map(|set| bare.scale_set(set, Orchestration::Uniform, Profile::default()));
+    assert_eq!(sets, [ScaleSetId(0), ScaleSetId(1), ScaleSetId(2)]);
+    let policy = Policy { user_restart: Approve::Automatically, ..Policy::default() };
+    bare.submit(Command::ChangeScaleSetPolicy { scale_set: ScaleSetId(1), policy }).unwrap();
+    assert_eq!(bare.cluster.scale_set(ScaleSetId(1)).unwrap().policy, policy);
+    assert_eq!(bare.cluster.tenant(TenantId(1)).unwrap().policy, policy);
+    assert_eq!(bare.cluster.scale_set(ScaleSetId(0)).unwrap().policy, Policy::default());
+    bare.submit(Command::RemoveScaleSet(ScaleSetId(2))).unwrap();
+    assert_eq!(bare.scale_set("four", Orchestration::Uniform, Profile::default()), ScaleSetId(3));
+}
+
+#[test]
+fn a_tenant_that_nobody_listens_for_is_afterwards_as_it_was() {
+    let mut bare = Bare::with_hosts(1);
+    bare.standalone("solo", at(0, 0));
+    let before = bare.cluster.tenant(TenantId(0)).cloned();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    assert_ne!(bare.cluster.tenant(TenantId(0)).cloned(), before);
+    bare.complete_all();
+    assert_eq!(bare.cluster.tenant(TenantId(0)).cloned(), before);
+}
+
+#[test]
+fn what_is_held_is_not_held_again() {
+    let mut bare = Bare::with_hosts(1);
+    let terminate = Profile { terminate: Some(TerminateNotice::MIN), ..Profile::default() };
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, terminate);
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    bare.submit(Command::Brake(Brake::On)).unwrap();
+    for number in 0..2 {
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+        bare.submit(Command::Delete(MachineId(number))).unwrap();
+        // One approval, one hold; nothing more of those that were held before.
+        let kinds: Vec<_> = approve_all(&mut bare).iter().map(std::mem::discriminant).collect();
+        assert_eq!(kinds.len(), 2, "{number}");
+    }
+    assert_eq!(bare.cluster.held().count(), 2);
+}
+
+#[test]
+fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
+    let update = |host| Command::Rollout { work: HostWork::Update, hosts: vec![HostId(host)] };
+    let mut bare = Bare::with_hosts(4);
+    let db = bare.set("db", SetShape::AvailabilitySet);
+    for (text, host, domain) in [("a", 0, 0), ("b", 1, 0), ("c", 2, 1)] {
+        bare.member(db, text, at(host, domain)).unwrap();
+    }
+    bare.submit(Command::Enrol(db)).unwrap();
+    // The same update domain, and what is announced days ahead, do not.
+    bare.submit(Command::DegradeHost { host: HostId(2), fails_in: None }).unwrap();
+    bare.submit(update(0)).unwrap();
+    bare.submit(update(1)).unwrap();
+    assert_eq!(bare.events(db).len(), 3);
+    bare.submit(update(2)).unwrap();
+    assert_eq!(bare.events(db).len(), 3);
+}

@@ -28,6 +28,15 @@ pub(super) struct Draft<'a> {
     /// Machines moved by this decision.
     pub(super) moves: Vec<Move>,
     announced: BTreeMap<TenantId, usize>,
+    /// Whether a tenant that sees as many events as it can is told all the same: there is no one left to refuse.
+    pub(super) crowding: Crowding,
+}
+
+/// What happens to an event for which a tenant has no room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Crowding {
+    Refused,
+    Permitted,
 }
 
 impl<'a> Draft<'a> {
@@ -41,6 +50,7 @@ impl<'a> Draft<'a> {
             begun: Vec::new(),
             moves: Vec::new(),
             announced: BTreeMap::new(),
+            crowding: Crowding::Refused,
         }
     }
 
@@ -89,7 +99,7 @@ impl<'a> Draft<'a> {
         let Some(terms) = terms.filter(|_| tenant.is_enrolled()) else { return Ok(None) };
         let announced = self.announced.entry(part.tenant).or_insert(tenant.events().len());
         *announced += 1;
-        if !matches!(cause, Cause::FailedHost { .. }) {
+        if self.crowding == Crowding::Refused && !matches!(cause, Cause::FailedHost { .. }) {
             Refusal::check(*announced, EVENTS_PER_TENANT_MAX, "events for the tenant")?;
         }
         let id = EventId::nth(&self.cluster.seed, self.next.event);

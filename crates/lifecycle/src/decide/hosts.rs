@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::draft::Draft;
+use super::draft::{Crowding, Draft};
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host};
 use crate::ids::{HostId, MachineId, RolloutId, TenantId, UpdateDomain};
 use crate::limits::{
-    EVENTS_PER_TENANT_MAX, FAILURE_EXPECTED_IN_MAX, HOSTS_PER_ROLLOUT_MAX, MACHINES_PER_GROUP_MAX,
-    RESOURCES_PER_EVENT_MAX, ROLLOUTS_MAX,
+    EVENTS_PER_TENANT_MAX, FAILURE_EXPECTED_IN_MAX, HOSTS_PER_ROLLOUT_MAX, HOSTS_TRIED_PER_GROUP_MAX,
+    MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX, ROLLOUTS_MAX,
 };
 use crate::maintenance::{Cause, HostWork, Maintenance, Stage, Withdrawal};
 use crate::tenant::{Work, WorkKind};
@@ -76,8 +76,11 @@ impl Draft<'_> {
         waiting: &[HostId],
     ) -> Result<(), Refusal> {
         let mut group = Group::default();
+        let waiting = &waiting[..waiting.len().min(HOSTS_TRIED_PER_GROUP_MAX)];
+        let mut avoid = waiting.to_vec();
+        avoid.sort_unstable();
         for id in waiting {
-            if work != HostWork::Migration || self.can_be_emptied(*id, waiting) {
+            if work != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
                 self.join(&mut group, *id);
             }
         }
@@ -188,11 +191,20 @@ impl Draft<'_> {
         self.changes.push(Change::HealthChanged { host: id, health: Health::Failed });
         self.withdraw_degraded(id, Withdrawal::HostFailed);
         self.withdraw_work(id, host);
-        let machines = self.cluster.machines_on(id);
+        let mut machines = self.cluster.machines_on(id);
+        machines.retain(|machine| !self.is_leaving(*machine, id));
         if machines.is_empty() {
             return Ok(());
         }
         self.plan(Cause::FailedHost { host: id, kind: self.cluster.settings.failure }, &machines)
+    }
+
+    /// Whether an earlier failure of the host is still moving the machine away.
+    fn is_leaving(&self, machine: MachineId, id: HostId) -> bool {
+        let failed = |pending: &&Maintenance| matches!(pending.plan.cause, Cause::FailedHost { host, .. } if host == id);
+        let mut actions =
+            self.cluster.pending_of(machine).filter(failed).filter_map(|pending| pending.action(machine));
+        actions.any(|action| action.impact.destination().is_some())
     }
 
     /// A host is well again; nobody has to leave it any more.
@@ -207,16 +219,12 @@ impl Draft<'_> {
 
     /// A machine has come to a host that is not well any more: it is told what those are told that were there.
     pub(super) fn rescue(&mut self, id: MachineId) -> Result<(), Refusal> {
-        let machine = self.cluster.known_machine(id)?;
-        let host = machine.host;
-        match self.cluster.known_host(host)?.health {
-            Health::Failed => {
-                self.plan(Cause::FailedHost { host, kind: self.cluster.settings.failure }, &[id])
-            }
-            Health::Degraded | Health::Healthy => {
-                self.plan(Cause::DegradedHost { host, fails_in: FAILURE_EXPECTED_IN_MAX }, &[id])
-            }
+        let host = self.cluster.known_machine(id)?.host;
+        self.crowding = Crowding::Permitted;
+        if self.cluster.known_host(host)?.health == Health::Failed {
+            return self.plan(Cause::FailedHost { host, kind: self.cluster.settings.failure }, &[id]);
         }
+        self.plan(Cause::DegradedHost { host, fails_in: FAILURE_EXPECTED_IN_MAX }, &[id])
     }
 
     fn withdraw_degraded(&mut self, id: HostId, why: Withdrawal) {

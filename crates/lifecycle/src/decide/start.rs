@@ -150,7 +150,8 @@ impl Draft<'_> {
             | Cause::FailedHost { .. } => false,
         };
         let begun = |id: &MachineId| self.moves.iter().any(|other| other.machine == *id);
-        let moving = plan.machines().filter(|_| moves).find(|id| self.cluster.is_moving(*id) || begun(id))?;
+        let mut moved = plan.machines().filter(|id| moves && self.cluster.concerns(&plan.cause, *id));
+        let moving = moved.find(|id| self.cluster.is_moving(*id) || begun(id))?;
         self.cluster.machine(moving).map(|machine| machine.name.clone())
     }
 

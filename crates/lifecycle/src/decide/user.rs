@@ -68,7 +68,8 @@ impl Draft<'_> {
     pub(super) fn change_power(&mut self, id: MachineId, change: PowerChange) -> Result<(), Refusal> {
         let machine = self.cluster.known_machine(id)?;
         let mut underway = self.cluster.pending_of(id).filter(|maintenance| maintenance.wait().is_none());
-        if underway.any(|maintenance| maintenance.plan.cause.changes_power()) {
+        let moving = change == PowerChange::Start && self.cluster.is_moving(id);
+        if moving || underway.any(|maintenance| maintenance.plan.cause.changes_power()) {
             return Err(Refusal::UnderWay(machine.name.clone()));
         }
         match (change, machine.power) {

@@ -20,7 +20,7 @@ impl Cluster {
             Host { name, zone, health: Health::Healthy, rollout: None, work: None, machines: Vec::new() };
         self.hosts.insert(id, new);
         self.healthy.insert((zone, id));
-        self.retry_held(Hold::NoHost);
+        self.offer_room();
     }
 
     pub(super) fn host_removed(&mut self, id: HostId) {
@@ -37,8 +37,9 @@ impl Cluster {
         match health {
             Health::Healthy => {
                 self.healthy.insert(place);
-                self.retry_held(Hold::NoHost);
-                self.advance_rollouts();
+                self.offer_room();
+                self.advance_rollout_of(id);
+                self.machines_on(id).into_iter().for_each(|machine| self.look_after(machine));
             }
             Health::Degraded => {
                 self.healthy.remove(&place);
@@ -160,16 +161,30 @@ impl Cluster {
         if let Some(to) = impact.destination() {
             self.arrive(id, to);
         }
+        let comes_or_goes = impact.destination().is_some() || impact.changes_power();
+        if comes_or_goes {
+            self.look_after(id);
+        }
     }
 
-    /// A machine is where it was sent. If that host is not well any more, the next tick sees to it.
+    /// A machine on a host that is not well, and that was not told so, is seen to in the next tick.
+    fn look_after(&mut self, id: MachineId) {
+        let told = |host: HostId| self.pending_of(id).any(|pending| pending.plan.cause.is_unwell(host));
+        let stranded = self.machines.get(&id).is_some_and(|machine| {
+            let unwell = self.hosts.get(&machine.host).is_some_and(|host| host.health != Health::Healthy);
+            unwell && machine.power != Power::Deallocated && !told(machine.host)
+        });
+        if stranded {
+            self.agenda.add(Steady::START, Due::Stranded(id));
+        } else {
+            self.agenda.remove(Steady::START, Due::Stranded(id));
+        }
+    }
+
     fn arrive(&mut self, id: MachineId, to: HostId) {
         let Some(machine) = self.machines.get_mut(&id) else { return };
         let from = std::mem::replace(&mut machine.host, to);
         self.vacate(id, from);
-        if self.hosts.get(&to).is_some_and(|host| host.health != Health::Healthy) {
-            self.agenda.add(Steady::START, Due::Stranded(id));
-        }
     }
 
     /// Gives up a machine's place on a host, unless it is there or still on its way there.
@@ -188,7 +203,7 @@ impl Cluster {
         let Some(host) = self.hosts.get_mut(&from) else { return };
         host.remove(id);
         if host.health == Health::Healthy {
-            self.retry_held(Hold::NoHost);
+            self.offer_room();
         }
     }
 
@@ -208,7 +223,6 @@ impl Cluster {
         let coming = underway.filter_map(|action| action.impact.destination());
         let places: Vec<_> = coming.chain([machine.host]).collect();
         places.into_iter().for_each(|host| self.leave(id, host));
-        self.agenda.remove(Steady::START, Due::Stranded(id));
         self.look_again_if_down(machine.tenant);
     }
 

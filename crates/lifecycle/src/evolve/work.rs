@@ -189,8 +189,9 @@ impl Cluster {
         for part in &over {
             self.end_part(now, id, part, out);
         }
-        // Those that are left may all have approved.
+        // Those that are left may all have approved; and who is not worked on any more may be worked on elsewhere.
         self.look_again(id);
+        self.advance_rollouts();
         self.finish_if_empty(id);
     }
 
@@ -205,22 +206,30 @@ impl Cluster {
         let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
         let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
         let Some(action) = actions.remove(&machine) else { return };
+        let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
             Report::Done => self.apply(machine, action.impact),
             Report::Failed => {}
         }
-        if let Some(to) = action.impact.destination() {
+        let to = action.impact.destination();
+        if let Some(to) = to {
             self.vacate(machine, to);
         }
-        self.settled(machine);
+        let waiting =
+            self.waiting_of(machine).filter(|pending| matches!(pending.wait(), Some(Wait::Held(_))));
+        let held: Vec<_> = waiting.map(|pending| pending.plan.id).collect();
+        held.into_iter().for_each(|id| self.look_again(id));
+        from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
         self.end_parts(now, id, out);
     }
 
-    /// Something has been done to a machine: what waited for that may go on, and so may work on the host to which it came.
-    fn settled(&mut self, machine: MachineId) {
-        let waiting: Vec<_> = self.waiting_of(machine).map(|pending| pending.plan.id).collect();
-        waiting.into_iter().for_each(|id| self.look_again(id));
-        self.advance_rollouts();
+    /// Something has changed on a host: the rollout that waits for it may go on.
+    pub(super) fn advance_rollout_of(&mut self, host: HostId) {
+        let rollout = self.hosts.get(&host).and_then(|host| host.rollout);
+        let waits = |id: &RolloutId| self.rollouts.get(id).is_some_and(|rollout| rollout.current.is_none());
+        if let Some(id) = rollout.filter(waits) {
+            self.agenda.add(Steady::START, Due::Advance(id));
+        }
     }
 
     /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
@@ -297,8 +306,17 @@ impl Cluster {
         if let Some(rollout) = self.rollouts.get_mut(&rollout) {
             rollout.current = None;
         }
-        self.retry_held(Hold::NoHost);
+        self.offer_room();
         self.advance_rollouts();
+    }
+
+    /// There may be room where there was none: for machines that have nowhere to go, and for migrations that wait for it.
+    pub(super) fn offer_room(&mut self) {
+        self.retry_held(Hold::NoHost);
+        let waits = |rollout: &Rollout| rollout.current.is_none() && rollout.work == HostWork::Migration;
+        for (id, _) in self.rollouts.iter().filter(|(_, rollout)| waits(rollout)) {
+            self.agenda.add(Steady::START, Due::Advance(*id));
+        }
     }
 
     /// A host that fails leaves the group that was announced for it; its rollout comes back to it when it is well.
@@ -317,7 +335,7 @@ impl Cluster {
     }
 
     /// Has the next ticks look at every rollout that waits.
-    pub(super) fn advance_rollouts(&mut self) {
+    fn advance_rollouts(&mut self) {
         for (id, _) in self.rollouts.iter().filter(|(_, rollout)| rollout.current.is_none()) {
             self.agenda.add(Steady::START, Due::Advance(*id));
         }
