@@ -141,6 +141,7 @@ mod tests {
         (0..40).for_each(|number| table.insert(MachineId(number), number));
         let full = table.clone();
         assert_eq!(full, table);
+        assert_eq!(table.pages.len(), 2);
         for number in 0..32 {
             assert!(table.pages[0].is_some());
             table.remove(&MachineId(number));

@@ -35,7 +35,6 @@ impl Draft<'_> {
         let hosts: Vec<_> = named.iter().copied().filter(|id| seen.insert(*id)).collect();
         hosts.iter().try_for_each(|id| self.check_workable(work, *id))?;
         let rollout = RolloutId(self.next.rollout);
-        self.next.rollout += 1;
         self.changes.push(Change::RolloutPlanned { rollout, work, hosts: hosts.clone() });
         self.announce_group(rollout, work, &hosts)
     }
