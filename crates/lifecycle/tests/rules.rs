@@ -406,6 +406,7 @@ fn scale_sets_are_told_apart() {
     assert_eq!(bare.cluster.tenant(TenantId(1)).unwrap().policy, policy);
     assert_eq!(bare.cluster.scale_set(ScaleSetId(0)).unwrap().policy, Policy::default());
     bare.submit(Command::RemoveScaleSet(ScaleSetId(2))).unwrap();
+    assert_eq!((bare.cluster.scale_set(ScaleSetId(2)), bare.cluster.scale_set_named("three")), (None, None));
     assert_eq!(bare.scale_set("four", Orchestration::Uniform, Profile::default()), ScaleSetId(3));
 }
 
@@ -453,4 +454,15 @@ fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
     assert_eq!(bare.events(db).len(), 3);
     bare.submit(update(2)).unwrap();
     assert_eq!(bare.events(db).len(), 3);
+}
+
+#[test]
+fn a_machine_is_not_started_where_work_is_announced_that_it_was_not_told_of() {
+    let (mut bare, [one, _]) = pair();
+    let power = |change| Command::ChangePower { machine: one, change };
+    bare.submit(power(PowerChange::Deallocate)).unwrap();
+    bare.complete_all();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    let started = bare.submit(power(PowerChange::Start)).unwrap();
+    assert_eq!(actions(&started), [(one, Impact::Start { to: Some(HostId(1)) })]);
 }
