@@ -156,3 +156,16 @@ fn what_waits_for_its_notice_is_not_looked_at_for_every_completion() {
     bare.submit(done(first_action(&bare))).unwrap();
     assert!(!bare.cluster.next_deadline().unwrap().is_due(bare.now));
 }
+
+#[test]
+fn who_was_told_is_not_told_again() {
+    let mut bare = Bare::with_hosts(2);
+    let db = bare.set("db", SetShape::AvailabilitySet);
+    bare.member(db, "one", at(0, 0)).unwrap();
+    bare.member(db, "two", at(1, 0)).unwrap();
+    bare.submit(Command::Enrol(db)).unwrap();
+    bare.submit(Command::DegradeHost { host: HostId(0), fails_in: None }).unwrap();
+    bare.submit(power(MachineId(0), PowerChange::Stop)).unwrap();
+    bare.complete_all();
+    assert_eq!(bare.events(db).len(), 1);
+}
