@@ -169,3 +169,16 @@ fn who_was_told_is_not_told_again() {
     bare.complete_all();
     assert_eq!(bare.events(db).len(), 1);
 }
+
+#[test]
+fn what_an_operator_took_back_does_not_come_back_with_the_next_restart() {
+    let mut bare = Bare::with_hosts(2);
+    let solo = bare.standalone("solo", at(0, 0));
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    bare.submit(Command::DegradeHost { host: HostId(0), fails_in: None }).unwrap();
+    bare.submit(Command::Cancel(MaintenanceId(0))).unwrap();
+    bare.submit(Command::Restart(solo)).unwrap();
+    bare.submit(Command::ForceStart(MaintenanceId(1))).unwrap();
+    bare.complete_all();
+    assert!(bare.events(TenantId(0)).is_empty());
+}
