@@ -466,3 +466,19 @@ fn a_machine_is_not_started_where_work_is_announced_that_it_was_not_told_of() {
     let started = bare.submit(power(PowerChange::Start)).unwrap();
     assert_eq!(actions(&started), [(one, Impact::Start { to: Some(HostId(1)) })]);
 }
+
+#[test]
+fn an_approved_terminate_waits_while_another_waits_for_its_approval() {
+    let mut bare = Bare::with_hosts(1);
+    let terminate = Profile { terminate: Some(TerminateNotice::MIN), ..Profile::default() };
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, terminate);
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    for number in 0..2 {
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+        bare.submit(Command::Delete(MachineId(number))).unwrap();
+    }
+    let ids: Vec<_> = bare.events(TenantId(0)).iter().map(Event::id).collect();
+    let approve = |id| Command::Approve { tenant: TenantId(0), events: vec![id], by: Approver::Owner };
+    assert!(actions(&bare.submit(approve(ids[1])).unwrap()).is_empty());
+    assert_eq!(actions(&bare.submit(approve(ids[0])).unwrap()).len(), 2);
+}
