@@ -103,7 +103,12 @@ mod tests {
         }
     }
 
+    /// A program cannot be started while somebody has it open for writing, and a process that is being started elsewhere in
+    /// this one may have: one at a time.
+    static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
     async fn answer(script: &str) -> Answer {
+        let _alone = ONE_AT_A_TIME.lock().await;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hands");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -126,12 +131,14 @@ mod tests {
         for script in ["echo hello", "exit 3", "echo '{\"result\":\"perhaps\"}'", "kill -9 $$", "true"] {
             assert!(matches!(answer(script).await, Answer::Unknown { .. }), "{script}");
         }
+        let _alone = ONE_AT_A_TIME.lock().await;
         let missing = Program { path: "/nonexistent/hands".into(), time_limit: Duration::from_secs(5) };
         assert!(matches!(missing.perform(&order()).await, Answer::Unknown { .. }));
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_program_that_takes_too_long_is_ended() {
+        let _alone = ONE_AT_A_TIME.lock().await;
         let program = Program { path: "/usr/bin/yes".into(), time_limit: Duration::from_millis(50) };
         assert!(matches!(program.perform(&order()).await, Answer::Unknown { .. }));
     }
