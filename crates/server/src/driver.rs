@@ -153,10 +153,14 @@ impl Driver {
         Ok(changes)
     }
 
-    /// Durable first; then published, answered and done.
+    /// Durable first; then published, answered and done. What could not be written is neither published nor done.
     fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
         let batch = std::mem::take(&mut self.batch);
-        let written = self.journal.append(&batch.records);
+        if let Err(problem) = self.journal.append(&batch.records) {
+            tracing::error!(%problem, "nothing of this batch counts");
+            batch.replies.into_iter().for_each(|(reply, _)| drop(reply.send(Err(Problem::Unavailable))));
+            return;
+        }
         for record in &batch.records {
             if let Entry::Change(change) = &record.entry {
                 self.follow(change);
@@ -165,8 +169,7 @@ impl Driver {
         batch.publish.iter().for_each(|tenant| self.publish(*tenant));
         batch.unpublish.iter().for_each(|tenant| drop(self.slots.remove(tenant)));
         for (reply, decided) in batch.replies {
-            let answer = if written.is_ok() { Ok(decided) } else { Err(Problem::Unavailable) };
-            drop(reply.send(answer));
+            drop(reply.send(Ok(decided)));
         }
         batch.perform.into_iter().for_each(|action| self.perform(action, own));
     }
@@ -186,7 +189,7 @@ impl Driver {
             Hands::Pretend => self.pretend.take_on(&self.cluster, action, self.clock.now().steady),
             Hands::Program(program) => {
                 let order = Order::of(&self.cluster, action);
-                tokio::spawn(crate::driver::order_until_known(program.clone(), order, action, own.clone()));
+                tokio::spawn(order_until_known(program.clone(), order, action, own.clone()));
             }
         }
     }

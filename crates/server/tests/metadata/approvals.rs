@@ -5,16 +5,7 @@ use std::time::Duration;
 use forewarn_lifecycle::Command;
 use forewarn_server::ClockCommand;
 
-use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, World, approve, post, world};
-
-/// A world in which web_0 is going to be restarted, and the id of that event.
-async fn restarting() -> (World, String) {
-    let world = world().await;
-    world.enrol_all().await;
-    world.submit(Command::Restart(WEB_0)).await;
-    let id = world.ids("web/web_0").remove(0);
-    (world, id)
-}
+use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, World, approve, post, restarting, world};
 
 async fn status_of_event(world: &World) -> &'static str {
     let body = world.get(WEB_1, NEWEST).await.body;

@@ -1,18 +1,8 @@
 //! Requests as other programs send them, byte for byte but for the ids.
 
-use forewarn_lifecycle::Command;
-
-use crate::support::{WEB_0, World, approve, world};
+use crate::support::{WEB_0, World, approve, restarting};
 
 const CONTINUE: &str = "HTTP/1.1 100 Continue\r\n\r\n";
-
-async fn restarting() -> (World, String) {
-    let world = world().await;
-    world.enrol_all().await;
-    world.submit(Command::Restart(WEB_0)).await;
-    let id = world.ids("web/web_0").remove(0);
-    (world, id)
-}
 
 /// Sends a head, waits for the word, sends the body.
 async fn approve_when_told(world: &World, head: &str, body: &str) {

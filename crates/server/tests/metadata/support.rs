@@ -233,3 +233,12 @@ impl Answer {
         self.head.replace(SERVER, "S")
     }
 }
+
+/// A world in which web_0 is going to be restarted, and the id of that event.
+pub(crate) async fn restarting() -> (World, String) {
+    let world = world().await;
+    world.enrol_all().await;
+    world.submit(Command::Restart(WEB_0)).await;
+    let id = world.ids("web/web_0").remove(0);
+    (world, id)
+}
