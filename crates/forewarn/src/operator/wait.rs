@@ -1,0 +1,149 @@
+//! Waiting until work is over.
+//!
+//! The server holds each question until nothing is left, or for a moment. In between, whatever has changed is said on
+//! standard error.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use forewarn_wire::operator::{ClockView, EventView, Outcome};
+use forewarn_wire::{Moment, show_duration};
+use serde::Deserialize;
+
+use super::say;
+use super::session::{List, Session};
+
+/// How long the server holds a question: as often is progress looked at.
+const HOLD: &str = "2s";
+
+/// The work and the rollouts that are not over.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Unfinished {
+    work: Vec<u64>,
+    rollouts: Vec<u64>,
+}
+
+#[derive(Deserialize)]
+struct RolloutView {
+    id: u64,
+    current: Option<u64>,
+}
+
+impl Unfinished {
+    pub(super) fn add(&mut self, outcome: Outcome) {
+        self.work.extend(outcome.work);
+        self.rollouts.extend(outcome.rollouts);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.work.is_empty() && self.rollouts.is_empty()
+    }
+
+    fn question(&self) -> String {
+        let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        format!("/v1/work?ids={}&rollouts={}&wait={HOLD}", listed(&self.work), listed(&self.rollouts))
+    }
+}
+
+/// Returns when all of it is over, one way or the other.
+pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<()> {
+    let mut teller = Teller { session, said: BTreeMap::new(), frozen: Frozen::Unsaid };
+    while !unfinished.is_empty() {
+        teller.tell(&unfinished)?;
+        unfinished = session.get(&unfinished.question())?;
+    }
+    Ok(())
+}
+
+/// Says what has changed since it last said something.
+struct Teller<'a> {
+    session: &'a Session,
+    /// The last word about each event.
+    said: BTreeMap<String, String>,
+    frozen: Frozen,
+}
+
+/// Whether it has been said that the clock stands still.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Frozen {
+    Unsaid,
+    Said,
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, unfinished: &Unfinished) -> Result<()> {
+        let clock: ClockView = self.session.get("/v1/clock")?;
+        let events = self.events(unfinished)?;
+        for event in &events {
+            let progress = event.progress.clone();
+            if self.said.insert(event.id.clone(), progress.clone()) != Some(progress) {
+                eprintln!("{}", say::standing(event, clock.now));
+            }
+        }
+        if self.frozen == Frozen::Unsaid
+            && let Some(advice) = advice(&clock, &events)
+        {
+            eprintln!("{advice}");
+            self.frozen = Frozen::Said;
+        }
+        Ok(())
+    }
+
+    /// The events of the work that is not over.
+    fn events(&self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
+        let mut work = unfinished.work.clone();
+        if !unfinished.rollouts.is_empty() {
+            let rollouts: List<RolloutView> = self.session.get("/v1/rollouts")?;
+            let ours = rollouts.items.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
+            work.extend(ours.filter_map(|rollout| rollout.current));
+        }
+        let events: List<EventView> = self.session.get("/v1/events")?;
+        Ok(events.items.into_iter().filter(|event| work.contains(&event.work)).collect())
+    }
+}
+
+/// What to do about a clock that stands still; nothing, if it does not.
+fn advice(clock: &ClockView, events: &[EventView]) -> Option<String> {
+    if clock.speed > 0 {
+        return None;
+    }
+    let open = events.iter().filter(|event| !event.approved);
+    let last: Option<Moment> = open.filter_map(|event| event.not_before).max();
+    Some(match last {
+        Some(moment) => {
+            let span = show_duration(moment.0.rounded_up().since(clock.now.0));
+            format!("the clock is frozen: `forewarn clock advance {span}`, or approve")
+        }
+        None => "the clock is frozen: `forewarn clock next`, until it is over".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::say::tests::event;
+    use super::*;
+
+    fn clock(speed: u32) -> ClockView {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        ClockView { now, kind: "virtual".to_owned(), speed, next_in: None }
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_is_worth_a_word() {
+        assert_eq!(advice(&clock(1), &[event("Scheduled")]), None);
+        assert_eq!(
+            advice(&clock(0), &[event("Scheduled")]).unwrap(),
+            "the clock is frozen: `forewarn clock advance 15m`, or approve"
+        );
+        assert_eq!(
+            advice(&clock(0), &[event("Started")]).unwrap(),
+            "the clock is frozen: `forewarn clock next`, until it is over"
+        );
+    }
+
+    #[test]
+    fn the_server_is_asked_for_what_is_left() {
+        let left = Unfinished { work: vec![1, 2], rollouts: Vec::new() };
+        assert_eq!(left.question(), "/v1/work?ids=1,2&rollouts=&wait=2s");
+    }
+}
