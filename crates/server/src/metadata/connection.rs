@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::answer::{Answer, CONTINUE, Rejection, Shown};
+use super::answer::{Answer, CONTINUE, Shown};
 use super::body::Collector;
 use super::request::After;
 use super::route::{Asked, Wait};
@@ -104,8 +104,8 @@ impl Connection {
     async fn answer_next(&mut self) -> io::Result<Next> {
         let Ticket { asked, mut terms, head_bytes } = match self.next_reading().await? {
             Reading::Partial => return Ok(Next::Close),
-            Reading::Broken { rejection, shown } => {
-                self.send(&Answer::Refused(rejection), After::Close, shown).await?;
+            Reading::Broken { problem, shown } => {
+                self.send(&problem.into(), After::Close, shown).await?;
                 return Ok(Next::Drain);
             }
             Reading::Request(ticket) => ticket,
@@ -171,7 +171,7 @@ impl Connection {
     }
 
     async fn refuse_and_drain(&mut self, problem: Problem, shown: Shown) -> io::Result<Next> {
-        self.send(&Answer::Refused(Rejection::Problem(problem)), After::Close, shown).await?;
+        self.send(&problem.into(), After::Close, shown).await?;
         Ok(Next::Drain)
     }
 

@@ -53,8 +53,14 @@ enum Version {
     Instance(InstanceVersion),
 }
 
-/// Finds out what was asked for. `path` is the one of the head, but for a prefix that named the caller.
-pub(super) fn route(head: &Head<'_>, path: &str, settings: &Settings) -> Result<Asked, Problem> {
+/// Finds out what was asked for. `path` is the one of the head, but for a prefix that named the caller; `has` says
+/// whether the instance metadata of the caller has something at a path.
+pub(super) fn route(
+    head: &Head<'_>,
+    path: &str,
+    settings: &Settings,
+    has: impl Fn(InstanceVersion, &str) -> bool,
+) -> Result<Asked, Problem> {
     let place = Place::at(path, settings).ok_or(Problem::NotFound)?;
     let version = head.target.parameter("api-version");
     if !head.metadata && !is_exempt(place, version, settings) {
@@ -64,7 +70,11 @@ pub(super) fn route(head: &Head<'_>, path: &str, settings: &Settings) -> Result<
         return Err(Problem::ParameterTwice);
     }
     let version = place.version(version, settings)?;
-    place.check_method(head.method)?;
+    place.check_method(head.method).map_err(|problem| match (place, &version) {
+        // That a path is not there comes before that it takes other methods.
+        (Place::Instance(rest), Version::Instance(version)) if !has(*version, rest) => Problem::NotFound,
+        (_, Version::Instance(_) | Version::Edition(_) | Version::None) => problem,
+    })?;
     place.asked(head, version)
 }
 
@@ -190,7 +200,7 @@ mod tests {
         let (line, fields) = request.split_once('|').unwrap_or((request, "Metadata: true\r\n"));
         let whole = format!("{line} HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
         let head = request::read(whole.as_bytes(), &[]).expect("well-formed").expect("complete");
-        route(&head, &head.target.path, settings)
+        route(&head, &head.target.path, settings, |_, path| matches!(path, "" | "/compute"))
     }
 
     #[test]
@@ -210,6 +220,11 @@ mod tests {
             (
                 "PUT /metadata/scheduledevents?api-version=2019-01-01",
                 Problem::MethodNotAllowed(Methods::GetPost),
+            ),
+            ("POST /metadata/instance/nothing?api-version=2019-02-01", Problem::NotFound),
+            (
+                "POST /metadata/instance/compute?api-version=2019-02-01",
+                Problem::MethodNotAllowed(Methods::Get),
             ),
             ("POST /metadata/versions", Problem::MethodNotAllowed(Methods::Get)),
             ("GET /metadata/scheduledevents?api-version=2019-01-01&wait=x", Problem::WaitInvalid),

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use super::answer::{Rejection, Shown};
+use super::answer::Shown;
 use super::connection::Connection;
 use super::rate::Limiter;
 use super::request::{self, After, Body, Head, Method};
@@ -38,7 +38,7 @@ pub(super) enum Reading {
     /// A part of a head.
     Partial,
     /// Nothing that could be a request; what comes after it cannot be known.
-    Broken { rejection: Rejection, shown: Shown },
+    Broken { problem: Problem, shown: Shown },
     /// A request.
     Request(Ticket),
 }
@@ -109,14 +109,14 @@ impl Front {
         match request::read(input, &self.settings.host_names) {
             Ok(None) => Reading::Partial,
             Ok(Some(head)) => Reading::Request(self.ticket(&head, recognised, identity)),
-            Err(rejection) => {
+            Err(problem) => {
                 let is_head = input.trim_ascii_start().starts_with(b"HEAD ");
                 let shown = if is_head { Shown::HeadOnly } else { Shown::Whole };
-                let rejection = match recognised {
-                    Recognised::Stranger => Problem::UnknownCaller.into(),
-                    Recognised::Caller(_) | Recognised::NotYet => rejection,
+                let problem = match recognised {
+                    Recognised::Stranger => Problem::UnknownCaller,
+                    Recognised::Caller(_) | Recognised::NotYet => problem,
                 };
-                Reading::Broken { rejection, shown }
+                Reading::Broken { problem, shown }
             }
         }
     }
@@ -129,7 +129,10 @@ impl Front {
             Recognised::NotYet => identity.by_path(self.engine.directory(), path),
         };
         let asked = match caller {
-            Some((caller, path)) => route(head, path, &self.settings).map(|asked| (caller, asked)),
+            Some((caller, path)) => {
+                let has = |version, path: &str| caller.instance.has(version, path);
+                route(head, path, &self.settings, has).map(|asked| (caller, asked))
+            }
             None => Err(Problem::UnknownCaller),
         };
         let terms = Terms {
