@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clock::{Clock, Kind, later};
 use crate::directory::{Caller, Directory};
 use crate::engine::{ClockCommand, Decided, Details, Hands, Problem, Request};
+use crate::load::Load;
 use crate::published::{Published, Slot};
 
 pub(crate) struct Driver {
@@ -299,7 +300,8 @@ impl Driver {
             return;
         };
         let instance = known.details.instance.clone();
-        let caller = Arc::new(Caller { machine: id, name, slot: Arc::clone(slot), instance });
+        let caller =
+            Arc::new(Caller { machine: id, name, slot: Arc::clone(slot), instance, load: Load::default() });
         self.directory.add(&tenant_name, &caller, &known.details.addresses);
         known.listed = Some((tenant_name, caller));
     }

@@ -14,10 +14,13 @@ mod clock;
 mod directory;
 mod driver;
 mod engine;
+mod load;
 pub mod metadata;
 mod published;
+mod telemetry;
 
 pub use clock::{Clock, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use engine::{ClockCommand, Decided, Details, Engine, Problem};
 pub use published::{Prepared, Published, SERVER, Slot};
+pub use telemetry::Telemetry;

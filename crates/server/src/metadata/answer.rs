@@ -50,6 +50,15 @@ const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Answer {
+    /// The number of its status.
+    pub(super) const fn code(&self) -> u16 {
+        match self {
+            Self::Document { .. } | Self::Done | Self::NothingYet | Self::Json(_) | Self::Text(_) => 200,
+            Self::NotModified { .. } => 304,
+            Self::Refused(problem) => problem.status(),
+        }
+    }
+
     /// Appends the whole answer to a buffer.
     pub(super) fn write(&self, out: &mut Vec<u8>, now: Timestamp, after: After, shown: Shown) {
         let mut page = Page { out, now, after, shown };

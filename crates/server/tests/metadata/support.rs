@@ -4,11 +4,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use forewarn_lifecycle::*;
-use forewarn_server::metadata::{Front, Identity, Settings};
-use forewarn_server::{Caller, Clock, Details, Engine, SERVER, Speed};
+use forewarn_server::metadata::{Door, Front, Identity, Settings};
+use forewarn_server::{Caller, Clock, Details, Engine, SERVER, Speed, Telemetry};
 use forewarn_wire::{Instance, Interface, OsType};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
 
 /// 2026-01-01.
 const START_MILLIS: i64 = 1_767_225_600_000;
@@ -21,6 +21,7 @@ pub(crate) const NEWEST: &str = "/metadata/scheduledevents?api-version=2020-07-0
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) at: SocketAddr,
+    pub(crate) telemetry: Arc<Telemetry>,
 }
 
 pub(crate) const WEB_0: MachineId = MachineId(0);
@@ -41,13 +42,20 @@ pub(crate) async fn world() -> World {
 }
 
 pub(crate) async fn world_with(settings: Settings, identity: Identity) -> World {
+    let engine = engine().await;
+    let listener = Door::Tcp((Ipv4Addr::LOCALHOST, 0).into()).open(identity, 1).unwrap().remove(0);
+    let at = listener.address().unwrap();
+    let telemetry = Telemetry::new();
+    let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
+    tokio::spawn(front.serve(listener, std::future::pending()));
+    World { engine, at, telemetry }
+}
+
+pub(crate) async fn engine() -> Engine {
     let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
     let engine = Engine::pretending(Seed([9; 16]), clock);
     admit_fleet(&engine).await;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(Front::new(engine.clone(), settings).serve(listener, identity));
-    World { engine, at }
+    engine
 }
 
 async fn admit_fleet(engine: &Engine) {
@@ -144,6 +152,15 @@ impl World {
         self.say(machine, &post(body)).await
     }
 
+    /// What is counted under that name, labels included.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        let text = self.telemetry.encode();
+        let mut lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+        let (_, count) =
+            lines.find(|(found, _)| *found == name).unwrap_or_else(|| panic!("{name} in {text}"));
+        count.parse().unwrap()
+    }
+
     pub(crate) fn caller(&self, name: &str) -> Arc<Caller> {
         self.engine.directory().named(name).unwrap()
     }
@@ -172,7 +189,7 @@ pub(crate) fn approve(ids: &[String]) -> String {
 }
 
 /// A connection.
-pub(crate) struct Line(pub(crate) TcpStream);
+pub(crate) struct Line<S = TcpStream>(pub(crate) S);
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -182,7 +199,7 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-impl Line {
+impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     pub(crate) async fn send(&mut self, bytes: &str) {
         self.0.write_all(bytes.as_bytes()).await.unwrap();
     }
