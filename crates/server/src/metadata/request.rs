@@ -117,6 +117,10 @@ pub(super) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option
 
 /// Whether a head, complete or not, keeps to the limits.
 fn check_size(head: &[u8]) -> Result<(), Problem> {
+    if head.len() <= LINE_BYTES_MAX.min(HEADERS_BYTES_MAX) {
+        // Nothing in it can be too long.
+        return Ok(());
+    }
     let line_start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
     let line = head[line_start..].iter().position(|byte| *byte == b'\n');
     match line {
@@ -129,8 +133,10 @@ fn check_size(head: &[u8]) -> Result<(), Problem> {
 
 /// Whether every line ends in the one right way, and every byte is a character.
 fn is_strict(head: &[u8]) -> bool {
-    let is_torn = |pair: &[u8]| (pair[0] == b'\r') != (pair[1] == b'\n');
-    head.is_ascii() && head[0] != b'\n' && !head.windows(2).any(is_torn)
+    // Looks at every byte, torn or not: without a way out in between, many are looked at in one step.
+    let pairs = head.iter().zip(&head[1..]);
+    let is_torn = pairs.fold(false, |torn, (byte, next)| torn | ((*byte == b'\r') != (*next == b'\n')));
+    head.is_ascii() && head[0] != b'\n' && !is_torn
 }
 
 /// The header fields that mean something here.
@@ -147,29 +153,31 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn add(&mut self, header: &httparse::Header<'a>) -> Result<(), Problem> {
-        let value = str::from_utf8(header.value).map_err(|_| Problem::Malformed)?.trim_ascii();
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let value = header.value.trim_ascii();
         if is("host") {
-            return once(&mut self.host, value);
+            return once(&mut self.host, text(value)?);
         } else if is("metadata") {
             // Given twice, it says nothing.
-            self.metadata = Some(self.metadata.is_none() && value.eq_ignore_ascii_case("true"));
+            self.metadata = Some(self.metadata.is_none() && value.eq_ignore_ascii_case(b"true"));
         } else if is("content-length") {
-            return once(&mut self.length, length(value)?);
+            return once(&mut self.length, length(text(value)?)?);
         } else if is("transfer-encoding") {
-            if self.chunked || !value.eq_ignore_ascii_case("chunked") {
+            if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                 return Err(Problem::Malformed);
             }
             self.chunked = true;
         } else if is("connection") {
-            self.close |= value.split(',').any(|option| option.trim_ascii().eq_ignore_ascii_case("close"));
+            self.close |= value
+                .split(|byte| *byte == b',')
+                .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
         } else if is("expect") {
-            if !value.eq_ignore_ascii_case("100-continue") {
+            if !value.eq_ignore_ascii_case(b"100-continue") {
                 return Err(Problem::Malformed);
             }
             self.expects_continue = true;
         } else if is("if-none-match") {
-            self.known.add(value);
+            self.known.add(text(value)?);
         } else if let Some(unwanted) = unwanted(header.name) {
             return Err(Problem::UnwantedHeader(unwanted));
         }
@@ -220,6 +228,11 @@ impl<'a> Fields<'a> {
             Method::Get | Method::Head | Method::Post | Method::Other => Ok(body),
         }
     }
+}
+
+/// A value whose characters matter.
+fn text(value: &[u8]) -> Result<&str, Problem> {
+    str::from_utf8(value).map_err(|_| Problem::Malformed)
 }
 
 fn once<T>(field: &mut Option<T>, value: T) -> Result<(), Problem> {
