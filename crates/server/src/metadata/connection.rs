@@ -12,6 +12,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_lifecycle::Now;
 use forewarn_wire::Problem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, Sleep};
@@ -19,6 +20,7 @@ use tokio::time::{Instant, Sleep};
 use super::answer::{Answer, CONTINUE};
 use super::body::Collector;
 use super::connections::Seat;
+use super::memory::Memory;
 use super::request::{After, Body};
 use super::route::{Asked, Wait};
 use super::serve::{Front, Reading, Terms, Ticket};
@@ -52,6 +54,7 @@ pub(super) struct Connection<S> {
     stream: S,
     patience: Patience,
     born: Instant,
+    memory: Memory,
     answered: usize,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -92,6 +95,7 @@ impl<S: Stream> Connection<S> {
             stream,
             patience,
             born,
+            memory: Memory::default(),
             answered: 0,
             input: Vec::new(),
             output: Vec::new(),
@@ -113,7 +117,8 @@ impl<S: Stream> Connection<S> {
         let Ticket { asked, mut terms, head_bytes } = match self.next_reading().await? {
             Reading::Partial => return Ok(Next::Close),
             Reading::Broken { problem, terms } => {
-                self.send(&problem.into(), terms).await?;
+                let now = self.front.engine.clock().now();
+                self.send(&problem.into(), terms, now).await?;
                 return Ok(Next::Drain);
             }
             Reading::Request(ticket) => ticket,
@@ -143,8 +148,11 @@ impl<S: Stream> Connection<S> {
                 Err(problem) => return self.refuse(problem, terms).await,
             }
         }
+        let is_prompt = admitted.is_prompt(&asked);
         let answer = self.front.perform(&caller, asked, &body, admitted.visit).await;
-        self.finish(&answer, terms).await
+        // Looking at the clock is a good part of what a poll costs: who did not wait needs no second look.
+        let now = if is_prompt { admitted.now } else { self.front.engine.clock().now() };
+        self.finish(&answer, terms, now).await
     }
 
     /// The next thing that is not a part of a head; a part only if nothing follows.
@@ -153,7 +161,7 @@ impl<S: Stream> Connection<S> {
         self.patience.give(IDLE_MAX);
         loop {
             if !self.input.is_empty() {
-                let reading = self.front.understand(&self.input, &self.identity, self.peer);
+                let reading = self.front.understand(&self.input, &self.identity, self.peer, &mut self.memory);
                 if !matches!(reading, Reading::Partial) {
                     return Ok(reading);
                 }
@@ -186,20 +194,22 @@ impl<S: Stream> Connection<S> {
         if self.collect(terms).await?.is_err() {
             return self.refuse_and_drain(problem, terms).await;
         }
-        self.finish(&problem.into(), terms).await
+        let now = self.front.engine.clock().now();
+        self.finish(&problem.into(), terms, now).await
     }
 
     async fn refuse_and_drain(&mut self, problem: Problem, terms: Terms) -> io::Result<Next> {
-        self.send(&problem.into(), Terms { after: After::Close, ..terms }).await?;
+        let now = self.front.engine.clock().now();
+        self.send(&problem.into(), Terms { after: After::Close, ..terms }, now).await?;
         Ok(Next::Drain)
     }
 
     /// Sends the answer to a request that was read to its end.
-    async fn finish(&mut self, answer: &Answer, mut terms: Terms) -> io::Result<Next> {
+    async fn finish(&mut self, answer: &Answer, mut terms: Terms, now: Now) -> io::Result<Next> {
         if self.seat.is_stopping() {
             terms.after = After::Close;
         }
-        self.send(answer, terms).await?;
+        self.send(answer, terms, now).await?;
         Ok(terms.after.into())
     }
 
@@ -260,11 +270,10 @@ impl<S: Stream> Connection<S> {
         Ok(bytes > 0)
     }
 
-    async fn send(&mut self, answer: &Answer, terms: Terms) -> io::Result<()> {
+    async fn send(&mut self, answer: &Answer, terms: Terms, now: Now) -> io::Result<()> {
         self.front.telemetry.metadata.answered(terms.path, answer.code());
         self.output.clear();
-        let now = self.front.engine.clock().now().wall;
-        answer.write(&mut self.output, now, terms.after, terms.shown);
+        answer.write(&mut self.output, now.wall, terms.after, terms.shown);
         self.write_output().await
     }
 

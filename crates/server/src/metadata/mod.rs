@@ -19,6 +19,7 @@ mod connection;
 mod connections;
 mod door;
 mod limits;
+mod memory;
 mod perform;
 mod rate;
 mod request;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::{Approver, Command, Name, Refusal};
+use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
 use forewarn_wire::{BadStartRequest, Format, Problem, parse_start_requests, versions_body};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -36,7 +36,15 @@ pub(super) enum Visit {
 /// A request that may be answered, and what it takes up until it is.
 pub(super) struct Admitted {
     pub visit: Visit,
+    pub now: Now,
     _share: Option<Share>,
+}
+
+impl Admitted {
+    /// Whether it is answered at the moment at which it was admitted.
+    pub(super) fn is_prompt(&self, asked: &Asked) -> bool {
+        self.visit == Visit::Later && matches!(asked, Asked::Events { wait: None, .. })
+    }
 }
 
 /// A request that waits for news.
@@ -59,8 +67,9 @@ fn too_many(limited: &Counter) -> Problem {
 impl Front {
     /// A request has passed every check but the last: it counts for the enrolment of its tenant. Then the last check.
     pub(super) async fn admit(&self, caller: &Arc<Caller>, asked: &Asked) -> Result<Admitted, Problem> {
+        let now = self.engine.clock().now();
         let visit = match asked {
-            Asked::Events { .. } | Asked::Approve => self.hear(caller).await,
+            Asked::Events { .. } | Asked::Approve => self.hear(caller, now).await,
             Asked::Instance { .. } | Asked::Versions | Asked::Members | Asked::Token { .. } => Visit::Later,
         };
         let counts = &self.telemetry.metadata;
@@ -71,7 +80,7 @@ impl Front {
         }
         let max = self.settings.limits.map(|limits| limits.in_flight);
         let share = self.share(caller, Kind::InFlight, max, &counts.limited_in_flight)?;
-        Ok(Admitted { visit, _share: share })
+        Ok(Admitted { visit, now, _share: share })
     }
 
     /// One more of something for a machine, where there is a limit.
@@ -95,8 +104,8 @@ impl Front {
         Ok(Waiting { waiting: counts.waiting.clone(), _share: share })
     }
 
-    async fn hear(&self, caller: &Caller) -> Visit {
-        caller.slot.hear(self.engine.clock().now().steady);
+    async fn hear(&self, caller: &Caller, now: Now) -> Visit {
+        caller.slot.hear(now.steady);
         if caller.slot.read().enrolled {
             return Visit::Later;
         }

@@ -12,7 +12,7 @@ use crate::telemetry::Path;
 const WAIT_SECONDS_MAX: u64 = 60;
 
 /// What was asked for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// The document, in that edition.
     Events { edition: Edition, known: Known, wait: Option<Wait> },

@@ -14,6 +14,7 @@ use super::answer::Shown;
 use super::connection::Connection;
 use super::connections::Connections;
 use super::door::{Listener, Listening};
+use super::memory::Memory;
 use super::rate::Limiter;
 use super::request::{self, After, Body, Head, Method};
 use super::route::{Asked, route};
@@ -178,11 +179,31 @@ impl Front {
     }
 
     /// Understands what is at the start of a buffer, checks in their order.
-    pub(super) fn understand(&self, input: &[u8], identity: &Identity, peer: Option<IpAddr>) -> Reading {
+    pub(super) fn understand(
+        &self,
+        input: &[u8],
+        identity: &Identity,
+        peer: Option<IpAddr>,
+        memory: &mut Memory,
+    ) -> Reading {
         let recognised = identity.by_network(self.engine.directory(), peer);
+        if let Recognised::Caller(caller) = &recognised
+            && let Some((asked, terms)) = memory.recall(input)
+        {
+            let asked = Ok((Arc::clone(caller), asked));
+            return Reading::Request(Ticket { asked, terms, head_bytes: input.len() });
+        }
         match request::read(input, &self.settings.host_names) {
             Ok(None) => Reading::Partial,
-            Ok(Some(head)) => Reading::Request(self.ticket(&head, recognised, identity)),
+            Ok(Some(head)) => {
+                // Where a path names the caller, the same bytes may mean another one later.
+                let is_known = matches!(recognised, Recognised::Caller(_));
+                let ticket = self.ticket(&head, recognised, identity);
+                if is_known && let Ok((_, asked)) = &ticket.asked {
+                    memory.keep(&input[..head.bytes], asked, ticket.terms);
+                }
+                Reading::Request(ticket)
+            }
             Err(problem) => {
                 let is_head = input.trim_ascii_start().starts_with(b"HEAD ");
                 let shown = if is_head { Shown::HeadOnly } else { Shown::Whole };
