@@ -2,11 +2,10 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_wire::operator::{NamedCommand, Outcome};
+use forewarn_wire::operator::{NamedCommand, Outcome, Unfinished};
 
 use super::session::{Session, print, understand};
-use super::wait::{self, Unfinished};
-use super::{Output, enrol, say};
+use super::{Output, enrol, say, wait};
 use crate::client::Refused;
 
 /// Something to ask for.
@@ -43,7 +42,7 @@ pub(super) fn all(session: &Session, errands: &[Errand], patience: Patience) -> 
             Ok(outcome) if outcome.work.is_empty() && outcome.rollouts.is_empty() => {}
             Ok(outcome) => {
                 awaited.push_str(&format!("{} is over.\n", say::capital(&errand.phrase)));
-                unfinished.add(outcome);
+                wait::add(&mut unfinished, outcome);
             }
             Err(problem) if problem.is::<Refused>() && errands.len() > 1 => {
                 eprintln!("forewarn: {problem}");

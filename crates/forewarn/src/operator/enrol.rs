@@ -1,8 +1,7 @@
 //! How a tenant comes to be told of events: one of its machines asks for them. This says by which request.
 
 use anyhow::Result;
-use forewarn_wire::operator::{MachineView, TenantView};
-use serde::Deserialize;
+use forewarn_wire::operator::{MachineView, ServerView, TenantView};
 
 use super::session::{Session, escaped};
 
@@ -11,15 +10,6 @@ const EDITION: &str = "2020-07-01";
 
 /// Tenants for whom it is said; for the others it is the same.
 const SAID_MAX: usize = 3;
-
-/// What a server says of itself, as far as it matters here.
-#[derive(Deserialize)]
-struct ServerView {
-    /// Where machines ask.
-    metadata: Vec<String>,
-    /// Whether any machine can be asked for by a path that names it.
-    prefix: bool,
-}
 
 /// Says for tenants that are not enrolled how they are: `machine` is the one that a command was about.
 pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>) -> Result<()> {

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use clap::Subcommand;
 use forewarn_wire::Moment;
-use forewarn_wire::operator::{EventView, NamedCommand, TenantView};
-use serde_json::Value;
+use forewarn_wire::operator::{EventView, Items, NamedCommand};
 
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
-use super::session::{List, Session, escaped, print};
+use super::session::{Session, escaped, print};
 use super::table::{Table, listed};
 use super::{Named, Output, say};
 
@@ -83,15 +82,10 @@ fn called(event: &EventView) -> String {
 }
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
-    let mut events: Value = session.get("/v1/events")?;
-    if let Some(Named(name)) = tenant {
-        // A tenant that is not there sees nothing either, but not for the reason that somebody might think.
-        session.get::<TenantView>(&format!("/v1/tenants/{}", escaped(name)))?;
-        if let Some(items) = events["items"].as_array_mut() {
-            items.retain(|event| event["tenant"] == **name);
-        }
-    }
-    session.present(events, |events: List<EventView>| Ok(table(&events.items, session.now()?)))
+    let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
+    session.show(&format!("/v1/events{query}"), |events: Items<EventView>| {
+        Ok(table(&events.items, session.now()?))
+    })
 }
 
 fn table(events: &[EventView], now: Moment) -> String {

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
-use serde::Deserialize;
+use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetReport};
 
 use super::session::Session;
 
@@ -34,27 +33,6 @@ pub(crate) enum Command {
     },
 }
 
-/// What the server has made of a fleet.
-#[derive(Deserialize)]
-struct Applied {
-    differences: Vec<Difference>,
-}
-
-#[derive(Deserialize)]
-struct Difference {
-    text: String,
-    state: State,
-}
-
-/// How far the server is with a difference.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum State {
-    Done,
-    Planned,
-    Later,
-}
-
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
         Command::Show => session.show("/v1/fleet", |fleet: Fleet| Ok(fleet.print()?)),
@@ -62,7 +40,10 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
             let fleet = read(file)?;
             let unmentioned = if *prune { "remove" } else { "keep" };
             let path = format!("/v1/fleet?unmentioned={unmentioned}&dry_run={dry_run}");
-            session.ask(&path, &fleet, |applied: Applied| Ok(say(&applied.differences)))
+            if *dry_run {
+                eprintln!("dry run: nothing is done");
+            }
+            session.ask(&path, &fleet, |report: FleetReport| Ok(say(&report.differences)))
         }
     }
 }
@@ -79,15 +60,14 @@ fn read(file: &Path) -> Result<Fleet> {
     Fleet::parse(&text).with_context(name)
 }
 
-fn say(differences: &[Difference]) -> String {
+fn say(differences: &[DifferenceView]) -> String {
     if differences.is_empty() {
         return "Already so: the fleet is what the file says.\n".to_owned();
     }
-    let line = |difference: &Difference| {
+    let line = |difference: &DifferenceView| {
         let state = match difference.state {
-            State::Done => "",
-            State::Planned => "  (planned)",
-            State::Later => "  (later: something else has to go first)",
+            DifferenceState::Done | DifferenceState::Planned => "",
+            DifferenceState::Later => "  (later: apply it again when what is announced has happened)",
         };
         format!("{}{state}\n", difference.text)
     };
@@ -102,9 +82,12 @@ mod tests {
     fn differences_are_said_one_a_line() {
         let json =
             r#"{"differences":[{"text":"+ host h3","state":"done"},{"text":"- host h1","state":"later"}]}"#;
-        let applied: Applied = serde_json::from_str(json).unwrap();
-        let said = say(&applied.differences);
-        assert_eq!(said, "+ host h3\n- host h1  (later: something else has to go first)\n");
+        let report: FleetReport = serde_json::from_str(json).unwrap();
+        let said = say(&report.differences);
+        assert_eq!(
+            said,
+            "+ host h3\n- host h1  (later: apply it again when what is announced has happened)\n"
+        );
         assert_eq!(say(&[]), "Already so: the fleet is what the file says.\n");
     }
 

@@ -3,11 +3,11 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_wire::Span;
-use forewarn_wire::operator::{HostView, NamedCommand};
+use forewarn_wire::operator::{HostView, Items, NamedCommand};
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
-use super::session::{List, Session, escaped};
+use super::session::{Session, escaped};
 use super::table::{Table, listed};
 
 const EXAMPLES: &str = "\
@@ -111,7 +111,7 @@ impl Host {
 }
 
 fn list(session: &Session) -> Result<()> {
-    session.show("/v1/hosts", |hosts: List<HostView>| Ok(table(&hosts.items)))
+    session.show("/v1/hosts", |hosts: Items<HostView>| Ok(table(&hosts.items)))
 }
 
 fn table(hosts: &[HostView]) -> String {

@@ -3,9 +3,9 @@
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use forewarn_wire::operator::EventView;
+use forewarn_wire::operator::{EventView, Items};
 
-use super::session::{List, Session};
+use super::session::Session;
 
 /// Characters of a whole id.
 const WHOLE_CHARS: usize = 36;
@@ -49,7 +49,7 @@ impl Beginning {
         if self.0.len() == WHOLE_CHARS {
             return session.get(&format!("/v1/events/{}", self.0));
         }
-        let all: List<EventView> = session.get("/v1/events")?;
+        let all: Items<EventView> = session.get("/v1/events")?;
         self.pick(all.items)
     }
 

@@ -2,11 +2,10 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_wire::operator::NamedCommand;
-use serde::Deserialize;
+use forewarn_wire::operator::{Items, NamedCommand, RolloutView};
 
 use super::ask::{self, Errand};
-use super::session::{List, Session};
+use super::session::Session;
 use super::table::{Table, listed};
 
 #[derive(Subcommand)]
@@ -28,18 +27,11 @@ pub(crate) enum Brake {
     Off,
 }
 
-/// A rollout, as the server shows it.
-#[derive(Deserialize)]
-struct RolloutView {
-    id: u64,
-    work: String,
-    waiting: Vec<String>,
-    current: Option<u64>,
-}
-
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match *command {
-        Command::Ls => session.show("/v1/rollouts", |rollouts: List<RolloutView>| Ok(table(&rollouts.items))),
+        Command::Ls => {
+            session.show("/v1/rollouts", |rollouts: Items<RolloutView>| Ok(table(&rollouts.items)))
+        }
         Command::Cancel { id } => {
             let errand = Errand::new(
                 format!("cancellation of rollout {id}"),

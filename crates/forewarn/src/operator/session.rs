@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::ClockView;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Options, Output};
@@ -18,12 +18,6 @@ use crate::client::{Client, Followed, Refused};
 pub(super) struct Session {
     client: Client,
     output: Output,
-}
-
-/// A list, as the server gives it.
-#[derive(Deserialize)]
-pub(super) struct List<T> {
-    pub(super) items: Vec<T>,
 }
 
 impl Session {
@@ -39,12 +33,14 @@ impl Session {
         self.client.get(path)
     }
 
-    /// Reads something that may not be there.
+    /// Reads something that may not be there, or not be the only one of its name.
     pub(super) fn look<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
         match self.client.get(path) {
             Ok(found) => Ok(Some(found)),
-            Err(problem) if problem.is::<Refused>() => Ok(None),
-            Err(problem) => Err(problem),
+            Err(problem) => match problem.downcast_ref::<Refused>() {
+                Some(refused) if (400..500).contains(&refused.status) => Ok(None),
+                Some(_) | None => Err(problem),
+            },
         }
     }
 

@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_wire::operator::{ApproveWord, PolicyEntry, TenantView};
+use forewarn_wire::operator::{ApproveWord, Items, PolicyEntry, TenantView};
 
 use super::Named;
-use super::session::{List, Session, escaped};
+use super::session::{Session, escaped};
 use super::table::{Table, listed};
 
 #[derive(Subcommand)]
@@ -21,7 +21,7 @@ pub(crate) enum Command {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Ls => session.show("/v1/tenants", |tenants: List<TenantView>| Ok(table(&tenants.items))),
+        Command::Ls => session.show("/v1/tenants", |tenants: Items<TenantView>| Ok(table(&tenants.items))),
         Command::Show { name: Named(name) } => {
             session.show(&format!("/v1/tenants/{}", escaped(name)), |tenant| Ok(facts(tenant)))
         }

@@ -2,13 +2,13 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{Eviction, MachineView, NamedCommand};
+use forewarn_wire::operator::{Eviction, Items, MachineView, NamedCommand};
 use forewarn_wire::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
-use super::session::{List, Session, escaped};
+use super::session::{Session, escaped};
 use super::table::{Table, listed};
 
 const EXAMPLES: &str = "\
@@ -84,7 +84,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
     let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
-    session.show(&format!("/v1/machines{query}"), |machines: List<MachineView>| Ok(table(&machines.items)))
+    session.show(&format!("/v1/machines{query}"), |machines: Items<MachineView>| Ok(table(&machines.items)))
 }
 
 fn table(machines: &[MachineView]) -> String {

@@ -6,51 +6,33 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use forewarn_wire::operator::{ClockView, EventView, Outcome};
+use forewarn_wire::operator::{ClockView, EventView, Items, Outcome, RolloutView, Unfinished};
 use forewarn_wire::{Moment, show_duration};
-use serde::Deserialize;
 
 use super::say;
-use super::session::{List, Session};
+use super::session::Session;
 
 /// How long the server holds a question: as often is progress looked at.
 const HOLD: &str = "2s";
 
-/// The work and the rollouts that are not over.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Unfinished {
-    work: Vec<u64>,
-    rollouts: Vec<u64>,
+/// Adds what a command has begun.
+pub(super) fn add(unfinished: &mut Unfinished, outcome: Outcome) {
+    unfinished.work.extend(outcome.work);
+    unfinished.rollouts.extend(outcome.rollouts);
 }
 
-#[derive(Deserialize)]
-struct RolloutView {
-    id: u64,
-    current: Option<u64>,
-}
-
-impl Unfinished {
-    pub(super) fn add(&mut self, outcome: Outcome) {
-        self.work.extend(outcome.work);
-        self.rollouts.extend(outcome.rollouts);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.work.is_empty() && self.rollouts.is_empty()
-    }
-
-    fn question(&self) -> String {
-        let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
-        format!("/v1/work?ids={}&rollouts={}&wait={HOLD}", listed(&self.work), listed(&self.rollouts))
-    }
+fn question(unfinished: &Unfinished) -> String {
+    let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let (work, rollouts) = (listed(&unfinished.work), listed(&unfinished.rollouts));
+    format!("/v1/work?ids={work}&rollouts={rollouts}&wait={HOLD}")
 }
 
 /// Returns when all of it is over, one way or the other.
 pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<()> {
     let mut teller = Teller { session, said: BTreeMap::new(), frozen: Frozen::Unsaid };
-    while !unfinished.is_empty() {
+    while unfinished != Unfinished::default() {
         teller.tell(&unfinished)?;
-        unfinished = session.get(&unfinished.question())?;
+        unfinished = session.get(&question(&unfinished))?;
     }
     Ok(())
 }
@@ -93,11 +75,11 @@ impl Teller<'_> {
     fn events(&self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
         let mut work = unfinished.work.clone();
         if !unfinished.rollouts.is_empty() {
-            let rollouts: List<RolloutView> = self.session.get("/v1/rollouts")?;
+            let rollouts: Items<RolloutView> = self.session.get("/v1/rollouts")?;
             let ours = rollouts.items.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
             work.extend(ours.filter_map(|rollout| rollout.current));
         }
-        let events: List<EventView> = self.session.get("/v1/events")?;
+        let events: Items<EventView> = self.session.get("/v1/events")?;
         Ok(events.items.into_iter().filter(|event| work.contains(&event.work)).collect())
     }
 }
@@ -144,6 +126,6 @@ mod tests {
     #[test]
     fn the_server_is_asked_for_what_is_left() {
         let left = Unfinished { work: vec![1, 2], rollouts: Vec::new() };
-        assert_eq!(left.question(), "/v1/work?ids=1,2&rollouts=&wait=2s");
+        assert_eq!(question(&left), "/v1/work?ids=1,2&rollouts=&wait=2s");
     }
 }

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use forewarn_wire::operator::Happening;
+use forewarn_wire::operator::{Happening, TenantView};
 
 use super::session::{Session, escaped};
 use super::{Named, Output, say};
@@ -24,6 +24,10 @@ pub(crate) struct Arguments {
 }
 
 pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<()> {
+    if let Some(Named(name)) = &arguments.tenant {
+        // Nothing would ever happen to a tenant whose name is misspelt.
+        session.get::<TenantView>(&format!("/v1/tenants/{}", escaped(name)))?;
+    }
     let query = arguments.tenant.as_ref().map(|Named(name)| format!("?tenant={}", escaped(name)));
     let path = format!("/v1/watch{}", query.unwrap_or_default());
     let mut failed = None;
