@@ -32,8 +32,13 @@ pub(super) fn outcome(outcome: &Outcome, phrase: &str) -> String {
             _ => lines.push(hint.trim_start().to_owned()),
         }
     }
-    if let Some(untold) = untold(&outcome.at_once) {
-        lines.push(format!("{} runs at once: {untold}.", capital(phrase)));
+    if let Some((tenants, are)) = untold(&outcome.at_once) {
+        // Where others are told, the work waits for them, and those who are not told wait along.
+        lines.push(if outcome.events.is_empty() {
+            format!("{} happens at once: {tenants} {are} not enrolled, so nobody is told.", capital(phrase))
+        } else {
+            format!("{} {are} not told, for want of enrolment.", capital(&tenants))
+        });
     }
     if lines.is_empty() {
         lines.push(if outcome.work.is_empty() {
@@ -63,11 +68,12 @@ fn is_open(event: &EventView) -> bool {
     event.not_before.is_some() && !event.approved
 }
 
-fn untold(tenants: &[String]) -> Option<String> {
+/// The tenants who are not told, and the verb that goes with them.
+fn untold(tenants: &[String]) -> Option<(String, &'static str)> {
     match tenants {
         [] => None,
-        [tenant] => Some(format!("tenant {tenant} is not enrolled, so nobody is told")),
-        several => Some(format!("tenants {} are not enrolled, so nobody is told", listed(several))),
+        [tenant] => Some((format!("tenant {tenant}"), "is")),
+        several => Some((format!("tenants {}", listed(several)), "are")),
     }
 }
 
@@ -168,7 +174,7 @@ pub(super) mod tests {
              Freeze of db-0, db-1 is announced: event 9F00AA11-0000-4000-8000-000000000000, \
              not before 2026-01-01 00:15:00Z (in 15m).\n\
              Approve each from one of its machines, or: forewarn event approve 28512AF7 9F00AA11\n\
-             Update of h1, h2 runs at once: tenants solo, shop are not enrolled, so nobody is told.\n"
+             Tenants solo, shop are not told, for want of enrolment.\n"
         );
     }
 
@@ -199,7 +205,7 @@ pub(super) mod tests {
         );
         assert_eq!(
             outcome(&Outcome { at_once: vec!["solo".to_owned()], ..nothing() }, "restart of solo"),
-            "Restart of solo runs at once: tenant solo is not enrolled, so nobody is told.\n"
+            "Restart of solo happens at once: tenant solo is not enrolled, so nobody is told.\n"
         );
     }
 

@@ -4,6 +4,9 @@
 //! standard error.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
 
 use anyhow::Result;
 use forewarn_wire::operator::{ClockView, EventView, Items, Outcome, RolloutView, Unfinished};
@@ -29,7 +32,7 @@ fn question(unfinished: &Unfinished) -> String {
 
 /// Returns when all of it is over, one way or the other.
 pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<()> {
-    let mut teller = Teller { session, said: BTreeMap::new(), frozen: Frozen::Unsaid };
+    let mut teller = Teller { session, said: BTreeMap::new(), advised: Vec::new() };
     while unfinished != Unfinished::default() {
         teller.tell(&unfinished)?;
         unfinished = session.get(&question(&unfinished))?;
@@ -42,14 +45,32 @@ struct Teller<'a> {
     session: &'a Session,
     /// The last word about each event.
     said: BTreeMap<String, String>,
-    frozen: Frozen,
+    /// The kinds of advice that have been given.
+    advised: Vec<Discriminant<Advice>>,
 }
 
-/// Whether it has been said that the clock stands still.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Frozen {
-    Unsaid,
-    Said,
+/// What gets work going while the clock stands still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Advice {
+    /// Its notice has to run out, in that time, or somebody approves.
+    AdvanceOrApprove(Duration),
+    /// It has started and takes time.
+    Next,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AdvanceOrApprove(span) => {
+                write!(
+                    out,
+                    "the clock is frozen: `forewarn clock advance {}`, or approve",
+                    show_duration(*span)
+                )
+            }
+            Self::Next => write!(out, "the clock is frozen: `forewarn clock next`, until it is over"),
+        }
+    }
 }
 
 impl Teller<'_> {
@@ -62,11 +83,11 @@ impl Teller<'_> {
                 eprintln!("{}", say::standing(event, clock.now));
             }
         }
-        if self.frozen == Frozen::Unsaid
-            && let Some(advice) = advice(&clock, &events)
+        if let Some(advice) = advice(&clock, &events)
+            && !self.advised.contains(&discriminant(&advice))
         {
             eprintln!("{advice}");
-            self.frozen = Frozen::Said;
+            self.advised.push(discriminant(&advice));
         }
         Ok(())
     }
@@ -85,19 +106,17 @@ impl Teller<'_> {
 }
 
 /// What to do about a clock that stands still; nothing, if it does not.
-fn advice(clock: &ClockView, events: &[EventView]) -> Option<String> {
+fn advice(clock: &ClockView, events: &[EventView]) -> Option<Advice> {
     if clock.speed > 0 {
         return None;
     }
     let open = events.iter().filter(|event| !event.approved);
     let last: Option<Moment> = open.filter_map(|event| event.not_before).max();
-    Some(match last {
-        Some(moment) => {
-            let span = show_duration(moment.0.rounded_up().since(clock.now.0));
-            format!("the clock is frozen: `forewarn clock advance {span}`, or approve")
-        }
-        None => "the clock is frozen: `forewarn clock next`, until it is over".to_owned(),
-    })
+    Some(
+        last.map_or(Advice::Next, |moment| {
+            Advice::AdvanceOrApprove(moment.0.rounded_up().since(clock.now.0))
+        }),
+    )
 }
 
 #[cfg(test)]
@@ -114,11 +133,11 @@ mod tests {
     fn a_clock_that_stands_still_is_worth_a_word() {
         assert_eq!(advice(&clock(1), &[event("Scheduled")]), None);
         assert_eq!(
-            advice(&clock(0), &[event("Scheduled")]).unwrap(),
+            advice(&clock(0), &[event("Scheduled")]).unwrap().to_string(),
             "the clock is frozen: `forewarn clock advance 15m`, or approve"
         );
         assert_eq!(
-            advice(&clock(0), &[event("Started")]).unwrap(),
+            advice(&clock(0), &[event("Started")]).unwrap().to_string(),
             "the clock is frozen: `forewarn clock next`, until it is over"
         );
     }

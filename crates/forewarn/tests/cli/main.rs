@@ -72,7 +72,7 @@ fn who_is_not_enrolled_is_told_how_to_be() {
     let server = Server::start();
     let ran = server.run("vm restart web_0");
     assert_eq!(ran.code, Some(0));
-    assert_eq!(ran.out, "Restart of web_0 runs at once: tenant web is not enrolled, so nobody is told.\n");
+    assert_eq!(ran.out, "Restart of web_0 happens at once: tenant web is not enrolled, so nobody is told.\n");
     assert!(ran.err.contains("/vm/web_0/metadata/scheduledevents?api-version=2020-07-01"), "{}", ran.err);
     server.out("clock advance 1h");
     assert_eq!(server.json("tenant show web")["enrolled"], false);
