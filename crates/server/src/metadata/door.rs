@@ -13,7 +13,7 @@ use std::sync::Arc;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::settings::Identity;
-use super::socket_file::SocketFile;
+use crate::socket_file::SocketFile;
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 1_024;
