@@ -148,11 +148,13 @@ impl Front {
     ) {
         let Some(taken) = self.place(identity, peer) else { return stream.reject() };
         let (front, identity) = (Arc::clone(self), Arc::clone(identity));
-        connections.spawn(|seat| async move {
-            let connection = Connection::new(front, identity, stream, peer, seat);
-            // Whoever hangs up, or is too slow, needs no answer.
-            drop(connection.run().await);
-            drop(taken);
+        connections.spawn(|seat| {
+            let mut connection = Connection::new(front, identity, stream, peer, seat);
+            async move {
+                // Whoever hangs up, or is too slow, needs no answer.
+                drop(connection.run().await);
+                drop(taken);
+            }
         });
     }
 
