@@ -123,8 +123,9 @@ impl Front {
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
-                accepted = socket.accept() => accepted,
+                biased;
                 () = &mut stop => break,
+                accepted = socket.accept() => accepted,
             };
             match accepted {
                 Ok((stream, peer)) => self.take(&connections, stream, peer, identity),
