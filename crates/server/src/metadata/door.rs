@@ -209,6 +209,16 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_sends_at_once_without_being_told() {
+        let listeners = open("127.0.0.1:0", 1).expect("a free port");
+        let Listening::Tcp(listener) = &listeners[0].socket else { panic!("a TCP listener") };
+        listener.set_nonblocking(false).expect("an open socket");
+        let _caller = std::net::TcpStream::connect(listener.local_addr().expect("an address"));
+        let (stream, _) = listener.accept().expect("a connection");
+        assert!(stream.nodelay().expect("an open socket"));
+    }
+
+    #[test]
     fn an_interface_that_is_not_there_is_told() {
         let address = "127.0.0.1:0".parse().expect("an address");
         let door = Door::Interface { name: "no-such-cable".to_owned(), address };
