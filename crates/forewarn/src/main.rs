@@ -4,6 +4,7 @@
 
 mod client;
 mod operator;
+mod server;
 mod story;
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Dev(server::dev::Arguments),
+    Serve(server::serve::Arguments),
     /// Play stories: what happens to a fleet, and what its machines see of it.
     Story {
         #[command(subcommand)]
@@ -42,6 +45,8 @@ enum Command {
 fn main() -> ExitCode {
     let Arguments { options, command } = Arguments::parse();
     let done = match command {
+        Command::Dev(arguments) => server::dev::command(&arguments),
+        Command::Serve(arguments) => server::serve::command(&arguments),
         Command::Story { command } => story::run(&command),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),

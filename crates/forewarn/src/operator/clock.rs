@@ -43,7 +43,7 @@ pub(crate) enum Command {
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     let order = match *command {
         Command::Show => return session.show("/v1/clock", |clock| Ok(facts(&clock))),
-        Command::Freeze => ClockOrder::Freeze,
+        Command::Freeze => ClockOrder::Freeze {},
         Command::Advance { duration } => ClockOrder::Advance { by: duration },
         Command::Next { within } => ClockOrder::Next { within },
         Command::Scale { speed } => ClockOrder::Scale { speed },

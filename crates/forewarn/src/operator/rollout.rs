@@ -44,8 +44,8 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
 
 pub(super) fn brake(session: &Session, brake: Brake) -> Result<()> {
     let errand = match brake {
-        Brake::On => Errand::new("brake on: nothing starts", NamedCommand::BrakeOn),
-        Brake::Off => Errand::new("brake off", NamedCommand::BrakeOff),
+        Brake::On => Errand::new("brake on: nothing starts", NamedCommand::BrakeOn {}),
+        Brake::Off => Errand::new("brake off", NamedCommand::BrakeOff {}),
     };
     ask::one(session, &errand).map(drop)
 }
