@@ -2,6 +2,8 @@
 
 use forewarn_lifecycle::{Cluster, Event, EventId, HostId, MachineId, ScaleSetId, TenantId};
 
+use super::view::{MachineView, TenantView};
+
 /// A name that does not tell what is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
@@ -94,6 +96,37 @@ pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, Unknown>
 pub fn find_event<'a>(cluster: &'a Cluster, id: &str) -> Result<(TenantId, &'a Event), Unknown> {
     let event = EventId::parse(id).and_then(|id| cluster.event(id));
     event.ok_or_else(|| nothing("event", id, std::iter::empty()))
+}
+
+/// The tenant of that name, among those that were shown.
+///
+/// # Errors
+/// When there is none.
+pub fn pick_tenant<'a>(shown: &'a [TenantView], name: &str) -> Result<&'a TenantView, Unknown> {
+    let all = || shown.iter().map(|tenant| tenant.name.as_str());
+    shown.iter().find(|tenant| tenant.name == name).ok_or_else(|| nothing("tenant", name, all()))
+}
+
+/// The machine of that name, among those that were shown: `tenant/name`, or a name that only one machine has.
+///
+/// # Errors
+/// When there is none, or several.
+pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a MachineView, Unknown> {
+    let all = || shown.iter().map(|machine| machine.name.as_str());
+    let is_meant = |machine: &&MachineView| match name.split_once('/') {
+        Some((tenant, bare)) => machine.tenant == tenant && machine.name == bare,
+        None => machine.name == name,
+    };
+    let mut found = shown.iter().filter(is_meant);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(nothing("machine", name, all())),
+        (Some(first), Some(second)) => {
+            let few = [first, second].into_iter().chain(found).take(SHOWN_MAX);
+            let full = few.map(|machine| format!("{}/{}", machine.tenant, machine.name)).collect();
+            Err(Unknown::Several { name: name.to_owned(), tenants: full })
+        }
+    }
 }
 
 /// What a machine is called where its name alone might not be enough: `tenant/name`.
