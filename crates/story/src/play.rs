@@ -192,10 +192,12 @@ impl Player<'_> {
                 let approved = self.stage.approve(&machine, &events);
                 approved.map_err(|undone| self.stopped(place, undone))
             }
-            // A command without ids would approve whatever the tenant sees.
-            By::OwnerOf(_) if events.is_empty() => Err(Stopped::Refused(Refusal::NoEvents.to_string())),
             By::OwnerOf(tenant) => {
-                let tenant = tenant.as_str().to_owned();
+                let tenant = self.tenant(place, tenant)?.name;
+                // A command without ids would approve whatever the tenant sees.
+                if events.is_empty() {
+                    return Err(Stopped::Refused(Refusal::NoEvents.to_string()));
+                }
                 let events = events.iter().map(ToString::to_string).collect();
                 self.perform(place, &NamedCommand::Approve { tenant, events })
             }
