@@ -13,6 +13,9 @@ use clap::{Parser, Subcommand};
 #[derive(Parser)]
 #[command(name = "forewarn", version, arg_required_else_help = true)]
 struct Arguments {
+    /// The operator API of the server to speak to; FOREWARN_API, if not said, or http://127.0.0.1:1339.
+    #[arg(long, global = true, value_name = "URL")]
+    api: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -27,8 +30,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Arguments { command: Command::Story { command } } = Arguments::parse();
-    match story::run(&command) {
+    let Arguments { api, command: Command::Story { command } } = Arguments::parse();
+    let api = api.or_else(|| std::env::var("FOREWARN_API").ok());
+    match story::run(&command, api.as_deref().unwrap_or(client::USUAL)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("forewarn: {problem:#}");
