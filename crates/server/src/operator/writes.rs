@@ -28,7 +28,7 @@ pub(super) async fn command(State(api): State<Api>, body: Bytes) -> Result<Json<
 
 pub(super) async fn clock(State(api): State<Api>, body: Bytes) -> Result<Json<ClockView>, Fault> {
     let command = match read(&body)? {
-        ClockOrder::Freeze => ClockCommand::Run(Speed(0)),
+        ClockOrder::Freeze {} => ClockCommand::Run(Speed(0)),
         ClockOrder::Scale { speed } if speed > SPEED_MAX => {
             return Err(Fault::bad(format!("the clock is too fast: at most {SPEED_MAX}")));
         }

@@ -70,8 +70,8 @@ pub(super) fn deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Deed, Mistake>
         },
         "force" => Deed::Force(name(line, "an event, such as E1")?),
         "brake" => Deed::Perform(vec![match choice(line, &["on", "off"])? {
-            "on" => NamedCommand::BrakeOn,
-            _ => NamedCommand::BrakeOff,
+            "on" => NamedCommand::BrakeOn {},
+            _ => NamedCommand::BrakeOff {},
         }]),
         "policy" => policy(line)?,
         "model" => {

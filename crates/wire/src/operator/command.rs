@@ -11,6 +11,8 @@ use super::entry::{
 use crate::span::Span;
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
+///
+/// What needs no fields has braces all the same: without them, keys that mean nothing would be let pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are names of what the command is about")]
@@ -115,9 +117,9 @@ pub enum NamedCommand {
     /// The operator does not want to wait.
     ForceStart { event: String },
     /// Every start is held.
-    BrakeOn,
+    BrakeOn {},
     /// Starts are let go.
-    BrakeOff,
+    BrakeOff {},
     /// Other settings; what is not said stays.
     ChangeSettings(SettingsChange),
     /// The next thing that is done to a pretend machine fails.
@@ -164,7 +166,7 @@ pub enum FailureWord {
 #[serde(tag = "clock", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClockOrder {
     /// It stands still.
-    Freeze,
+    Freeze {},
     /// It runs that many times as fast as a real one.
     Scale {
         /// Seconds a second.
