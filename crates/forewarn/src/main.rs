@@ -3,6 +3,7 @@
 //! Data goes to standard output, everything else to standard error. Exit code 0: done; 1: failed; 2: not understood.
 
 mod client;
+mod server;
 mod story;
 
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Dev(server::dev::Arguments),
+    Serve(server::serve::Arguments),
     /// Play stories: what happens to a fleet, and what its machines see of it.
     Story {
         #[command(subcommand)]
@@ -30,9 +33,14 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Arguments { api, command: Command::Story { command } } = Arguments::parse();
+    let Arguments { api, command } = Arguments::parse();
     let api = api.or_else(|| std::env::var("FOREWARN_API").ok());
-    match story::run(&command, api.as_deref().unwrap_or(client::USUAL)) {
+    let done = match &command {
+        Command::Dev(arguments) => server::dev::command(arguments),
+        Command::Serve(arguments) => server::serve::command(arguments),
+        Command::Story { command } => story::run(command, api.as_deref().unwrap_or(client::USUAL)),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("forewarn: {problem:#}");
