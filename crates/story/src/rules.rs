@@ -1,15 +1,15 @@
 //! The stage without a server: the pure rules, a virtual clock, machines that pretend, and who has polled.
 //!
 //! Both clocks of the rules run together here, except where a story steps the wall clock. Everything that is due at an
-//! instant is done at that instant, before the clock goes on.
+//! instant is done at that instant, before the clock goes on, in the order in which a server does it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_hypervisor::Pretend;
 use forewarn_lifecycle::{
-    Approver, Change, Cluster, Command, Effect, EventId, MachineId, Now, Refusal, Report, Seed, Steady,
-    TenantId, Timestamp, limits,
+    Action, Approver, Change, Cluster, Command, Effect, EventId, MachineId, Now, Refusal, Report, Seed,
+    Steady, TenantId, Timestamp, limits,
 };
 use forewarn_wire::operator::{
     BadCommand, Details, MachineView, NamedCommand, Resolved, TenantView, Unknown, find_machine, find_tenant,
@@ -33,6 +33,8 @@ pub struct Rules {
     journal: Vec<(Now, Change)>,
     heard: BTreeMap<TenantId, Steady>,
     machines: Pretend,
+    /// What has been decided and not been asked of machines yet.
+    owed: Vec<Action>,
     jammed: BTreeSet<MachineId>,
 }
 
@@ -46,6 +48,7 @@ impl Default for Rules {
             journal: Vec::new(),
             heard: BTreeMap::new(),
             machines: Pretend::default(),
+            owed: Vec::new(),
             jammed: BTreeSet::new(),
         }
     }
@@ -59,6 +62,8 @@ impl Stage for Rules {
             // The rules need not know, and no document shows it.
             Resolved::Describe(..) | Resolved::Site(_) => {}
         }
+        // What follows from a command is decided before any machine is touched: it is one answer.
+        while self.step()? {}
         self.settle()
     }
 
@@ -134,27 +139,30 @@ impl Stage for Rules {
         }
         self.cluster = cluster;
         // A machine that is being worked on is not worked on twice: the action is known by its key.
-        let again: Vec<_> = self.cluster.unfinished().collect();
-        again.into_iter().for_each(|action| self.take_on(Effect::Perform(action)));
+        self.owed.extend(self.cluster.unfinished());
         self.settle()
     }
 }
 
 impl Rules {
-    /// Asks the rules and does what they say.
+    /// Asks the rules, and keeps what is owed.
     fn submit(&mut self, command: &Command) -> Result<(), Refusal> {
         for change in self.cluster.decide(self.now, command)? {
-            let effects = self.cluster.evolve(self.now, &change);
+            for effect in self.cluster.evolve(self.now, &change) {
+                match effect {
+                    Effect::Perform(action) => self.owed.push(action),
+                    Effect::Publish(_) | Effect::Unpublish(_) => {}
+                }
+            }
             self.journal.push((self.now, change));
-            effects.into_iter().for_each(|effect| self.take_on(effect));
         }
         Ok(())
     }
 
-    fn take_on(&mut self, effect: Effect) {
-        match effect {
-            Effect::Perform(action) => self.machines.take_on(&self.cluster, action, self.now.steady),
-            Effect::Publish(_) | Effect::Unpublish(_) => {}
+    /// The machines begin with what is owed.
+    fn hand_over(&mut self) {
+        for action in self.owed.drain(..) {
+            self.machines.take_on(&self.cluster, action, self.now.steady);
         }
     }
 
@@ -169,11 +177,19 @@ impl Rules {
 
     /// Does everything that is due now.
     fn settle(&mut self) -> Result<(), Undone> {
-        while let Some(command) = self.due() {
-            let refused = |refusal| Undone::Broken(format!("the clock was refused: {refusal}"));
-            self.submit(&command).map_err(refused)?;
+        self.hand_over();
+        while self.step()? {
+            self.hand_over();
         }
         Ok(())
+    }
+
+    /// Decides the first thing that is due. Says whether there was one.
+    fn step(&mut self) -> Result<bool, Undone> {
+        let Some(command) = self.due() else { return Ok(false) };
+        let refused = |refusal| Undone::Broken(format!("the clock was refused: {refusal}"));
+        self.submit(&command).map_err(refused)?;
+        Ok(true)
     }
 
     /// The first thing that is due.
