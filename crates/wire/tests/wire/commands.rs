@@ -126,9 +126,10 @@ fn an_order_to_the_clock_is_written_as_it_is_read() {
 #[test]
 fn names_come_to_numbers() {
     let town = Town::with_fleet();
-    let rules = |json: &str| match read(json).resolve(&town.cluster).unwrap() {
-        Resolved::Rules(command) => command,
-        other => panic!("{json}: {other:?}"),
+    let rules = |json: &str| {
+        let resolved = read(json).resolve(&town.cluster).unwrap();
+        let Resolved::Rules(command) = resolved else { panic!("{json}: {resolved:?}") };
+        command
     };
     let (solo, web_1) = (MachineId(0), MachineId(2));
     assert_eq!(rules(r#"{"command":"restart","machine":"solo"}"#), Command::Restart(solo));

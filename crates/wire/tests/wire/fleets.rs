@@ -137,7 +137,8 @@ fn what_can_change_is_changed_in_place() {
 
 #[test]
 fn what_cannot_change_is_an_error() {
-    let changes: [(&str, fn(&mut Fleet)); 9] = [
+    type Change = (&'static str, fn(&mut Fleet));
+    let changes: [Change; 9] = [
         ("the zone of h1 cannot", |fleet| fleet.hosts[0].zone = None),
         ("the update domain of solo cannot", |fleet| fleet.vms[0].update_domain = 1),
         ("the fault domain of solo cannot", |fleet| fleet.vms[0].fault_domain = 1),
