@@ -34,7 +34,10 @@ impl Live {
     pub(super) fn new(url: &str) -> Result<Self> {
         let api = Client::new(url)?;
         let clock: ClockView = api.get("/v1/clock")?;
-        ensure!(clock.kind == "virtual", "a live story needs a virtual clock, and this one is real\n  {HINT}");
+        ensure!(
+            clock.kind == "virtual",
+            "a live story needs a virtual clock, and this one is real\n  {HINT}"
+        );
         ensure!(clock.speed == 0, "a live story needs a clock that stands still\n  {HINT}");
         let beginning = clock.now.0;
         ensure!(
@@ -136,10 +139,11 @@ impl Stage for Live {
 
 /// What a server says no to is sorted by its status: 409 is the rules, 400 and 404 are about what was named.
 fn undone(problem: anyhow::Error) -> Undone {
-    match problem.downcast_ref::<Refused>() {
-        Some(Refused { status: 409, detail }) => Undone::Refused(detail.clone()),
-        Some(Refused { status: 400 | 404, detail }) => Undone::Mistaken(detail.clone()),
-        Some(_) | None => Undone::Broken(format!("{problem:#}")),
+    match problem.downcast() {
+        Ok(Refused { status: 409, detail }) => Undone::Refused(detail),
+        Ok(Refused { status: 400 | 404, detail }) => Undone::Mistaken(detail),
+        Ok(Refused { detail, .. }) => Undone::Broken(detail),
+        Err(problem) => Undone::Broken(format!("{problem:#}")),
     }
 }
 
