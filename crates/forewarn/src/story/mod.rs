@@ -63,15 +63,19 @@ pub(crate) fn run(command: &Command, api: &str) -> Result<()> {
 
 fn play(file: &Path, place: &Where<'_>) -> Result<String> {
     let text = read(file).with_context(|| format!("cannot read the story: {}", file.display()))?;
-    let played = forewarn_story::parse(&text).map_err(Into::into).and_then(|story| match place {
-        Where::Rules => Ok(forewarn_story::run(&story)?),
+    let transcript = tell(&text, place).with_context(|| file.display().to_string())?;
+    Ok(transcript.to_string())
+}
+
+fn tell(text: &str, place: &Where<'_>) -> Result<Transcript> {
+    let story = forewarn_story::parse(text)?;
+    Ok(match place {
+        Where::Rules => forewarn_story::run(&story)?,
         Where::Server(api) => {
             story.check_live()?;
-            Ok(forewarn_story::play(&story, &mut Live::new(api)?)?)
+            forewarn_story::play(&story, &mut Live::new(api)?)?
         }
-    });
-    let transcript: Result<Transcript> = played;
-    Ok(transcript.with_context(|| file.display().to_string())?.to_string())
+    })
 }
 
 fn read(file: &Path) -> Result<String> {
