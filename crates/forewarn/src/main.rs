@@ -47,7 +47,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Dev(arguments) => server::dev::command(&arguments),
         Command::Serve(arguments) => server::serve::command(&arguments),
-        Command::Story { command } => story::run(&command),
+        Command::Story { command } => story::run(&command, options.api()),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),
     };

@@ -45,7 +45,6 @@ pub(crate) struct Options {
 
 impl Options {
     /// Where the server is.
-    #[cfg_attr(not(test), expect(dead_code, reason = "stories on a server come next"))]
     pub(crate) fn api(&self) -> &str {
         &self.api
     }
