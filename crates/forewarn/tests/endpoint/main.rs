@@ -41,4 +41,7 @@ mod kinds;
 #[cfg(test)]
 mod names;
 #[cfg(test)]
+#[cfg(target_os = "linux")]
+mod real_clients;
+#[cfg(test)]
 mod recorded;
