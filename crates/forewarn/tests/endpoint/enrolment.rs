@@ -94,7 +94,7 @@ fn the_first_answer_may_be_empty() {
 #[test]
 fn a_slow_first_answer_enables_although_the_caller_hangs_up() {
     let Some(curl) = find_or_skip("curl") else { return };
-    let server = Server::start_with(&["--first-answer", "10m"]);
+    let server = Server::start_with(&["--first-answer", "2m"]);
     let url = format!("http://{}/vm/db-0{NEWEST}", server.metadata());
     let mut waiting = Command::new(curl)
         .args(["-s", "-H", "Metadata:true", &url])

@@ -1,6 +1,6 @@
 //! The commands of the documentation, as they are written there.
 
-use super::{Centre, DB_0, SOLO};
+use super::{Centre, DB_0, SOLO, STRANGER};
 
 const GET: &str =
     "curl -H Metadata:true http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01";
@@ -50,4 +50,22 @@ fn the_preview_is_approved_without_the_header() {
     );
     assert_eq!(centre.shell(DB_0, &approve), "200");
     assert!(centre.shell(DB_0, get).contains(r#""EventStatus":"Started""#));
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask test` runs it"]
+fn who_calls_is_known_by_the_address_and_a_stranger_learns_nothing() {
+    let centre = Centre::start();
+    let name = "curl -s -H Metadata:true 'http://169.254.169.254/metadata/instance/compute/name?api-version=2021-02-01&format=text'";
+    assert_eq!(centre.shell(DB_0, name), "db-0");
+    assert_eq!(centre.shell(SOLO, name), "solo");
+    let forbidden = r#"{ "error": "Forbidden: the caller is not a known virtual machine" }"#;
+    for command in
+        [name, GET, "curl http://169.254.169.254/", "curl http://169.254.169.254/metadata/versions"]
+    {
+        assert_eq!(centre.shell(STRANGER, command), forbidden, "{command}");
+    }
+    // What it claims to be does not matter.
+    let claim = name.replace("/metadata/", "/vm/solo/metadata/");
+    assert_eq!(centre.shell(STRANGER, &claim), forbidden);
 }

@@ -30,6 +30,8 @@ struct Centre {
 const DB_0: usize = 0;
 const DB_1: usize = 1;
 const SOLO: usize = 2;
+/// In the network, but not in the fleet.
+const STRANGER: usize = 3;
 
 impl Centre {
     fn start() -> Self {
@@ -37,7 +39,7 @@ impl Centre {
     }
 
     fn start_with(more: &[&str]) -> Self {
-        let network = Network::of(3);
+        let network = Network::of(4);
         let files = TempDir::new().unwrap();
         let fleet = files.path().join("fleet.toml");
         fs::write(&fleet, fleet_text()).unwrap();
