@@ -127,7 +127,11 @@ impl Builder {
         })?;
         let (scale_set, block) = (ScaleSetId(self.block), self.block);
         (0..SCALE_SET_INSTANCES).try_for_each(|index| {
-            self.submit(&Command::AdmitInstance { scale_set, placement: placement(block, index) })
+            self.submit(&Command::AdmitInstance {
+                scale_set,
+                placement: placement(block, index),
+                number: None,
+            })
         })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Data goes to standard output, everything else to standard error. Exit code 0: done; 1: failed; 2: not understood.
 
+mod client;
 mod story;
 
 use std::process::ExitCode;

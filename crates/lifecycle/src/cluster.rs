@@ -170,6 +170,11 @@ impl Cluster {
         self.machines.iter()
     }
 
+    /// Every scale set, in the order in which they joined.
+    pub fn scale_sets(&self) -> impl Iterator<Item = (ScaleSetId, &ScaleSet)> {
+        self.scale_sets.iter()
+    }
+
     /// Every maintenance that is not over, in the order in which they were planned.
     pub fn maintenances(&self) -> impl Iterator<Item = &Maintenance> {
         self.maintenances.values()

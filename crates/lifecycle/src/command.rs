@@ -94,6 +94,8 @@ pub enum Command {
         scale_set: ScaleSetId,
         /// Where the instance goes.
         placement: Placement,
+        /// The number in its name; `None`: the next one. Numbers only grow.
+        number: Option<u32>,
     },
     /// Another model for a scale set.
     ChangeModel {
@@ -238,6 +240,10 @@ pub enum Refusal {
     PartOfScaleSet(Name),
     #[error("a standalone machine is its own tenant: {0}")]
     Standalone(Name),
+    #[error(
+        "the number of this instance has been passed: {name}\n  hint: numbers are given once; the next one is {next}"
+    )]
+    InstanceNumberPassed { name: Name, next: u32 },
     #[error("not an instance of a scale set: {0}")]
     NotAnInstance(Name),
     #[error(

@@ -23,6 +23,9 @@ pub const MACHINES_PER_PLACEMENT_GROUP_MAX: usize = 100;
 /// Placement groups of one scale set.
 pub const PLACEMENT_GROUPS_PER_SCALE_SET_MAX: usize = 10;
 
+/// The number in the name of an instance: a scale set may have had that many in its life.
+pub const INSTANCE_NUMBER_MAX: usize = 100_000_000;
+
 /// Machines placed on one host, those still on their way to it included.
 pub const MACHINES_PER_HOST_MAX: usize = 500;
 

@@ -257,6 +257,12 @@ pub(crate) struct Terms {
 const UNKNOWN: i32 = -1;
 
 impl Cause {
+    /// Whether an enrolled tenant gets an event of it.
+    #[must_use]
+    pub fn makes_events(&self) -> bool {
+        self.terms().is_some()
+    }
+
     /// What a tenant is told; nothing, if such work makes no event.
     pub(crate) fn terms(&self) -> Option<Terms> {
         use {EventKind as K, EventSource::Platform, EventSource::User, Reason as R};

@@ -61,6 +61,12 @@ impl Name {
         Self(format!("{self}_{instance}").into())
     }
 
+    /// The number of an instance of that scale set: 5 for `web_5`.
+    #[must_use]
+    pub fn instance_number(&self, scale_set: &Self) -> Option<u32> {
+        self.0.strip_prefix(scale_set.as_str())?.strip_prefix('_')?.parse().ok()
+    }
+
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -107,6 +113,8 @@ mod tests {
         assert_eq!(web.of_placement_group(1).as_str(), "web");
         assert_eq!(web.of_placement_group(2).as_str(), "web:2");
         assert_eq!(web.of_instance(7).as_str(), "web_7");
+        assert_eq!(web.of_instance(7).instance_number(&web), Some(7));
+        assert_eq!(web.instance_number(&web), None);
         assert_eq!(format!("{web:>5} {web:?}"), "  web \"web\"");
     }
 }

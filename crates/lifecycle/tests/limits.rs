@@ -92,11 +92,16 @@ fn a_scale_set_has_a_limited_number_of_placement_groups() {
     for (set, orchestration, groups) in [(0, Orchestration::Uniform, 10), (1, Orchestration::Flexible, 1)] {
         let scale_set = bare.scale_set(&format!("set{set}"), orchestration, Profile::default());
         for number in 0..1_000 {
-            bare.submit(Command::AdmitInstance { scale_set, placement: at(number % 3 + 3 * set, 0) })
-                .unwrap();
+            bare.submit(Command::AdmitInstance {
+                scale_set,
+                placement: at(number % 3 + 3 * set, 0),
+                number: None,
+            })
+            .unwrap();
         }
         assert_eq!(bare.cluster.scale_set(scale_set).unwrap().groups.len(), groups);
-        let refused = bare.submit(Command::AdmitInstance { scale_set, placement: at(3 * set, 0) });
+        let refused =
+            bare.submit(Command::AdmitInstance { scale_set, placement: at(3 * set, 0), number: None });
         assert_eq!(too_many(&refused), Some(("placement groups of the scale set", groups)));
     }
 }
@@ -107,7 +112,7 @@ fn a_tenant_sees_a_limited_number_of_events_but_a_failure_is_never_refused() {
     let scale_set = bare.scale_set("web", Orchestration::Flexible, Profile::default());
     for number in 0..MACHINES_PER_TENANT_MAX {
         let placement = at(u32::try_from(number % 2).unwrap(), 0);
-        bare.submit(Command::AdmitInstance { scale_set, placement }).unwrap();
+        bare.submit(Command::AdmitInstance { scale_set, placement, number: None }).unwrap();
     }
     bare.submit(Command::Enrol(TenantId(0))).unwrap();
     for number in 0..EVENTS_PER_TENANT_MAX - 1 {
@@ -193,7 +198,7 @@ fn an_event_names_a_limited_number_of_machines() {
     let scale_set = bare.scale_set("web", Orchestration::Flexible, Profile::default());
     for number in 0..RESOURCES_PER_EVENT_MAX + 1 {
         let host = u32::from(number >= 250);
-        bare.submit(Command::AdmitInstance { scale_set, placement: at(host, 0) }).unwrap();
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(host, 0), number: None }).unwrap();
     }
     bare.submit(Command::Enrol(TenantId(0))).unwrap();
     let hosts = vec![HostId(0), HostId(1)];

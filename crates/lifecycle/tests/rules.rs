@@ -14,7 +14,7 @@ fn pair() -> (Bare, [MachineId; 2]) {
     let mut bare = Bare::with_hosts(2);
     let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
     for _ in 0..2 {
-        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0), number: None }).unwrap();
     }
     bare.submit(Command::Enrol(TenantId(0))).unwrap();
     (bare, [MachineId(0), MachineId(1)])
@@ -253,7 +253,7 @@ fn documents_are_published_when_they_change_and_withdrawn_with_their_tenant() {
 fn what_is_already_so_changes_nothing() {
     let (mut bare, solo) = Bare::solo();
     let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
-    bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+    bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0), number: None }).unwrap();
     let web_0 = bare.cluster.machine_named(TenantId(1), "web_0").unwrap();
     let (profile, policy) = (Profile::default(), Policy::default());
     for command in [
@@ -429,7 +429,7 @@ fn what_is_held_is_not_held_again() {
     bare.submit(Command::Enrol(TenantId(0))).unwrap();
     bare.submit(Command::Brake(Brake::On)).unwrap();
     for number in 0..2 {
-        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0), number: None }).unwrap();
         bare.submit(Command::Delete(MachineId(number))).unwrap();
         // One approval, one hold; nothing more of those that were held before.
         let kinds: Vec<_> = approve_all(&mut bare).iter().map(std::mem::discriminant).collect();
@@ -474,7 +474,7 @@ fn an_approved_terminate_waits_while_another_waits_for_its_approval() {
     let scale_set = bare.scale_set("web", Orchestration::Uniform, terminate);
     bare.submit(Command::Enrol(TenantId(0))).unwrap();
     for number in 0..2 {
-        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0) }).unwrap();
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0), number: None }).unwrap();
         bare.submit(Command::Delete(MachineId(number))).unwrap();
     }
     let ids: Vec<_> = bare.events(TenantId(0)).iter().map(Event::id).collect();

@@ -40,7 +40,6 @@ pub use parse::parse;
 pub use play::run;
 pub use statement::Story;
 pub use transcript::Transcript;
-pub use words::{parse_duration, show_duration};
 
 /// Lines in one story.
 pub const LINES_MAX: usize = 2_000;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use forewarn_lifecycle::{Refusal, Timestamp};
+use forewarn_wire::show_duration;
 
 use crate::error::Mistake;
 use crate::statement::{ClockStep, Deed, Named, Place, Says, Story, Told};
 use crate::transcript::Transcript;
-use crate::words::show_duration;
 use crate::world::World;
 
 /// Plays a story against the pure rules, on a virtual clock, with machines that pretend.

@@ -20,7 +20,8 @@ impl Player {
             }
             Deed::Instances { scale_set, spot, times } => {
                 let scale_set = self.scale_set(place, scale_set)?;
-                let admit = Command::AdmitInstance { scale_set, placement: self.placement(place, spot)? };
+                let placement = self.placement(place, spot)?;
+                let admit = Command::AdmitInstance { scale_set, placement, number: None };
                 return Ok(vec![admit; usize::from(*times)]);
             }
             Deed::Vm { name, spot } => Command::AdmitStandalone {

@@ -8,9 +8,8 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use forewarn_lifecycle::{Cluster, EventId, Machine, Power, Priority, Tenant, TenantId};
-use forewarn_wire::{Document, Edition, ReadEvent, Reading, Word, read_document};
+use forewarn_wire::{Document, Edition, ReadEvent, Reading, Word, read_document, show_duration};
 
-use crate::words::show_duration;
 use crate::world::World;
 
 /// The record of a story that was played.

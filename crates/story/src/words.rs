@@ -1,6 +1,8 @@
-//! Lines as words with their places, and the words that mean a length of time.
+//! Lines as words with their places.
 
 use std::time::Duration;
+
+use forewarn_wire::parse_duration;
 
 use crate::error::Mistake;
 
@@ -117,71 +119,9 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Reads `90s`, `15m`, `9m50s`, `2h`, `7d`: one or more numbers with a unit, larger units first.
-///
-/// ```
-/// use std::time::Duration;
-/// assert_eq!(forewarn_story::parse_duration("9m50s"), Some(Duration::from_secs(590)));
-/// assert_eq!(forewarn_story::parse_duration("7d"), Some(Duration::from_secs(604_800)));
-/// assert_eq!(forewarn_story::parse_duration("50s9m"), None);
-/// ```
-#[must_use]
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    let mut rest = text;
-    let mut seconds = 0u64;
-    for (unit, length) in UNITS {
-        let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        if digits > 0 && rest[digits..].starts_with(unit) {
-            let number: u64 = rest[..digits].parse().ok()?;
-            seconds = seconds.checked_add(number.checked_mul(length)?)?;
-            rest = &rest[digits + unit.len_utf8()..];
-        }
-    }
-    (rest.is_empty() && !text.is_empty() && seconds <= DURATION_SECONDS_MAX)
-        .then(|| Duration::from_secs(seconds))
-}
-
-/// Writes a length of time as [`parse_duration`] reads it.
-///
-/// ```
-/// use std::time::Duration;
-/// assert_eq!(forewarn_story::show_duration(Duration::from_secs(590)), "9m50s");
-/// assert_eq!(forewarn_story::show_duration(Duration::ZERO), "0s");
-/// ```
-#[must_use]
-pub fn show_duration(span: Duration) -> String {
-    let mut left = span.as_secs();
-    let mut text = String::new();
-    for (unit, length) in UNITS {
-        if left >= length {
-            text.push_str(&(left / length).to_string());
-            text.push(unit);
-            left %= length;
-        }
-    }
-    if text.is_empty() { "0s".to_owned() } else { text }
-}
-
-const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
-
-/// A hundred years: enough for any story, and far from where sums overflow.
-const DURATION_SECONDS_MAX: u64 = 100 * 366 * 86_400;
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
-
-    #[test]
-    fn only_lengths_of_time_are_read_as_such() {
-        for wrong in
-            ["", "s", "5", "5x", "-5s", "5s5m", "5m5m", "1.5h", "9999999999999999999d", "3163000000s"]
-        {
-            assert_eq!(parse_duration(wrong), None, "{wrong}");
-        }
-        assert_eq!(parse_duration("1d2h3m4s"), Some(Duration::from_secs(93_784)));
-        assert_eq!(parse_duration("3162240000s"), Some(Duration::from_secs(DURATION_SECONDS_MAX)));
-    }
 
     #[test]
     fn a_mistake_points_at_its_word() {
@@ -201,18 +141,5 @@ mod tests {
     fn comments_and_commas_separate() {
         assert!(Line::new(1, "  # nothing").is_empty());
         assert_eq!(Line::new(1, "expect a Started, b Started # so").plain(), "expect a Started b Started");
-    }
-
-    proptest! {
-        #[test]
-        fn a_length_of_time_reads_as_it_is_written(seconds in 0..=DURATION_SECONDS_MAX) {
-            let span = Duration::from_secs(seconds);
-            prop_assert_eq!(parse_duration(&show_duration(span)), Some(span));
-        }
-
-        #[test]
-        fn no_text_makes_the_reader_of_durations_stumble(text in "\\PC{0,12}") {
-            let _ = parse_duration(&text);
-        }
     }
 }

@@ -6,8 +6,8 @@ use crate::command::{Refusal, SetShape};
 use crate::fleet::{Machine, Orchestration, Placement, Power, Priority, Profile, ScaleSet, UpgradePolicy};
 use crate::ids::{HostId, MachineId, ScaleSetId, TenantId, Zone};
 use crate::limits::{
-    HOSTS_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX,
-    TENANTS_MAX,
+    HOSTS_MAX, INSTANCE_NUMBER_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX,
+    PLACEMENT_GROUPS_PER_SCALE_SET_MAX, TENANTS_MAX,
 };
 use crate::names::Name;
 use crate::policy::Policy;
@@ -152,15 +152,25 @@ impl Draft<'_> {
     }
 
     /// A new instance joins the first placement group with room, or a new one.
-    pub(super) fn admit_instance(&mut self, id: ScaleSetId, placement: Placement) -> Result<(), Refusal> {
+    pub(super) fn admit_instance(
+        &mut self,
+        id: ScaleSetId,
+        placement: Placement,
+        number: Option<u32>,
+    ) -> Result<(), Refusal> {
         let set = self.cluster.known_scale_set(id)?;
+        let number = number.unwrap_or(set.next_instance);
+        let name = set.name.of_instance(number);
+        if number < set.next_instance {
+            return Err(Refusal::InstanceNumberPassed { name, next: set.next_instance });
+        }
+        Refusal::check(number as usize, INSTANCE_NUMBER_MAX, "instances there ever were of a scale set")?;
         Refusal::check_domains(placement)?;
         let tenant = match self.group_with_room(set) {
             Some(group) => group,
             None => self.new_group(id, set)?,
         };
         self.cluster.check_admission(placement.host, tenant, placement.update_domain)?;
-        let name = set.name.of_instance(set.next_instance);
         self.new_machine(tenant, name, placement, set.priority, set.model_version, set.model);
         Ok(())
     }

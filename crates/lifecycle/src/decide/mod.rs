@@ -41,7 +41,9 @@ impl Cluster {
             Command::AdmitScaleSet { name, orchestration, priority, upgrade, model, policy } => {
                 draft.admit_scale_set(name, *orchestration, *priority, *upgrade, *model, *policy)
             }
-            Command::AdmitInstance { scale_set, placement } => draft.admit_instance(*scale_set, *placement),
+            Command::AdmitInstance { scale_set, placement, number } => {
+                draft.admit_instance(*scale_set, *placement, *number)
+            }
             Command::ChangeModel { scale_set, model } => draft.change_model(*scale_set, *model),
             Command::ChangeScaleSetPolicy { scale_set, policy } => {
                 draft.change_scale_set_policy(*scale_set, *policy)

@@ -117,7 +117,8 @@ impl Cluster {
         if let Shape::PlacementGroup(set) = tenant.shape
             && let Some(set) = self.scale_sets.get_mut(&set)
         {
-            set.next_instance += 1;
+            let number = new.name.instance_number(&set.name);
+            set.next_instance = number.unwrap_or(set.next_instance).saturating_add(1);
         }
         if let Some(host) = self.hosts.get_mut(&new.host) {
             host.add(id);

@@ -148,8 +148,8 @@ fn admission(tenant: u8, number: usize, placement: Placement) -> Command {
         1 => {
             Command::AdmitMachine { tenant: TenantId(1), name: text, placement, priority, profile: terminate }
         }
-        2 => Command::AdmitInstance { scale_set: ScaleSetId(0), placement },
-        3 => Command::AdmitInstance { scale_set: ScaleSetId(1), placement },
+        2 => Command::AdmitInstance { scale_set: ScaleSetId(0), placement, number: None },
+        3 => Command::AdmitInstance { scale_set: ScaleSetId(1), placement, number: None },
         4 => Command::AdmitStandalone { name: text, placement, priority, profile, policy },
         _ => Command::AdmitStandalone { name: text, placement, priority: spot, profile, policy },
     }
@@ -221,6 +221,7 @@ impl World {
             Happening::AdmitInstance(set, host) => pick(&hosts, *host).map(|host| Command::AdmitInstance {
                 scale_set: ScaleSetId(u32::from(set % 2)),
                 placement: Placement { host, update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
+                number: None,
             }),
         };
         if let Some(command) = command {

@@ -1,0 +1,184 @@
+//! Commands by name.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::{
+    HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
+};
+use crate::span::Span;
+
+/// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+#[allow(missing_docs, reason = "the fields are names of what the command is about")]
+pub enum NamedCommand {
+    /// A host joins.
+    AdmitHost(HostEntry),
+    /// A host without machines leaves.
+    RemoveHost { host: String },
+    /// A standalone machine joins.
+    AdmitVm(VmEntry),
+    /// An availability set joins. Its machines come with commands of their own.
+    AdmitAvailabilitySet(SetEntry),
+    /// A cloud service joins. Its machines come with commands of their own.
+    AdmitCloudService(SetEntry),
+    /// A machine joins an availability set or a cloud service.
+    AdmitMachine { tenant: String, machine: MachineEntry },
+    /// A scale set joins. Its instances come with commands of their own.
+    AdmitScaleSet(ScaleSetEntry),
+    /// A scale set gets another instance.
+    AdmitInstance { scale_set: String, instance: InstanceEntry },
+    /// A tenant without machines leaves.
+    RemoveTenant { tenant: String },
+    /// A scale set without instances leaves.
+    RemoveScaleSet { scale_set: String },
+    /// Another policy for a tenant, or for the scale set that it is part of.
+    ChangePolicy { tenant: String, policy: PolicyEntry },
+    /// Another model for a scale set.
+    ChangeModel {
+        scale_set: String,
+        #[serde(default)]
+        terminate: Option<Span>,
+        #[serde(default)]
+        os_image: bool,
+    },
+    /// Another profile for a machine that is not an instance of a scale set.
+    ChangeProfile {
+        machine: String,
+        #[serde(default)]
+        terminate: Option<Span>,
+        #[serde(default)]
+        os_image: bool,
+    },
+    /// An instance gets the latest model of its scale set.
+    UpgradeInstance { machine: String },
+    /// From where a machine calls, and what its owner has noted of it.
+    Describe {
+        machine: String,
+        #[serde(default)]
+        addresses: Vec<IpAddr>,
+        #[serde(default)]
+        tags: BTreeMap<String, String>,
+    },
+    /// What all machines are told of where they are.
+    ChangeSite(Site),
+
+    /// The owner restarts a machine.
+    Restart { machine: String },
+    /// The owner moves a machine to another host.
+    Redeploy { machine: String },
+    /// The owner deletes a machine.
+    Delete { machine: String },
+    /// A machine gets its operating-system image anew.
+    Reimage { machine: String },
+    /// The platform wants the place of a spot machine.
+    Evict { machine: String },
+    /// The owner stops a machine.
+    Stop { machine: String },
+    /// The owner starts a machine.
+    Start { machine: String },
+    /// The owner takes a machine from its host.
+    Deallocate { machine: String },
+
+    /// Hosts are updated, their machines paused; group by group.
+    UpdateHosts { hosts: Vec<String> },
+    /// The network of hosts is updated.
+    UpdateNetwork { hosts: Vec<String> },
+    /// The machines of hosts are moved live.
+    MigrateHosts { hosts: Vec<String> },
+    /// Hosts are restarted, and their machines with them.
+    RebootHosts { hosts: Vec<String> },
+    /// No further host of a rollout.
+    CancelRollout { rollout: u64 },
+    /// A host is expected to fail: in seven days, if not said.
+    DegradeHost {
+        host: String,
+        #[serde(default)]
+        fails_in: Option<Span>,
+    },
+    /// A host has failed.
+    FailHost { host: String },
+    /// A host is well again.
+    RecoverHost { host: String },
+
+    /// The owner of a tenant approves events of it; all it sees, if none is named.
+    Approve {
+        tenant: String,
+        #[serde(default)]
+        events: Vec<String>,
+    },
+    /// The operator takes back what has not started.
+    Cancel { event: String },
+    /// The operator does not want to wait.
+    ForceStart { event: String },
+    /// Every start is held.
+    BrakeOn,
+    /// Starts are let go.
+    BrakeOff,
+    /// Other settings; what is not said stays.
+    ChangeSettings(SettingsChange),
+    /// The next thing that is done to a pretend machine fails.
+    Jam { machine: String },
+}
+
+/// Settings to change; what is not said stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SettingsChange {
+    /// What happens to operations on tenants that are not enrolled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unenrolled: Option<UnenrolledWord>,
+    /// How many events by users one tenant may have at once; 0: as many as fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_operations_max: Option<u16>,
+    /// What a failed host does to its machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureWord>,
+}
+
+/// What happens to operations on tenants that are not enrolled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnenrolledWord {
+    /// They run at once.
+    Runs,
+    /// They wait for the notice that an enrolled tenant would get.
+    Waits,
+}
+
+/// What a failed host does to its machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FailureWord {
+    /// They are restarted elsewhere.
+    Reboot,
+    /// They are redeployed.
+    Redeploy,
+}
+
+/// What an operator does to a virtual clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "clock", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ClockOrder {
+    /// It stands still.
+    Freeze,
+    /// It runs that many times as fast as a real one.
+    Scale {
+        /// Seconds a second.
+        speed: u32,
+    },
+    /// It is set forward; what is due on the way happens at its own moment.
+    Advance {
+        /// How far.
+        by: Span,
+    },
+    /// It is set forward to the next moment at which a document changes.
+    Next {
+        /// But no farther than this.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<Span>,
+    },
+}

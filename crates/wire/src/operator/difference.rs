@@ -1,0 +1,367 @@
+//! What has to be done to make one fleet the other.
+//!
+//! A machine that is there stays where it is: work moves machines, fleet files do not. What cannot be changed on something
+//! that exists (an update domain, a zone) is an error. Nothing is removed unless that is asked for, and then by the rules
+//! of deletion: what is announced first goes later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::command::NamedCommand;
+use super::entry::{HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, VmEntry};
+use super::fleet::{BadFleet, Fleet};
+use crate::span::{Span, show_duration};
+
+/// One thing in which two fleets differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// In words: `+ host h3`, `~ web: terminate 5m -> 10m`, `- vm solo`.
+    pub text: String,
+    /// What to do about it; nothing now, if something else has to go first.
+    pub command: Option<NamedCommand>,
+}
+
+/// What to do with things that a fleet file does not mention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmentioned {
+    /// They stay.
+    Keep,
+    /// They go.
+    Remove,
+}
+
+/// What has to be done, in this order, to make `current` what is `wanted`.
+///
+/// # Errors
+/// When something is wanted that cannot be, or is wanted twice.
+pub fn difference(
+    current: &Fleet,
+    wanted: &Fleet,
+    unmentioned: Unmentioned,
+) -> Result<Vec<Difference>, BadFleet> {
+    let mut list = List { entries: Vec::new() };
+    if current.site != wanted.site {
+        list.push("~ site".to_owned(), NamedCommand::ChangeSite(wanted.site.clone()));
+    }
+    hosts(&mut list, current, wanted)?;
+    vms(&mut list, current, wanted)?;
+    for set in [Sets::Availability, Sets::Cloud] {
+        sets(&mut list, set, set.of(current), set.of(wanted))?;
+    }
+    scale_sets(&mut list, current, wanted)?;
+    match unmentioned {
+        Unmentioned::Keep => {}
+        Unmentioned::Remove => removals(&mut list, current, wanted),
+    }
+    Ok(list.entries)
+}
+
+struct List {
+    entries: Vec<Difference>,
+}
+
+impl List {
+    fn push(&mut self, text: String, command: NamedCommand) {
+        self.entries.push(Difference { text, command: Some(command) });
+    }
+
+    fn later(&mut self, text: String) {
+        self.entries.push(Difference { text, command: None });
+    }
+
+    fn policy(&mut self, tenant: &str, was: PolicyEntry, policy: PolicyEntry) {
+        if was != policy {
+            let tenant = tenant.to_owned();
+            self.push(format!("~ {tenant}: policy"), NamedCommand::ChangePolicy { tenant, policy });
+        }
+    }
+
+    fn details(
+        &mut self,
+        machine: &str,
+        was: (&[IpAddr], &BTreeMap<String, String>),
+        is: (&[IpAddr], &BTreeMap<String, String>),
+    ) {
+        if was != is {
+            let command = NamedCommand::Describe {
+                machine: machine.to_owned(),
+                addresses: is.0.to_vec(),
+                tags: is.1.clone(),
+            };
+            self.push(format!("~ {machine}: addresses, tags"), command);
+        }
+    }
+}
+
+/// Things by their names, each once.
+fn by_name<T>(all: &[T], name: impl Fn(&T) -> &str) -> Result<BTreeMap<String, &T>, BadFleet> {
+    let mut map = BTreeMap::new();
+    for one in all {
+        let name = name(one).to_owned();
+        if map.insert(name.clone(), one).is_some() {
+            return Err(BadFleet::Malformed(format!("this is there twice: {name}")));
+        }
+    }
+    Ok(map)
+}
+
+fn fixed(what: &str, name: &str) -> BadFleet {
+    BadFleet::Malformed(format!(
+        "the {what} of {name} cannot be changed\n  hint: delete it first, or leave the {what} as it is"
+    ))
+}
+
+fn hosts(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
+    let known = by_name(&current.hosts, |host: &HostEntry| &host.name)?;
+    by_name(&wanted.hosts, |host: &HostEntry| &host.name)?;
+    for host in &wanted.hosts {
+        let name = &host.name;
+        match known.get(name) {
+            None => list.push(format!("+ host {name}"), NamedCommand::AdmitHost(host.clone())),
+            Some(was) if was.zone != host.zone => return Err(fixed("zone", name)),
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
+    let known = by_name(&current.vms, |vm: &VmEntry| &vm.name)?;
+    by_name(&wanted.vms, |vm: &VmEntry| &vm.name)?;
+    for vm in &wanted.vms {
+        let name = &vm.name;
+        let Some(was) = known.get(name) else {
+            list.push(format!("+ vm {name} on {}", vm.host), NamedCommand::AdmitVm(vm.clone()));
+            continue;
+        };
+        check_place(name, (was.update_domain, was.fault_domain), (vm.update_domain, vm.fault_domain))?;
+        if was.spot != vm.spot {
+            return Err(fixed("priority", name));
+        }
+        list.policy(name, was.policy, vm.policy);
+        profile(list, &format!("{name}/{name}"), (was.terminate, was.os_image), (vm.terminate, vm.os_image));
+        list.details(&format!("{name}/{name}"), (&was.addresses, &was.tags), (&vm.addresses, &vm.tags));
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Sets {
+    Availability,
+    Cloud,
+}
+
+impl Sets {
+    fn of(self, fleet: &Fleet) -> &[SetEntry] {
+        match self {
+            Self::Availability => &fleet.availability_sets,
+            Self::Cloud => &fleet.cloud_services,
+        }
+    }
+
+    fn admit(self, set: &SetEntry) -> (String, NamedCommand) {
+        let bare = SetEntry { machines: Vec::new(), ..set.clone() };
+        match self {
+            Self::Availability => {
+                (format!("+ availability set {}", set.name), NamedCommand::AdmitAvailabilitySet(bare))
+            }
+            Self::Cloud => (format!("+ cloud service {}", set.name), NamedCommand::AdmitCloudService(bare)),
+        }
+    }
+}
+
+fn sets(list: &mut List, kind: Sets, current: &[SetEntry], wanted: &[SetEntry]) -> Result<(), BadFleet> {
+    let known = by_name(current, |set: &SetEntry| &set.name)?;
+    by_name(wanted, |set: &SetEntry| &set.name)?;
+    for set in wanted {
+        let was = known.get(&set.name);
+        match was {
+            None => {
+                let (text, command) = kind.admit(set);
+                list.push(text, command);
+            }
+            Some(was) => list.policy(&set.name, was.policy, set.policy),
+        }
+        let there = was.map_or(&[][..], |was| &was.machines);
+        machines(list, &set.name, there, &set.machines)?;
+    }
+    Ok(())
+}
+
+fn machines(
+    list: &mut List,
+    tenant: &str,
+    current: &[MachineEntry],
+    wanted: &[MachineEntry],
+) -> Result<(), BadFleet> {
+    let known = by_name(current, |machine: &MachineEntry| &machine.name)?;
+    by_name(wanted, |machine: &MachineEntry| &machine.name)?;
+    for machine in wanted {
+        let name = format!("{tenant}/{}", machine.name);
+        let Some(was) = known.get(&machine.name) else {
+            let command = NamedCommand::AdmitMachine { tenant: tenant.to_owned(), machine: machine.clone() };
+            list.push(format!("+ machine {name} on {}", machine.host), command);
+            continue;
+        };
+        let domains = |entry: &MachineEntry| (entry.update_domain, entry.fault_domain);
+        check_place(&name, domains(was), domains(machine))?;
+        if was.spot != machine.spot {
+            return Err(fixed("priority", &name));
+        }
+        profile(list, &name, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
+        list.details(&name, (&was.addresses, &was.tags), (&machine.addresses, &machine.tags));
+    }
+    Ok(())
+}
+
+fn scale_sets(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
+    let known = by_name(&current.scale_sets, |set: &ScaleSetEntry| &set.name)?;
+    by_name(&wanted.scale_sets, |set: &ScaleSetEntry| &set.name)?;
+    for set in &wanted.scale_sets {
+        let name = &set.name;
+        let was = known.get(name);
+        match was {
+            None => {
+                let bare = ScaleSetEntry { instances: Vec::new(), ..set.clone() };
+                list.push(format!("+ scale set {name}"), NamedCommand::AdmitScaleSet(bare));
+            }
+            Some(was) => scale_set(list, was, set)?,
+        }
+        instances(list, name, was.map_or(&[][..], |was| &was.instances), &set.instances)?;
+    }
+    Ok(())
+}
+
+fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) -> Result<(), BadFleet> {
+    let name = &set.name;
+    if was.spot != set.spot {
+        return Err(fixed("priority", name));
+    }
+    if was.orchestration != set.orchestration {
+        return Err(fixed("orchestration", name));
+    }
+    if was.upgrade != set.upgrade {
+        return Err(fixed("upgrade policy", name));
+    }
+    list.policy(name, was.policy, set.policy);
+    if (was.terminate, was.os_image) != (set.terminate, set.os_image) {
+        let (terminate, os_image) = (set.terminate, set.os_image);
+        let command = NamedCommand::ChangeModel { scale_set: name.clone(), terminate, os_image };
+        list.push(format!("~ {name}: {}", notice(was.terminate, terminate)), command);
+    }
+    Ok(())
+}
+
+fn instances(
+    list: &mut List,
+    set: &str,
+    current: &[InstanceEntry],
+    wanted: &[InstanceEntry],
+) -> Result<(), BadFleet> {
+    let known: BTreeMap<_, _> = current.iter().filter_map(|one| Some((one.id?, one))).collect();
+    let mut named = BTreeSet::new();
+    for (index, instance) in wanted.iter().enumerate() {
+        let id = number(index, instance);
+        let name = format!("{set}_{id}");
+        if !named.insert(id) {
+            return Err(BadFleet::Malformed(format!("this is there twice: {name}")));
+        }
+        let Some(was) = known.get(&id) else {
+            let instance = InstanceEntry { id: Some(id), ..instance.clone() };
+            let text = format!("+ instance {name} on {}", instance.host);
+            list.push(text, NamedCommand::AdmitInstance { scale_set: set.to_owned(), instance });
+            continue;
+        };
+        let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
+        check_place(&name, domains(was), domains(instance))?;
+        list.details(&name, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
+    }
+    Ok(())
+}
+
+/// The number of an instance: as it says, or its place in the list.
+fn number(index: usize, instance: &InstanceEntry) -> u32 {
+    instance.id.unwrap_or(u32::try_from(index).unwrap_or(u32::MAX))
+}
+
+fn check_place(name: &str, was: (u16, u16), is: (u16, u16)) -> Result<(), BadFleet> {
+    if was.0 != is.0 {
+        return Err(fixed("update domain", name));
+    }
+    if was.1 != is.1 {
+        return Err(fixed("fault domain", name));
+    }
+    Ok(())
+}
+
+fn profile(list: &mut List, machine: &str, was: (Option<Span>, bool), is: (Option<Span>, bool)) {
+    if was != is {
+        let (terminate, os_image) = is;
+        let command = NamedCommand::ChangeProfile { machine: machine.to_owned(), terminate, os_image };
+        list.push(format!("~ {machine}: {}", notice(was.0, terminate)), command);
+    }
+}
+
+fn notice(was: Option<Span>, is: Option<Span>) -> String {
+    if was == is {
+        return "notice of new images".to_owned();
+    }
+    let show = |span: Option<Span>| span.map_or_else(|| "off".to_owned(), |Span(span)| show_duration(span));
+    format!("terminate {} -> {}", show(was), show(is))
+}
+
+/// Machines first; sets and hosts go when nothing is left on them.
+fn removals(list: &mut List, current: &Fleet, wanted: &Fleet) {
+    let delete = |list: &mut List, text: String, machine: String| {
+        list.push(text, NamedCommand::Delete { machine });
+    };
+    let wanted_vms: BTreeSet<_> = wanted.vms.iter().map(|vm| &vm.name).collect();
+    for vm in current.vms.iter().filter(|vm| !wanted_vms.contains(&vm.name)) {
+        delete(list, format!("- vm {}", vm.name), format!("{0}/{0}", vm.name));
+    }
+    for kind in [Sets::Availability, Sets::Cloud] {
+        for set in kind.of(current) {
+            let keep = kind.of(wanted).iter().find(|one| one.name == set.name);
+            let kept: BTreeSet<_> = keep.iter().flat_map(|set| &set.machines).map(|one| &one.name).collect();
+            for machine in set.machines.iter().filter(|one| !kept.contains(&one.name)) {
+                let name = format!("{}/{}", set.name, machine.name);
+                delete(list, format!("- machine {name}"), name);
+            }
+            if keep.is_none() {
+                let tenant = set.name.clone();
+                let command = NamedCommand::RemoveTenant { tenant };
+                container(list, format!("- {}", set.name), set.machines.is_empty(), command);
+            }
+        }
+    }
+    for set in &current.scale_sets {
+        let keep = wanted.scale_sets.iter().find(|one| one.name == set.name);
+        let listed = keep.map_or(&[][..], |set| &set.instances);
+        let kept: BTreeSet<_> = listed.iter().enumerate().map(|(index, one)| number(index, one)).collect();
+        for id in set.instances.iter().filter_map(|one| one.id).filter(|id| !kept.contains(id)) {
+            delete(list, format!("- instance {}_{id}", set.name), format!("{}_{id}", set.name));
+        }
+        if keep.is_none() {
+            let command = NamedCommand::RemoveScaleSet { scale_set: set.name.clone() };
+            container(list, format!("- scale set {}", set.name), set.instances.is_empty(), command);
+        }
+    }
+    let used = used_hosts(current);
+    let wanted_hosts: BTreeSet<_> = wanted.hosts.iter().map(|host| &host.name).collect();
+    for HostEntry { name, .. } in current.hosts.iter().filter(|host| !wanted_hosts.contains(&host.name)) {
+        let command = NamedCommand::RemoveHost { host: name.clone() };
+        container(list, format!("- host {name}"), !used.contains(name.as_str()), command);
+    }
+}
+
+/// Something that can go only when it is empty.
+fn container(list: &mut List, text: String, empty: bool, command: NamedCommand) {
+    if empty { list.push(text, command) } else { list.later(format!("{text}, once its machines are gone")) }
+}
+
+fn used_hosts(fleet: &Fleet) -> BTreeSet<&str> {
+    let sets = fleet.availability_sets.iter().chain(&fleet.cloud_services);
+    let machines = sets.flat_map(|set| &set.machines).map(|machine| machine.host.as_str());
+    let instances = fleet.scale_sets.iter().flat_map(|set| &set.instances).map(|one| one.host.as_str());
+    fleet.vms.iter().map(|vm| vm.host.as_str()).chain(machines).chain(instances).collect()
+}

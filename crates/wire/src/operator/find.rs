@@ -1,0 +1,150 @@
+//! From names to numbers, and what is said where that fails.
+
+use forewarn_lifecycle::{Cluster, Event, EventId, HostId, MachineId, ScaleSetId, TenantId};
+
+/// A name that does not tell what is meant.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    /// Nothing is called so.
+    #[error("no such {what}: {name}{}", hint(similar.as_deref()))]
+    Nothing {
+        /// What was looked for.
+        what: &'static str,
+        /// What it was called.
+        name: String,
+        /// Something whose name is nearly the same.
+        similar: Option<String>,
+    },
+    /// Several machines are called so.
+    #[error("several machines have this name: {name}\n  hint: write {}", tenants.join(" or "))]
+    Several {
+        /// What was looked for.
+        name: String,
+        /// The names that are unique, the first few of them.
+        tenants: Vec<String>,
+    },
+}
+
+fn hint(similar: Option<&str>) -> String {
+    similar.map(|name| format!("\n  hint: did you mean {name}?")).unwrap_or_default()
+}
+
+/// Unique names that are shown where a name is not.
+const SHOWN_MAX: usize = 3;
+
+/// Names that are compared to find one that is nearly the same.
+const COMPARED_MAX: usize = 10_000;
+
+/// Changes of one letter that make a name another.
+const DISTANCE_MAX: usize = 2;
+
+/// The host of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn find_host(cluster: &Cluster, name: &str) -> Result<HostId, Unknown> {
+    let all = || cluster.hosts().map(|(_, host)| host.name.as_str());
+    cluster.host_named(name).ok_or_else(|| nothing("host", name, all()))
+}
+
+/// The tenant of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn find_tenant(cluster: &Cluster, name: &str) -> Result<TenantId, Unknown> {
+    let all = || cluster.tenants().map(|(_, tenant)| tenant.name.as_str());
+    cluster.tenant_named(name).ok_or_else(|| nothing("tenant", name, all()))
+}
+
+/// The scale set of that name.
+///
+/// # Errors
+/// When there is none.
+pub fn find_scale_set(cluster: &Cluster, name: &str) -> Result<ScaleSetId, Unknown> {
+    let all = || cluster.tenants().map(|(_, tenant)| tenant.name.as_str());
+    cluster.scale_set_named(name).ok_or_else(|| nothing("scale set", name, all()))
+}
+
+/// The machine of that name: `tenant/name`, or a name that only one machine has.
+///
+/// # Errors
+/// When there is none, or several.
+pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, Unknown> {
+    let all = || cluster.machines().map(|(_, machine)| machine.name.as_str());
+    if let Some((tenant, machine)) = name.split_once('/') {
+        let tenant = find_tenant(cluster, tenant)?;
+        return cluster.machine_named(tenant, machine).ok_or_else(|| nothing("machine", name, all()));
+    }
+    let mut found = cluster.machines().filter(|(_, machine)| machine.name.as_str() == name);
+    match (found.next(), found.next()) {
+        (Some((id, _)), None) => Ok(id),
+        (None, _) => Err(nothing("machine", name, all())),
+        (Some(first), Some(second)) => {
+            let few = [first, second].into_iter().chain(found).take(SHOWN_MAX);
+            let full = few.map(|(id, _)| full_name(cluster, id)).collect();
+            Err(Unknown::Several { name: name.to_owned(), tenants: full })
+        }
+    }
+}
+
+/// The visible event of that id.
+///
+/// # Errors
+/// When there is none.
+pub fn find_event<'a>(cluster: &'a Cluster, id: &str) -> Result<(TenantId, &'a Event), Unknown> {
+    let event = EventId::parse(id).and_then(|id| cluster.event(id));
+    event.ok_or_else(|| nothing("event", id, std::iter::empty()))
+}
+
+/// What a machine is called where its name alone might not be enough: `tenant/name`.
+pub(super) fn full_name(cluster: &Cluster, id: MachineId) -> String {
+    let machine = cluster.machine(id);
+    let tenant = machine.and_then(|machine| cluster.tenant(machine.tenant));
+    match (tenant, machine) {
+        (Some(tenant), Some(machine)) => format!("{}/{}", tenant.name, machine.name),
+        (None, _) | (_, None) => format!("machine {id}"),
+    }
+}
+
+fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Unknown {
+    let bare = name.rsplit('/').next().unwrap_or(name);
+    let near = all.take(COMPARED_MAX).map(|other| (distance(bare, other), other));
+    let similar = near.filter(|(distance, _)| *distance <= DISTANCE_MAX).min();
+    Unknown::Nothing { what, name: name.to_owned(), similar: similar.map(|(_, other)| other.to_owned()) }
+}
+
+/// How many letters have to be added, taken away or changed to make one text the other; large if it is many.
+fn distance(one: &str, other: &str) -> usize {
+    if one.len().abs_diff(other.len()) > DISTANCE_MAX {
+        return usize::MAX;
+    }
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, left) in one.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, right) in other.bytes().enumerate() {
+            let changed = diagonal + usize::from(left != right);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_name_is_told_from_another_one() {
+        assert_eq!(distance("web_0", "web_0"), 0);
+        assert_eq!(distance("web-0", "web_0"), 1);
+        assert_eq!(distance("wbe_0", "web_0"), 2);
+        assert_eq!(distance("", "ab"), 2);
+        assert_eq!(distance("a", "abcd"), usize::MAX);
+        let unknown = nothing("machine", "web/web-1", ["db-0", "web_1"].into_iter());
+        assert_eq!(unknown.to_string(), "no such machine: web/web-1\n  hint: did you mean web_1?");
+        let unknown = nothing("host", "x", ["h10"].into_iter());
+        assert_eq!(unknown.to_string(), "no such host: x");
+    }
+}

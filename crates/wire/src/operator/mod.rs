@@ -1,0 +1,44 @@
+//! What operators and the server say to each other: commands by name, the fleet file, and what is shown.
+//!
+//! The rules know numbers; people know names. Here a [`NamedCommand`] becomes a command of the rules, and the state of a
+//! cluster becomes views that can be printed. The operator API, the command line, fleet files and stories all speak this
+//! one language, so a machine that cannot be found is not found in the same words everywhere.
+//!
+//! ```text
+//!   fleet file ──▶ Fleet ──difference──▶ NamedCommand ──resolve(&Cluster)──▶ Command
+//!   Cluster ──▶ views (hosts, machines, tenants, events), and back to a Fleet
+//! ```
+//!
+//! ```
+//! use forewarn_wire::operator::NamedCommand;
+//!
+//! let restart: NamedCommand = serde_json::from_str(r#"{"command":"restart","machine":"web_0"}"#)?;
+//! assert_eq!(restart, NamedCommand::Restart { machine: "web_0".to_owned() });
+//! # Ok::<_, serde_json::Error>(())
+//! ```
+
+mod command;
+mod difference;
+mod entry;
+mod find;
+mod fleet;
+mod happening;
+mod outcome;
+mod resolve;
+mod view;
+
+pub use command::{ClockOrder, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+pub use difference::{Difference, Unmentioned, difference};
+pub use entry::{
+    ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
+    ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
+};
+pub use find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
+pub use happening::{Happening, happening};
+pub use outcome::{Outcome, outcome};
+pub use resolve::{ADDRESSES_MAX, BadCommand, Details, Resolved, TAG_BYTES_MAX, TAGS_MAX};
+pub use view::{
+    ClockView, EventView, HostView, MachineView, TenantView, clock_view, event_view, host_view, machine_view,
+    tenant_view,
+};

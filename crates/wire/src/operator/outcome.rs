@@ -1,0 +1,48 @@
+//! What came of a command.
+
+use forewarn_lifecycle::{Change, Cluster, Now};
+use serde::{Deserialize, Serialize};
+
+use super::view::{EventView, event_view};
+use crate::span::Moment;
+
+/// What came of a command, once it is durable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// When.
+    pub now: Moment,
+    /// How much it changed; nothing means that it was so already.
+    pub changes: usize,
+    /// The events that it made.
+    pub events: Vec<EventView>,
+    /// The tenants that were not told, because they are not enrolled: what concerns them ran at once.
+    pub at_once: Vec<String>,
+    /// The numbers of the work that it made.
+    pub work: Vec<u64>,
+    /// The numbers of the rollouts that it made.
+    pub rollouts: Vec<u64>,
+}
+
+/// What these changes come to. They have been applied.
+#[must_use]
+pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
+    let (mut events, mut at_once, mut work) = (Vec::new(), Vec::new(), Vec::new());
+    let mut rollouts = Vec::new();
+    for change in changes {
+        if let Change::RolloutPlanned { rollout, .. } = change {
+            rollouts.push(rollout.0);
+        }
+        let Change::Planned(plan) = change else { continue };
+        work.push(plan.id.0);
+        for part in &plan.parts {
+            let told = part.announcement.as_ref().and_then(|told| cluster.event(told.id));
+            if let Some((tenant, event)) = told {
+                events.push(event_view(cluster, tenant, event));
+            } else if plan.cause.makes_events() && part.announcement.is_none() {
+                at_once.extend(cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()));
+            }
+        }
+    }
+    at_once.dedup();
+    Outcome { now: Moment(now.wall), changes: changes.len(), events, at_once, work, rollouts }
+}

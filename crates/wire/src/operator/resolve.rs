@@ -1,0 +1,295 @@
+//! From commands by name to commands of the rules.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use forewarn_lifecycle::{
+    Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostWork,
+    MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Unenrolled,
+    UpdateDomain, Zone,
+};
+
+use super::command::{FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
+use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+use crate::span::Span;
+
+/// What a command by name comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved {
+    /// A command of the rules.
+    Rules(Command),
+    /// A command of the rules that admits a machine, and what is known of that machine besides.
+    Admit(Command, Details),
+    /// Something is known of a machine that the rules need not know.
+    Describe(MachineId, Details),
+    /// All machines are told something else of where they are.
+    Site(Site),
+    /// The next thing that is done to a pretend machine fails.
+    Jam(MachineId),
+}
+
+/// What the shell knows of a machine and the rules do not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Details {
+    /// The addresses from which it calls.
+    pub addresses: Vec<IpAddr>,
+    /// Names and values of its owner.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Why a command by name is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadCommand {
+    /// Something named in it is not there.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// A new name is none.
+    #[error("not a name: {name:?}: {why}")]
+    Name {
+        /// The text.
+        name: String,
+        /// What is wrong with it.
+        why: BadName,
+    },
+    /// The notice of a deletion is too short or too long.
+    #[error("the notice of a deletion is 5 to 15 minutes, not {}", crate::show_duration(.0.0))]
+    Notice(Span),
+    /// A set was to be admitted with its machines in one command.
+    #[error("machines join with commands of their own: {0} is admitted without any")]
+    WithMachines(String),
+    /// A text is no event id.
+    #[error("not an event id: {0:?}\n  hint: `forewarn event ls` shows them")]
+    EventId(String),
+    /// More addresses or tags than a machine may have.
+    #[error("too many {what} for {machine}: at most {max}")]
+    TooMany {
+        /// What there is too much of.
+        what: &'static str,
+        /// Whose.
+        machine: String,
+        /// How many there may be.
+        max: usize,
+    },
+}
+
+/// Addresses of one machine.
+pub const ADDRESSES_MAX: usize = 16;
+
+/// Tags of one machine.
+pub const TAGS_MAX: usize = 50;
+
+/// Bytes in the name or the value of a tag.
+pub const TAG_BYTES_MAX: usize = 512;
+
+impl NamedCommand {
+    /// What this comes to in a cluster as it is now.
+    ///
+    /// # Errors
+    /// When something that is named is not there, or a new name or a number is not allowed.
+    pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, BadCommand> {
+        let machine = |name: &str| find_machine(cluster, name);
+        let host = |name: &str| find_host(cluster, name);
+        let power = |name: &str, change| {
+            Ok::<_, Unknown>(Command::ChangePower { machine: find_machine(cluster, name)?, change })
+        };
+        let rules = match self {
+            Self::AdmitHost(entry) => {
+                Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone) }
+            }
+            Self::RemoveHost { host: name } => Command::RemoveHost(host(name)?),
+            Self::AdmitVm(entry) => return admit_vm(cluster, entry),
+            Self::AdmitAvailabilitySet(entry) => admit_set(entry, SetShape::AvailabilitySet)?,
+            Self::AdmitCloudService(entry) => admit_set(entry, SetShape::CloudService)?,
+            Self::AdmitMachine { tenant, machine } => return admit_machine(cluster, tenant, machine),
+            Self::AdmitScaleSet(entry) => admit_scale_set(entry)?,
+            Self::AdmitInstance { scale_set, instance } => {
+                return admit_instance(cluster, scale_set, instance);
+            }
+            Self::RemoveTenant { tenant } => Command::RemoveTenant(find_tenant(cluster, tenant)?),
+            Self::RemoveScaleSet { scale_set } => {
+                Command::RemoveScaleSet(find_scale_set(cluster, scale_set)?)
+            }
+            Self::ChangePolicy { tenant, policy } => change_policy(cluster, tenant, (*policy).into())?,
+            Self::ChangeModel { scale_set, terminate, os_image } => Command::ChangeModel {
+                scale_set: find_scale_set(cluster, scale_set)?,
+                model: profile(*terminate, *os_image)?,
+            },
+            Self::ChangeProfile { machine: name, terminate, os_image } => {
+                Command::ChangeProfile { machine: machine(name)?, profile: profile(*terminate, *os_image)? }
+            }
+            Self::UpgradeInstance { machine: name } => Command::UpgradeInstance(machine(name)?),
+            Self::Describe { machine: name, addresses, tags } => {
+                return Ok(Resolved::Describe(machine(name)?, details(name, addresses, tags)?));
+            }
+            Self::ChangeSite(site) => return Ok(Resolved::Site(site.clone())),
+            Self::Restart { machine: name } => Command::Restart(machine(name)?),
+            Self::Redeploy { machine: name } => Command::Redeploy(machine(name)?),
+            Self::Delete { machine: name } => Command::Delete(machine(name)?),
+            Self::Reimage { machine: name } => Command::Reimage(machine(name)?),
+            Self::Evict { machine: name } => Command::Evict(machine(name)?),
+            Self::Stop { machine: name } => power(name, PowerChange::Stop)?,
+            Self::Start { machine: name } => power(name, PowerChange::Start)?,
+            Self::Deallocate { machine: name } => power(name, PowerChange::Deallocate)?,
+            Self::UpdateHosts { hosts } => rollout(cluster, HostWork::Update, hosts)?,
+            Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
+            Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
+            Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
+            Self::CancelRollout { rollout } => Command::CancelRollout(RolloutId(*rollout)),
+            Self::DegradeHost { host: name, fails_in } => {
+                Command::DegradeHost { host: host(name)?, fails_in: fails_in.map(|Span(span)| span) }
+            }
+            Self::FailHost { host: name } => Command::FailHost(host(name)?),
+            Self::RecoverHost { host: name } => Command::RecoverHost(host(name)?),
+            Self::Approve { tenant, events } => approve(cluster, find_tenant(cluster, tenant)?, events)?,
+            Self::Cancel { event } => Command::Cancel(find_event(cluster, event)?.1.maintenance),
+            Self::ForceStart { event } => Command::ForceStart(find_event(cluster, event)?.1.maintenance),
+            Self::BrakeOn => Command::Brake(Brake::On),
+            Self::BrakeOff => Command::Brake(Brake::Off),
+            Self::ChangeSettings(change) => change_settings(cluster, change),
+            Self::Jam { machine: name } => return Ok(Resolved::Jam(machine(name)?)),
+        };
+        Ok(Resolved::Rules(rules))
+    }
+}
+
+fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, BadCommand> {
+    let command = Command::AdmitStandalone {
+        name: new_name(&entry.name)?,
+        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        priority: entry::priority(entry.spot),
+        profile: profile(entry.terminate, entry.os_image)?,
+        policy: entry.policy.into(),
+    };
+    Ok(Resolved::Admit(command, details(&entry.name, &entry.addresses, &entry.tags)?))
+}
+
+fn admit_set(entry: &SetEntry, set: SetShape) -> Result<Command, BadCommand> {
+    if !entry.machines.is_empty() {
+        return Err(BadCommand::WithMachines(entry.name.clone()));
+    }
+    Ok(Command::AdmitTenant { name: new_name(&entry.name)?, set, policy: entry.policy.into() })
+}
+
+fn admit_machine(cluster: &Cluster, tenant: &str, entry: &MachineEntry) -> Result<Resolved, BadCommand> {
+    let command = Command::AdmitMachine {
+        tenant: find_tenant(cluster, tenant)?,
+        name: new_name(&entry.name)?,
+        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        priority: entry::priority(entry.spot),
+        profile: profile(entry.terminate, entry.os_image)?,
+    };
+    Ok(Resolved::Admit(command, details(&entry.name, &entry.addresses, &entry.tags)?))
+}
+
+fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, BadCommand> {
+    if !entry.instances.is_empty() {
+        return Err(BadCommand::WithMachines(entry.name.clone()));
+    }
+    Ok(Command::AdmitScaleSet {
+        name: new_name(&entry.name)?,
+        orchestration: entry.orchestration.into(),
+        priority: entry::priority(entry.spot),
+        upgrade: entry.upgrade.into(),
+        model: profile(entry.terminate, entry.os_image)?,
+        policy: entry.policy.into(),
+    })
+}
+
+fn admit_instance(cluster: &Cluster, set: &str, entry: &InstanceEntry) -> Result<Resolved, BadCommand> {
+    let command = Command::AdmitInstance {
+        scale_set: find_scale_set(cluster, set)?,
+        placement: placement(cluster, &entry.host, entry.update_domain, entry.fault_domain)?,
+        number: entry.id,
+    };
+    Ok(Resolved::Admit(command, details(set, &entry.addresses, &entry.tags)?))
+}
+
+fn change_policy(
+    cluster: &Cluster,
+    tenant: &str,
+    policy: forewarn_lifecycle::Policy,
+) -> Result<Command, Unknown> {
+    let id = find_tenant(cluster, tenant)?;
+    Ok(match cluster.tenant(id).map(|tenant| tenant.shape) {
+        Some(Shape::PlacementGroup(scale_set)) => Command::ChangeScaleSetPolicy { scale_set, policy },
+        Some(Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet) | None => {
+            Command::ChangePolicy { tenant: id, policy }
+        }
+    })
+}
+
+fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {
+    let hosts = hosts.iter().map(|host| find_host(cluster, host)).collect::<Result<_, _>>()?;
+    Ok(Command::Rollout { work, hosts })
+}
+
+fn approve(cluster: &Cluster, tenant: TenantId, ids: &[String]) -> Result<Command, BadCommand> {
+    let seen = || cluster.tenant(tenant).map_or(&[][..], forewarn_lifecycle::Tenant::events);
+    let events = if ids.is_empty() {
+        seen().iter().map(Event::id).collect()
+    } else {
+        let parse = |id: &String| EventId::parse(id).ok_or_else(|| BadCommand::EventId(id.clone()));
+        ids.iter().map(parse).collect::<Result<_, _>>()?
+    };
+    Ok(Command::Approve { tenant, events, by: Approver::Owner })
+}
+
+fn change_settings(cluster: &Cluster, change: &SettingsChange) -> Command {
+    let mut settings = cluster.settings();
+    if let Some(word) = change.unenrolled {
+        settings.unenrolled = match word {
+            UnenrolledWord::Runs => Unenrolled::RunAtOnce,
+            UnenrolledWord::Waits => Unenrolled::WaitAnyway,
+        };
+    }
+    if let Some(max) = change.user_operations_max {
+        settings.user_operations_max = (max > 0).then_some(max);
+    }
+    if let Some(word) = change.failure {
+        settings.failure = match word {
+            FailureWord::Reboot => FailureKind::Reboot,
+            FailureWord::Redeploy => FailureKind::Redeploy,
+        };
+    }
+    Command::ChangeSettings(settings)
+}
+
+fn new_name(text: &str) -> Result<Name, BadCommand> {
+    Name::new(text).map_err(|why| BadCommand::Name { name: text.chars().take(100).collect(), why })
+}
+
+fn placement(
+    cluster: &Cluster,
+    host: &str,
+    update_domain: u16,
+    fault_domain: u16,
+) -> Result<Placement, Unknown> {
+    let host = find_host(cluster, host)?;
+    Ok(Placement {
+        host,
+        update_domain: UpdateDomain(update_domain),
+        fault_domain: FaultDomain(fault_domain),
+    })
+}
+
+fn profile(terminate: Option<Span>, os_image: bool) -> Result<Profile, BadCommand> {
+    let wrong = || BadCommand::Notice(terminate.unwrap_or(Span(std::time::Duration::ZERO)));
+    entry::profile(terminate, os_image).ok_or_else(wrong)
+}
+
+fn details(
+    machine: &str,
+    addresses: &[IpAddr],
+    tags: &BTreeMap<String, String>,
+) -> Result<Details, BadCommand> {
+    let check = |what, count, max| {
+        let machine = machine.to_owned();
+        if count > max { Err(BadCommand::TooMany { what, machine, max }) } else { Ok(()) }
+    };
+    check("addresses", addresses.len(), ADDRESSES_MAX)?;
+    check("tags", tags.len(), TAGS_MAX)?;
+    let longest = tags.iter().flat_map(|(name, value)| [name.len(), value.len()]).max().unwrap_or(0);
+    check("bytes in a tag", longest, TAG_BYTES_MAX)?;
+    Ok(Details { addresses: addresses.to_vec(), tags: tags.clone() })
+}

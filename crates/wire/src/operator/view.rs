@@ -1,0 +1,295 @@
+//! What an operator is shown: hosts, machines, tenants, events, the clock.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use forewarn_lifecycle::{
+    Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
+    PowerChange, Shape, Stage, StartCause, TenantId, Wait,
+};
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Eviction, PolicyEntry, notices, spot};
+use super::find::full_name;
+use super::resolve::Details;
+use crate::span::{Moment, Span};
+use crate::words::{self, Status};
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct HostView {
+    pub name: String,
+    pub zone: Option<u16>,
+    /// `healthy`, `degraded` or `failed`.
+    pub health: String,
+    /// `tenant/name` of each machine, those on their way here or from here included.
+    pub machines: Vec<String>,
+    /// What is being done to it, or is announced.
+    pub work: Option<String>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct MachineView {
+    pub name: String,
+    pub tenant: String,
+    pub host: String,
+    pub update_domain: u16,
+    pub fault_domain: u16,
+    /// `running`, `stopped` or `deallocated`.
+    pub power: String,
+    /// How often it has been started: memory lives as long as this number.
+    pub boots: u32,
+    /// The ephemeral disk lives as long as this number.
+    pub disk: u32,
+    pub spot: Option<Eviction>,
+    pub terminate: Option<Span>,
+    pub os_image: bool,
+    /// The version of its scale set's model that it runs; 0 outside scale sets.
+    pub model: u32,
+    pub addresses: Vec<IpAddr>,
+    pub tags: BTreeMap<String, String>,
+    /// The visible events that name it.
+    pub events: Vec<String>,
+}
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct TenantView {
+    pub name: String,
+    /// `vm`, `cloud service`, `availability set` or `scale set`.
+    pub kind: String,
+    pub enrolled: bool,
+    pub incarnation: u64,
+    pub policy: PolicyEntry,
+    /// The names of its machines.
+    pub machines: Vec<String>,
+    /// The visible events.
+    pub events: Vec<String>,
+}
+
+/// An event that a tenant can see.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct EventView {
+    pub id: String,
+    pub tenant: String,
+    /// As in a document: `Freeze`, `Reboot`, …
+    pub kind: String,
+    /// As in a document: `Scheduled` or `Started`.
+    pub status: String,
+    pub resources: Vec<String>,
+    pub source: String,
+    pub description: String,
+    pub duration_seconds: i32,
+    /// Until it has started.
+    pub not_before: Option<Moment>,
+    pub approved: bool,
+    /// Who or what approved it or let it start, in words.
+    pub by: Option<String>,
+    /// Why there is such an event, in words.
+    pub cause: String,
+    /// What it waits for, or what is being done, in words.
+    pub progress: String,
+    /// The number of the work behind it; work on one host may be behind events of several tenants.
+    pub work: u64,
+}
+
+/// The clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockView {
+    /// What it shows.
+    pub now: Moment,
+    /// `real` or `virtual`.
+    pub kind: String,
+    /// Seconds a second; 0 is frozen.
+    pub speed: u32,
+    /// How long it is until time alone changes something.
+    pub next_in: Option<Span>,
+}
+
+/// How a host is.
+#[must_use]
+pub fn host_view(cluster: &Cluster, id: HostId) -> Option<HostView> {
+    let host = cluster.host(id)?;
+    let health = match host.health {
+        Health::Healthy => "healthy",
+        Health::Degraded => "degraded",
+        Health::Failed => "failed",
+    };
+    let work = host.work.and_then(|work| cluster.maintenance(work));
+    let waiting = host.rollout.is_some().then(|| "waits for its turn".to_owned());
+    Some(HostView {
+        name: host.name.to_string(),
+        zone: host.zone.map(|zone| zone.0),
+        health: health.to_owned(),
+        machines: host.machines().iter().map(|machine| full_name(cluster, *machine)).collect(),
+        work: work
+            .map(|work| format!("{}, {}", cause(cluster, &work.plan.cause), progress(work)))
+            .or(waiting),
+    })
+}
+
+/// How a machine is.
+#[must_use]
+pub fn machine_view(cluster: &Cluster, id: MachineId, details: &Details) -> Option<MachineView> {
+    let machine = cluster.machine(id)?;
+    let tenant = cluster.tenant(machine.tenant)?;
+    let power = match machine.power {
+        Power::Running => "running",
+        Power::Stopped => "stopped",
+        Power::Deallocated => "deallocated",
+    };
+    let (terminate, os_image) = notices(machine.profile);
+    let events = tenant.events().iter().filter(|event| event.announcement.resources.contains(&machine.name));
+    Some(MachineView {
+        name: machine.name.to_string(),
+        tenant: tenant.name.to_string(),
+        host: cluster.host(machine.host).map(|host| host.name.to_string()).unwrap_or_default(),
+        update_domain: machine.update_domain.0,
+        fault_domain: machine.fault_domain.0,
+        power: power.to_owned(),
+        boots: machine.boots,
+        disk: machine.ephemeral_generation,
+        spot: spot(machine.priority),
+        terminate,
+        os_image,
+        model: machine.model_version,
+        addresses: details.addresses.clone(),
+        tags: details.tags.clone(),
+        events: events.map(|event| event.id().to_string()).collect(),
+    })
+}
+
+/// How a tenant is.
+#[must_use]
+pub fn tenant_view(cluster: &Cluster, id: TenantId) -> Option<TenantView> {
+    let tenant = cluster.tenant(id)?;
+    let kind = match tenant.shape {
+        Shape::StandaloneMachine => "vm",
+        Shape::CloudService => "cloud service",
+        Shape::AvailabilitySet => "availability set",
+        Shape::PlacementGroup(_) => "scale set",
+    };
+    let machines = tenant.machines().iter().filter_map(|id| cluster.machine(*id));
+    Some(TenantView {
+        name: tenant.name.to_string(),
+        kind: kind.to_owned(),
+        enrolled: tenant.is_enrolled(),
+        incarnation: tenant.incarnation,
+        policy: tenant.policy.into(),
+        machines: machines.map(|machine| machine.name.to_string()).collect(),
+        events: tenant.events().iter().map(|event| event.id().to_string()).collect(),
+    })
+}
+
+/// How an event stands.
+#[must_use]
+pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventView {
+    let announcement = &event.announcement;
+    let work = cluster.maintenance(event.maintenance);
+    let (not_before, approved, by) = match &event.phase {
+        Phase::Scheduled { not_before, approval } => {
+            let by = approval.as_ref().map(|approval| approver(cluster, approval.by));
+            (Some(Moment(*not_before)), approval.is_some(), by)
+        }
+        Phase::Started { cause, .. } => {
+            (None, *cause == StartCause::Approved, Some(start(*cause).to_owned()))
+        }
+    };
+    EventView {
+        id: announcement.id.to_string(),
+        tenant: cluster.tenant(tenant).map(|tenant| tenant.name.to_string()).unwrap_or_default(),
+        kind: words::kind(announcement.kind).to_owned(),
+        status: Status::of(&event.phase).as_str().to_owned(),
+        resources: announcement.resources.iter().map(ToString::to_string).collect(),
+        source: words::source(announcement.source).to_owned(),
+        description: words::description(announcement.reason).to_owned(),
+        duration_seconds: announcement.duration_seconds,
+        not_before,
+        approved,
+        by,
+        cause: work.map(|work| cause(cluster, &work.plan.cause)).unwrap_or_default(),
+        progress: work.map(progress).unwrap_or_default(),
+        work: event.maintenance.0,
+    }
+}
+
+/// What a clock shows.
+#[must_use]
+pub fn clock_view(cluster: &Cluster, now: Now, kind: &str, speed: u32) -> ClockView {
+    let next_in = cluster.next_deadline().map(|deadline| Span(deadline.wait(now)));
+    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in }
+}
+
+/// Who approved, in words.
+pub(super) fn approver(cluster: &Cluster, by: Approver) -> String {
+    match by {
+        Approver::Machine(id) => cluster
+            .machine(id)
+            .map_or_else(|| "a machine that is gone".to_owned(), |machine| machine.name.to_string()),
+        Approver::Owner => "its owner".to_owned(),
+    }
+}
+
+/// What let work start, in words.
+pub(super) fn start(cause: StartCause) -> &'static str {
+    match cause {
+        StartCause::Approved => "approval",
+        StartCause::Expired => "the end of its notice",
+        StartCause::Automatic => "the policy of its tenant",
+        StartCause::Failure => "the failure of its host",
+        StartCause::Forced => "an operator",
+        StartCause::AtOnce => "nothing to wait for",
+    }
+}
+
+/// Why there is work, in words.
+pub(super) fn cause(cluster: &Cluster, cause: &Cause) -> String {
+    let host =
+        |id: HostId| cluster.host(id).map_or_else(|| "a host".to_owned(), |host| host.name.to_string());
+    match cause {
+        Cause::UserRestart => "restart by the owner".to_owned(),
+        Cause::UserRedeploy => "redeploy by the owner".to_owned(),
+        Cause::UserDelete(_) => "delete by the owner".to_owned(),
+        Cause::Reimage(_) => "new operating-system image".to_owned(),
+        Cause::Power(PowerChange::Stop) => "stop by the owner".to_owned(),
+        Cause::Power(PowerChange::Start) => "start by the owner".to_owned(),
+        Cause::Power(PowerChange::Deallocate) => "deallocation by the owner".to_owned(),
+        Cause::Eviction(_) => "eviction".to_owned(),
+        Cause::HostWork { work, hosts, .. } => {
+            let what = match work {
+                HostWork::Update => "update of",
+                HostWork::NetworkUpdate => "network update of",
+                HostWork::Migration => "live migration from",
+                HostWork::Restart => "restart of",
+            };
+            let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
+            format!("{what} {}", names.join(", "))
+        }
+        Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
+        Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
+    }
+}
+
+/// What work waits for, or how far it is, in words.
+pub(super) fn progress(work: &Maintenance) -> String {
+    use forewarn_lifecycle::Hold;
+    let words = match &work.stage {
+        Stage::Waiting(Wait::Notice) => "waits for approval or for the end of the notice",
+        Stage::Waiting(Wait::Wall) => "waits for the wall clock",
+        Stage::Waiting(Wait::Nothing) => "is about to start",
+        Stage::Waiting(Wait::Held(Hold::Brake)) => "held by the brake",
+        Stage::Waiting(Wait::Held(Hold::UpdateDomain)) => "held: another update domain is being worked on",
+        Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",
+        Stage::Waiting(Wait::Held(Hold::Moving)) => "held: a machine is being moved",
+        Stage::Running { actions, .. } => {
+            let left = actions.len();
+            return format!("under way: {left} {} to go", if left == 1 { "machine" } else { "machines" });
+        }
+    };
+    words.to_owned()
+}
