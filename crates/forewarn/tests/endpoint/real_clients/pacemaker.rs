@@ -1,10 +1,11 @@
-//! Pacemaker's own agent for these events, `azure-events-az` of Debian's `resource-agents`, unmodified.
+//! Pacemaker's own agents for these events, `azure-events-az` and the older `azure-events` of Debian's `resource-agents`,
+//! unmodified.
 //!
-//! The cluster around it is made of files: what it calls (`crm_attribute`, `crm_node`, `crm_resource`, `crm_simulate`) are
-//! the scripts in [pacemaker](pacemaker), which it finds first in its path. Everything else is as on a node: the address
-//! is the one in its source, and Pacemaker's part, calling `monitor` again and again, is the test's.
+//! The cluster around them is made of files: what they call (`crm_attribute`, `crm_node`, `crm_resource`, `crm_simulate`) are
+//! the scripts in [pacemaker](pacemaker), which they find first in their path. Everything else is as on a node: the address
+//! is the one in their source, and Pacemaker's part, calling `monitor` again and again, is the test's.
 //!
-//! What reading it and running it showed that it depends on (version 0.10 of the agent):
+//! What reading and running version 0.10 of `azure-events-az` showed that it depends on:
 //!
 //! - It asks for edition 2019-08-01 of the events, and for the same version of `/metadata/instance`, which both have to know.
 //! - The node's name in Azure is `compute.name`. It compares that with the entries of `Resources`, whole; the name of the host is
@@ -20,6 +21,10 @@
 //!   `crm_simulate` too, but reads no farther than the end of that heading's line, which is always empty.
 //! - It cannot bear an empty document: a first answer without a body fails that call of `monitor`, and the next one is fine.
 //!   Hence the first answer has a body unless an operator wants it otherwise.
+//!
+//! The older agent differs in who approves: the nodes that an event does not name, once the named ones have nothing running. So it
+//! needs a tenant in which each machine may approve for the others. It also keeps the nodes from asking at the same time, because the
+//! first answer may take two minutes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -32,9 +37,13 @@ use tempfile::TempDir;
 use super::network::run;
 use super::{Centre, DB_0, DB_1};
 
-const NODE_STATE: &str = "azure-events-az_curNodeState";
-const PENDING_IDS: &str = "azure-events-az_pendingEventIDs";
-const LAST_INCARNATION: &str = "azure-events-az_lastDocVersion";
+const AGENT: &str = "azure-events-az";
+const OLDER_AGENT: &str = "azure-events";
+
+/// What an agent notes of a node, after its own name.
+const NODE_STATE: &str = "curNodeState";
+const PENDING_IDS: &str = "pendingEventIDs";
+const LAST_INCARNATION: &str = "lastDocVersion";
 /// Below zero, Pacemaker moves everything away from a node.
 const HEALTH: &str = "#health-azure";
 
@@ -42,17 +51,18 @@ const HEALTH: &str = "#health-azure";
 struct Cluster {
     centre: Centre,
     files: TempDir,
-    agent: PathBuf,
+    agent: &'static str,
+    program: PathBuf,
 }
 
 impl Cluster {
-    fn of(centre: Centre) -> Self {
+    fn of(centre: Centre, agent: &'static str) -> Self {
         let files = TempDir::new().unwrap();
         fs::write(files.path().join("nodes"), "1 node-a member\n2 node-b member\n").unwrap();
         let listed = run(Command::new("dpkg").args(["-L", "resource-agents"]));
-        let agent = listed.lines().find(|line| line.ends_with("/heartbeat/azure-events-az"));
-        let agent = agent.expect("resource-agents has the agent").into();
-        Self { centre, files, agent }
+        let program = listed.lines().find(|line| line.ends_with(&format!("/heartbeat/{agent}")));
+        let program = program.expect("resource-agents has the agent").into();
+        Self { centre, files, agent, program }
     }
 
     /// One call of `monitor`, as Pacemaker would make it on that node.
@@ -60,7 +70,7 @@ impl Cluster {
         // The agent asks the kernel for the name of its host: it gets one of its own.
         let script = "echo \"$0\" >/proc/sys/kernel/hostname && exec \"$1\" monitor";
         let mut command = self.centre.command(machine, "unshare");
-        command.args(["--uts", "sh", "-c", script, node]).arg(&self.agent);
+        command.args(["--uts", "sh", "-c", script, node]).arg(&self.program);
         command.env("PATH", path()).env("CLUSTER", self.files.path());
         command.env("OCF_ROOT", "/usr/lib/ocf").env("OCF_RESOURCE_INSTANCE", "events");
         command.env("HA_debug", "1").env("HA_LOGFILE", self.files.path().join("agent.log"));
@@ -87,8 +97,13 @@ impl Cluster {
         Some(text.trim_end().to_owned())
     }
 
+    /// What the agent has noted of a node.
+    fn note(&self, node: &str, name: &str) -> Option<String> {
+        self.attribute(node, &format!("{}_{name}", self.agent))
+    }
+
     fn states(&self) -> [String; 2] {
-        ["node-a", "node-b"].map(|node| self.attribute(node, NODE_STATE).unwrap_or_default())
+        ["node-a", "node-b"].map(|node| self.note(node, NODE_STATE).unwrap_or_default())
     }
 
     /// A resource on the node is about to do something, or is done with it.
@@ -121,7 +136,7 @@ fn path() -> OsString {
 #[test]
 #[ignore = "needs root and packages; `cargo xtask test` runs it"]
 fn pacemakers_agent_moves_everything_away_approves_and_comes_back() {
-    let cluster = Cluster::of(Centre::start());
+    let cluster = Cluster::of(Centre::start(), AGENT);
     cluster.monitor_a();
     cluster.monitor_b();
     assert_eq!(cluster.attribute("node-a", "azName").as_deref(), Some("db-0"));
@@ -147,7 +162,7 @@ fn pacemakers_agent_moves_everything_away_approves_and_comes_back() {
     cluster.monitor_a();
     assert_eq!(cluster.event_status("db-0"), "Started", "everything is away: it has approved");
     assert_eq!(cluster.states(), ["IN_EVENT", ""]);
-    assert_eq!(cluster.attribute("node-a", LAST_INCARNATION).as_deref(), Some("2"));
+    assert_eq!(cluster.note("node-a", LAST_INCARNATION).as_deref(), Some("2"));
 
     cluster.monitor_a();
     cluster.monitor_b();
@@ -161,7 +176,7 @@ fn pacemakers_agent_moves_everything_away_approves_and_comes_back() {
     cluster.monitor_a();
     assert_eq!(cluster.states(), ["AVAILABLE", ""], "back");
     for gone in [PENDING_IDS, LAST_INCARNATION] {
-        assert_eq!(cluster.attribute("node-a", gone), None, "{gone}");
+        assert_eq!(cluster.note("node-a", gone), None, "{gone}");
     }
     let log = cluster.read("log");
     let health: Vec<_> = log.lines().filter(|line| line.contains(HEALTH)).collect();
@@ -171,7 +186,7 @@ fn pacemakers_agent_moves_everything_away_approves_and_comes_back() {
 #[test]
 #[ignore = "needs root and packages; `cargo xtask test` runs it"]
 fn pacemakers_agents_leave_one_node_to_work_and_take_turns() {
-    let cluster = Cluster::of(Centre::start());
+    let cluster = Cluster::of(Centre::start(), AGENT);
     cluster.monitor_a();
     cluster.monitor_b();
     cluster.centre.server.run(&["vm", "redeploy", "db-0"]);
@@ -201,7 +216,7 @@ fn pacemakers_agents_leave_one_node_to_work_and_take_turns() {
 #[test]
 #[ignore = "needs root and packages; `cargo xtask test` runs it"]
 fn pacemakers_agent_fails_once_where_the_first_answer_is_empty() {
-    let cluster = Cluster::of(Centre::start_with(&["--first-answer", "empty"]));
+    let cluster = Cluster::of(Centre::start_with(&["--first-answer", "empty"]), AGENT);
     let status = cluster.try_monitor(DB_0, "node-a");
     assert_eq!(
         (status.code(), status.signal()),
@@ -210,4 +225,29 @@ fn pacemakers_agent_fails_once_where_the_first_answer_is_empty() {
     );
     cluster.monitor_a();
     cluster.monitor_b();
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask test` runs it"]
+fn pacemakers_older_agent_approves_for_the_node_that_is_ready() {
+    let cluster = Cluster::of(Centre::start(), OLDER_AGENT);
+    cluster.monitor_a();
+    cluster.monitor_b();
+    cluster.centre.server.run(&["vm", "redeploy", "db-0"]);
+    cluster.monitor_a();
+    assert_eq!(cluster.states(), ["STOPPING", ""]);
+    assert_eq!(cluster.attribute("node-a", "standby").as_deref(), Some("on"));
+    cluster.set_operation("node-a", "pending");
+    cluster.monitor_b();
+    assert_eq!(cluster.event_status("db-0"), "Scheduled", "something still runs on node-a");
+    cluster.set_operation("node-a", "complete");
+    cluster.monitor_a();
+    assert_eq!(cluster.event_status("db-0"), "Scheduled", "node-a does not approve for itself");
+    cluster.monitor_b();
+    assert_eq!(cluster.event_status("db-0"), "Started", "node-b does");
+    assert_eq!(cluster.states(), ["IN_EVENT", ""]);
+    cluster.centre.server.advance("5m");
+    cluster.monitor_a();
+    assert_eq!(cluster.states(), ["AVAILABLE", ""]);
+    assert_eq!(cluster.attribute("node-a", "standby").as_deref(), Some("off"));
 }
