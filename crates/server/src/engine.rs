@@ -1,14 +1,14 @@
 //! How the rest of the shell speaks to the driver.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Refusal, Seed};
-use forewarn_store::Journal;
-use forewarn_wire::Instance;
-use tokio::sync::{mpsc, oneshot};
+use forewarn_wire::operator::{BadCommand, Details, Happening, NamedCommand, Outcome, Site};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, Kind, Speed};
 use crate::directory::Directory;
@@ -20,6 +20,7 @@ pub struct Engine {
     requests: mpsc::Sender<Request>,
     clock: Clock,
     directory: Arc<Directory>,
+    heralds: Heralds,
 }
 
 /// What a command has changed, once it is durable and published.
@@ -37,6 +38,20 @@ pub enum Problem {
     /// A rule says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The command is none.
+    #[error(transparent)]
+    Bad(#[from] BadCommand),
+    /// An address is that of one machine.
+    #[error("the address is taken: {address}, by {machine}")]
+    AddressTaken {
+        /// The address.
+        address: IpAddr,
+        /// Who has it.
+        machine: String,
+    },
+    /// Real machines cannot be told to fail.
+    #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
+    NotPretending,
     /// The real clock goes as it goes.
     #[error("the clock is real: it cannot be driven\n  hint: `forewarn dev` has a virtual one")]
     RealClock,
@@ -53,16 +68,53 @@ pub enum ClockCommand {
     /// Sets it forward, stopping at everything that is due on the way.
     Advance(Duration),
     /// Sets it forward to the next moment at which a document changes, if there will be one.
-    Next,
+    Next {
+        /// But no farther than this.
+        within: Option<Duration>,
+    },
 }
 
-/// What the shell knows of a machine and the rules do not.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Details {
-    /// The addresses from which it calls.
-    pub addresses: Vec<IpAddr>,
-    /// What it is told of itself.
-    pub instance: Instance,
+/// All that there is to see at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct State<'a> {
+    /// The state of the rules.
+    pub cluster: &'a Cluster,
+    /// When.
+    pub now: Now,
+    /// What all machines are told of where they are.
+    pub site: &'a Site,
+    /// What is known of machines besides; of some, nothing is.
+    pub details: &'a BTreeMap<MachineId, Details>,
+}
+
+/// Those who tell everybody who listens that something has happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Heralds {
+    happenings: broadcast::Sender<Arc<Happening>>,
+    commits: watch::Sender<u64>,
+}
+
+/// Happenings that are kept for a listener that is slow; more, and it has missed some.
+const HAPPENINGS_KEPT_MAX: usize = 1_024;
+
+impl Heralds {
+    fn new() -> Self {
+        Self { happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX), commits: watch::Sender::new(0) }
+    }
+
+    /// Whether anybody wants to know what happens.
+    pub(crate) fn is_watched(&self) -> bool {
+        self.happenings.receiver_count() > 0
+    }
+
+    /// Tells what has happened, and that something is not what it was.
+    pub(crate) fn tell(&self, happenings: Vec<Happening>) {
+        for happening in happenings {
+            // Nobody may be listening any more.
+            drop(self.happenings.send(Arc::new(happening)));
+        }
+        self.commits.send_modify(|commits| *commits += 1);
+    }
 }
 
 /// Who carries out what was decided.
@@ -72,11 +124,11 @@ pub(crate) enum Hands {
     Program(Program),
 }
 
-type Look = Box<dyn FnOnce(&Cluster, Now) + Send>;
+type Look = Box<dyn FnOnce(&State<'_>) + Send>;
 
 pub(crate) enum Request {
     Submit { command: Command, reply: oneshot::Sender<Result<Decided, Problem>> },
-    Describe { machine: MachineId, details: Box<Details> },
+    Order { commands: Vec<NamedCommand>, reply: oneshot::Sender<Result<Outcome, Problem>> },
     Look(Look),
     Drive { command: ClockCommand, reply: oneshot::Sender<Result<Now, Problem>> },
 }
@@ -100,8 +152,9 @@ impl Engine {
     fn start(seed: Seed, clock: Clock, hands: Hands) -> Self {
         let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
         let directory = Arc::new(Directory::default());
-        let engine = Self { requests, clock: clock.clone(), directory: Arc::clone(&directory) };
-        let driver = Driver::new(Cluster::new(seed), Journal::memory(), clock, hands, directory);
+        let heralds = Heralds::new();
+        let driver = Driver::new(seed, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
+        let engine = Self { requests, clock, directory, heralds };
         tokio::spawn(driver.run(inbox, engine.downgrade()));
         engine
     }
@@ -130,13 +183,24 @@ impl Engine {
         self.ask(|reply| Request::Submit { command, reply }).await?
     }
 
-    /// Tells what a machine is called from, and what it is told of itself.
+    /// Asks for something by name; all of it is done, or nothing. Answered when it is durable and published.
     ///
     /// # Errors
-    /// When the server is stopping.
-    pub async fn describe(&self, machine: MachineId, details: Details) -> Result<(), Problem> {
-        let request = Request::Describe { machine, details: Box::new(details) };
-        self.requests.send(request).await.map_err(|_| Problem::Unavailable)
+    /// When something that is named is not there, the rules refuse, or nothing can be written.
+    pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
+        self.ask(|reply| Request::Order { commands, reply }).await?
+    }
+
+    /// What happens from now on.
+    #[must_use]
+    pub fn happenings(&self) -> broadcast::Receiver<Arc<Happening>> {
+        self.heralds.happenings.subscribe()
+    }
+
+    /// A number that grows whenever something has changed.
+    #[must_use]
+    pub fn commits(&self) -> watch::Receiver<u64> {
+        self.heralds.commits.subscribe()
     }
 
     /// Looks at the state. For operators: readers of documents have no need to.
@@ -145,11 +209,11 @@ impl Engine {
     /// When the server is stopping.
     pub async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Cluster, Now) -> T + Send + 'static,
+        look: impl FnOnce(&State<'_>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         self.ask(|reply| {
             // Whoever asked may have gone; then nobody needs the answer.
-            Request::Look(Box::new(move |cluster, now| drop(reply.send(look(cluster, now)))))
+            Request::Look(Box::new(move |state| drop(reply.send(look(state)))))
         })
         .await
     }

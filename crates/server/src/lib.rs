@@ -14,10 +14,12 @@ mod clock;
 mod directory;
 mod driver;
 mod engine;
+mod instance;
 pub mod metadata;
+pub mod operator;
 mod published;
 
 pub use clock::{Clock, Kind, Speed};
 pub use directory::{Caller, Directory};
-pub use engine::{ClockCommand, Decided, Details, Engine, Problem};
+pub use engine::{ClockCommand, Decided, Engine, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};

@@ -20,8 +20,8 @@ async fn solo() -> (Engine, MachineId) {
 }
 
 async fn phases(engine: &Engine) -> Vec<&'static str> {
-    let look = engine.look(|cluster, _| {
-        let events = cluster.tenant(TenantId(0)).expect("a tenant").events();
+    let look = engine.look(|state| {
+        let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().map(|event| if event.is_scheduled() { "Scheduled" } else { "Started" }).collect()
     });
     look.await.expect("a running driver")
@@ -38,7 +38,7 @@ async fn a_frozen_clock_moves_when_it_is_driven_and_stops_at_everything_on_the_w
     assert_eq!((now.wall.seconds(), phases(&engine).await), (900, vec!["Started"]));
     engine.drive(ClockCommand::Advance(Duration::from_secs(3_600))).await.expect("a virtual clock");
     assert!(phases(&engine).await.is_empty());
-    let boots = engine.look(move |cluster, _| cluster.machine(solo).map(|machine| machine.boots)).await;
+    let boots = engine.look(move |state| state.cluster.machine(solo).map(|machine| machine.boots)).await;
     assert_eq!(boots, Ok(Some(2)));
 }
 
@@ -47,7 +47,7 @@ async fn next_stops_where_a_document_changes() {
     let (engine, solo) = solo().await;
     engine.submit(Command::Restart(solo)).await.expect("announced");
     for seconds in [900, 930] {
-        let now = engine.drive(ClockCommand::Next).await.expect("a virtual clock");
+        let now = engine.drive(ClockCommand::Next { within: None }).await.expect("a virtual clock");
         assert_eq!(now.wall.seconds(), seconds);
     }
     assert!(phases(&engine).await.is_empty());
@@ -69,5 +69,5 @@ async fn a_refusal_comes_back_and_a_real_clock_is_not_driven() {
     let refused = engine.submit(Command::Restart(MachineId(9))).await;
     assert_eq!(refused, Err(Problem::Refused(Refusal::NoSuchMachine)));
     let real = Engine::pretending(Seed([5; 16]), Clock::real(Steady::START));
-    assert_eq!(real.drive(ClockCommand::Next).await, Err(Problem::RealClock));
+    assert_eq!(real.drive(ClockCommand::Next { within: None }).await, Err(Problem::RealClock));
 }

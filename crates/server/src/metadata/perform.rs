@@ -127,7 +127,11 @@ fn refused(problem: &engine::Problem) -> Problem {
             tracing::error!(%refusal, "the rules refuse an approval for no reason that an approval can have");
             unavailable()
         }
-        engine::Problem::RealClock | engine::Problem::Unavailable => unavailable(),
+        engine::Problem::RealClock
+        | engine::Problem::Bad(_)
+        | engine::Problem::AddressTaken { .. }
+        | engine::Problem::NotPretending
+        | engine::Problem::Unavailable => unavailable(),
     }
 }
 

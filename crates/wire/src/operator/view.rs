@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
-    PowerChange, Shape, Stage, StartCause, TenantId, Wait,
+    PowerChange, RolloutId, Shape, Stage, StartCause, TenantId, Wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -109,6 +109,97 @@ pub struct ClockView {
     pub speed: u32,
     /// How long it is until time alone changes something.
     pub next_in: Option<Span>,
+}
+
+/// Work over many hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RolloutView {
+    /// Its number.
+    pub id: u64,
+    /// What is done, in words.
+    pub work: String,
+    /// The hosts that have not been announced yet.
+    pub waiting: Vec<String>,
+    /// The number of the work that is announced or under way.
+    pub current: Option<u64>,
+}
+
+/// A server, as it describes itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerView {
+    /// Its version.
+    pub version: String,
+    /// `dev` or `serve`.
+    pub mode: String,
+    /// Where its metadata endpoint is.
+    pub metadata: Vec<String>,
+    /// Whether a caller may say which machine it is: `/vm/NAME/metadata/…`.
+    pub prefix: bool,
+    /// Who a caller is that does not say.
+    pub default_machine: Option<String>,
+}
+
+/// Everything of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Items<T> {
+    /// In the order in which they joined.
+    pub items: Vec<T>,
+}
+
+/// What of some work is not over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unfinished {
+    /// Numbers of work.
+    pub work: Vec<u64>,
+    /// Numbers of rollouts.
+    pub rollouts: Vec<u64>,
+}
+
+/// How two fleets differ, and what has been done about it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FleetReport {
+    /// One for each thing.
+    pub differences: Vec<DifferenceView>,
+}
+
+/// One thing in which two fleets differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DifferenceView {
+    /// In words.
+    pub text: String,
+    /// What has been done about it.
+    pub state: DifferenceState,
+}
+
+/// What has been done about a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DifferenceState {
+    /// It is gone.
+    Done,
+    /// Nothing: it was only asked for.
+    Planned,
+    /// Nothing yet: something else has to go first.
+    Later,
+}
+
+/// How a rollout is.
+#[must_use]
+pub fn rollout_view(cluster: &Cluster, id: RolloutId) -> Option<RolloutView> {
+    let rollout = cluster.rollout(id)?;
+    let work = match rollout.work {
+        HostWork::Update => "update",
+        HostWork::NetworkUpdate => "network update",
+        HostWork::Migration => "live migration",
+        HostWork::Restart => "restart",
+    };
+    let waiting = rollout.waiting.iter().filter_map(|host| cluster.host(*host));
+    Some(RolloutView {
+        id: id.0,
+        work: work.to_owned(),
+        waiting: waiting.map(|host| host.name.to_string()).collect(),
+        current: rollout.current.map(|work| work.0),
+    })
 }
 
 /// How a host is.

@@ -1,0 +1,260 @@
+//! The driver: the one task that owns a cluster.
+//!
+//! It takes requests in batches. For a batch it decides and evolves, appends everything to the journal, and only then
+//! publishes, answers and acts. Between batches it sleeps until the next deadline of the rules or of a pretend machine.
+
+mod errand;
+mod listing;
+mod orders;
+mod time;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forewarn_hypervisor::{Order, Pretend};
+use forewarn_lifecycle::{
+    Action, Change, Cluster, Command, Effect, MachineId, Now, Refusal, Report, Seed, Steady, TenantId, limits,
+};
+use forewarn_store::{Entry, Journal, Record};
+use forewarn_wire::operator::{Details, Happening, Outcome, Site, happening};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::clock::Clock;
+use crate::directory::Directory;
+use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
+use crate::published::{Published, Slot};
+use listing::Listed;
+
+pub(crate) struct Driver {
+    cluster: Cluster,
+    /// Ids of machines are made of it.
+    seed: Seed,
+    site: Site,
+    journal: Journal,
+    clock: Clock,
+    hands: Hands,
+    pretend: Pretend,
+    /// Pretend machines for which the next thing fails.
+    jammed: BTreeSet<MachineId>,
+    directory: Arc<Directory>,
+    slots: BTreeMap<TenantId, Arc<Slot>>,
+    details: BTreeMap<MachineId, Details>,
+    listed: BTreeMap<MachineId, Listed>,
+    heralds: Heralds,
+    batch: Batch,
+}
+
+/// What has been decided and is not in the journal yet.
+#[derive(Default)]
+struct Batch {
+    records: Vec<Record>,
+    happenings: Vec<Happening>,
+    publish: BTreeSet<TenantId>,
+    unpublish: BTreeSet<TenantId>,
+    perform: Vec<Action>,
+    replies: Vec<Reply>,
+}
+
+/// An answer that waits until what it says is durable.
+enum Reply {
+    Decided(oneshot::Sender<Result<Decided, Problem>>, Decided),
+    Outcome(oneshot::Sender<Result<Outcome, Problem>>, Outcome),
+}
+
+impl Reply {
+    /// Whoever asked may have gone; what was decided stays.
+    fn send(self) {
+        match self {
+            Self::Decided(reply, decided) => drop(reply.send(Ok(decided))),
+            Self::Outcome(reply, outcome) => drop(reply.send(Ok(outcome))),
+        }
+    }
+
+    fn fail(self) {
+        match self {
+            Self::Decided(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Outcome(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
+        }
+    }
+}
+
+/// Requests that are taken together.
+const BATCH_MAX: usize = 256;
+
+/// The longest sleep: no timer is trusted for longer.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+
+impl Driver {
+    pub(crate) fn new(
+        seed: Seed,
+        clock: Clock,
+        hands: Hands,
+        directory: Arc<Directory>,
+        heralds: Heralds,
+    ) -> Self {
+        Self {
+            cluster: Cluster::new(seed),
+            seed,
+            site: Site::default(),
+            journal: Journal::memory(),
+            clock,
+            hands,
+            pretend: Pretend::default(),
+            jammed: BTreeSet::new(),
+            directory,
+            slots: BTreeMap::new(),
+            details: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            heralds,
+            batch: Batch::default(),
+        }
+    }
+
+    /// Runs until nobody has a handle any more.
+    pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Request>, own: mpsc::WeakSender<Request>) {
+        let mut requests = Vec::with_capacity(BATCH_MAX);
+        loop {
+            let sleep = tokio::time::sleep(self.until_next());
+            tokio::select! {
+                received = inbox.recv_many(&mut requests, BATCH_MAX) => {
+                    if received == 0 {
+                        return;
+                    }
+                }
+                () = sleep => {}
+            }
+            for request in requests.drain(..) {
+                self.handle(request, &own);
+            }
+            let now = self.clock.now();
+            self.settle(now, &own);
+        }
+    }
+
+    fn handle(&mut self, request: Request, own: &mpsc::WeakSender<Request>) {
+        match request {
+            Request::Submit { command, reply } => {
+                let now = self.clock.now();
+                match self.decide(now, &command) {
+                    Ok(changes) => self.batch.replies.push(Reply::Decided(reply, Decided { changes, now })),
+                    // Whoever asked may have gone; nothing has changed.
+                    Err(refusal) => drop(reply.send(Err(refusal.into()))),
+                }
+            }
+            Request::Order { commands, reply } => match self.order(&commands) {
+                Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
+                Err(problem) => drop(reply.send(Err(problem))),
+            },
+            Request::Look(look) => {
+                self.commit(own);
+                look(&self.state());
+            }
+            Request::Drive { command, reply } => {
+                let now = self.drive(command, own);
+                drop(reply.send(Ok(now)));
+            }
+        }
+    }
+
+    fn state(&self) -> State<'_> {
+        State { cluster: &self.cluster, now: self.clock.now(), site: &self.site, details: &self.details }
+    }
+
+    /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
+    fn decide(&mut self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
+        let changes = self.cluster.decide(now, command)?;
+        let watched = self.heralds.is_watched();
+        for change in &changes {
+            if watched {
+                self.batch.happenings.extend(happening(&self.cluster, now, change));
+            }
+            for effect in self.cluster.evolve(now, change) {
+                match effect {
+                    Effect::Publish(tenant) => drop(self.batch.publish.insert(tenant)),
+                    Effect::Unpublish(tenant) => drop(self.batch.unpublish.insert(tenant)),
+                    Effect::Perform(action) => self.batch.perform.push(action),
+                }
+            }
+            self.batch.records.push(Record { now, entry: Entry::Change(change.clone()) });
+        }
+        Ok(changes)
+    }
+
+    /// Durable first; then published, answered and done. What could not be written is neither published nor done.
+    fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
+        let batch = std::mem::take(&mut self.batch);
+        if let Err(problem) = self.journal.append(&batch.records) {
+            tracing::error!(%problem, "nothing of this batch counts");
+            batch.replies.into_iter().for_each(Reply::fail);
+            return;
+        }
+        for record in &batch.records {
+            if let Entry::Change(change) = &record.entry {
+                self.follow(change);
+            }
+        }
+        batch.publish.iter().for_each(|tenant| self.publish(*tenant));
+        batch.unpublish.iter().for_each(|tenant| drop(self.slots.remove(tenant)));
+        batch.replies.into_iter().for_each(Reply::send);
+        if !batch.records.is_empty() {
+            self.heralds.tell(batch.happenings);
+        }
+        batch.perform.into_iter().for_each(|action| self.perform(action, own));
+    }
+
+    fn publish(&mut self, id: TenantId) {
+        let Some(tenant) = self.cluster.tenant(id) else { return };
+        let machines = tenant.machines().iter().filter_map(|id| self.cluster.machine(*id));
+        let published = Published::of(tenant, machines.map(|machine| machine.name.clone()).collect());
+        match self.slots.get(&id) {
+            Some(slot) => slot.publish(published),
+            None => drop(self.slots.insert(id, Arc::new(Slot::new(id, published)))),
+        }
+    }
+
+    fn perform(&mut self, action: Action, own: &mpsc::WeakSender<Request>) {
+        match &self.hands {
+            Hands::Pretend => self.pretend.take_on(&self.cluster, action, self.clock.now().steady),
+            Hands::Program(program) => {
+                let order = Order::of(&self.cluster, action);
+                tokio::spawn(errand::run(program.clone(), order, action, own.clone()));
+            }
+        }
+    }
+
+    /// Does everything that is due at that moment, and makes it known.
+    fn settle(&mut self, now: Now, own: &mpsc::WeakSender<Request>) {
+        self.commit(own);
+        while self.step(now) {
+            self.commit(own);
+        }
+    }
+
+    /// Does the first thing that is due. Says whether there was one.
+    fn step(&mut self, now: Now) -> bool {
+        let command = if let Some((maintenance, machine)) = self.pretend.take_done(now.steady) {
+            let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
+            Command::Complete { maintenance, machine, report }
+        } else if let Some(tenant) = self.cluster.silences_due(now).next() {
+            self.answer_silence(tenant, now)
+        } else if self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(now)) {
+            Command::Tick
+        } else {
+            return false;
+        };
+        match self.decide(now, &command) {
+            Ok(_) => true,
+            Err(refusal) => {
+                tracing::error!(?command, %refusal, "the rules refuse what they asked for");
+                false
+            }
+        }
+    }
+
+    fn answer_silence(&self, tenant: TenantId, now: Now) -> Command {
+        let heard = self.slots.get(&tenant).map_or(Steady::START, |slot| slot.heard());
+        let ago = now.steady.since(heard);
+        if ago < limits::SILENCE_MAX { Command::Heard { tenant, ago } } else { Command::Silent(tenant) }
+    }
+}

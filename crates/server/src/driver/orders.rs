@@ -1,0 +1,110 @@
+//! Orders of an operator: commands by name, all or none.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use forewarn_lifecycle::{Change, MachineId, Now};
+use forewarn_store::{Entry, Record};
+use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome};
+
+use super::Driver;
+use crate::engine::{Hands, Problem};
+
+impl Driver {
+    /// Carries out commands by name, whole or not at all, and what follows from them at this moment.
+    pub(super) fn order(&mut self, commands: &[NamedCommand]) -> Result<Outcome, Problem> {
+        let now = self.clock.now();
+        if commands.len() > 1 {
+            self.rehearse(now, commands)?;
+        }
+        let first = self.batch.records.len();
+        for command in commands {
+            self.obey(now, command)?;
+        }
+        while self.step(now) {}
+        let changes: Vec<_> = self.batch.records[first..].iter().filter_map(change_of).cloned().collect();
+        Ok(outcome(&self.cluster, now, &changes))
+    }
+
+    /// Tries commands on a copy: the first that would be refused refuses all of them.
+    fn rehearse(&self, now: Now, commands: &[NamedCommand]) -> Result<(), Problem> {
+        let mut copy = self.cluster.clone();
+        let mut claimed = BTreeMap::new();
+        for command in commands {
+            let (rules, details) = match command.resolve(&copy)? {
+                Resolved::Rules(rules) => (Some(rules), None),
+                Resolved::Admit(rules, details) => (Some(rules), Some((None, details))),
+                Resolved::Describe(machine, details) => (None, Some((Some(machine), details))),
+                Resolved::Site(_) | Resolved::Jam(_) => (None, None),
+            };
+            if let Some((machine, details)) = details {
+                self.check_addresses(machine, &details)?;
+                claim(&mut claimed, &details)?;
+            }
+            if let Some(rules) = rules {
+                let changes = copy.decide(now, &rules)?;
+                changes.iter().for_each(|change| drop(copy.evolve(now, change)));
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, now: Now, command: &NamedCommand) -> Result<(), Problem> {
+        match command.resolve(&self.cluster)? {
+            Resolved::Rules(command) => drop(self.decide(now, &command)?),
+            Resolved::Admit(command, details) => {
+                self.check_addresses(None, &details)?;
+                let changes = self.decide(now, &command)?;
+                for change in &changes {
+                    if let Change::MachineAdmitted { machine, .. } = change {
+                        self.details.insert(*machine, details.clone());
+                    }
+                }
+            }
+            Resolved::Describe(machine, details) => {
+                self.check_addresses(Some(machine), &details)?;
+                self.details.insert(machine, details);
+                self.list(machine);
+            }
+            Resolved::Site(site) => {
+                self.site = site;
+                let listed: Vec<_> = self.listed.keys().copied().collect();
+                listed.into_iter().for_each(|machine| self.list(machine));
+            }
+            Resolved::Jam(machine) => match self.hands {
+                Hands::Pretend => drop(self.jammed.insert(machine)),
+                Hands::Program(_) => return Err(Problem::NotPretending),
+            },
+        }
+        Ok(())
+    }
+
+    /// An address is that of one machine.
+    fn check_addresses(&self, machine: Option<MachineId>, details: &Details) -> Result<(), Problem> {
+        for address in &details.addresses {
+            if let Some(caller) = self.directory.at(*address)
+                && Some(caller.machine) != machine
+            {
+                return Err(Problem::AddressTaken { address: *address, machine: caller.name.to_string() });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn claim(claimed: &mut BTreeMap<IpAddr, ()>, details: &Details) -> Result<(), Problem> {
+    for address in &details.addresses {
+        if claimed.insert(address.to_canonical(), ()).is_some() {
+            let machine = "another machine of this fleet".to_owned();
+            return Err(Problem::AddressTaken { address: *address, machine });
+        }
+    }
+    Ok(())
+}
+
+fn change_of(record: &Record) -> Option<&Change> {
+    match &record.entry {
+        Entry::Change(change) => Some(change),
+        Entry::Clock => None,
+    }
+}

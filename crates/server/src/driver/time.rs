@@ -1,0 +1,81 @@
+//! The driver and its clock: how long there is nothing to do, and driving a virtual clock.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::Now;
+use forewarn_store::{Entry, Record};
+use tokio::sync::mpsc;
+
+use super::{Driver, SLEEP_MAX};
+use crate::clock::{Kind, Speed, later};
+use crate::engine::{ClockCommand, Request};
+
+impl Driver {
+    /// How long, in real time, there is nothing to do.
+    pub(super) fn until_next(&self) -> Duration {
+        let wait = self.next_after(self.clock.now()).and_then(|span| self.clock.real_time_for(span));
+        wait.unwrap_or(SLEEP_MAX).min(SLEEP_MAX)
+    }
+
+    /// How long it is, on the clock, until something is due.
+    fn next_after(&self, now: Now) -> Option<Duration> {
+        let rules = self.cluster.next_deadline().map(|deadline| deadline.wait(now));
+        let machines = self.pretend.next().map(|at| at.since(now.steady));
+        rules.into_iter().chain(machines).min()
+    }
+
+    /// Drives a virtual clock: everything that is due on the way happens at its own moment.
+    pub(super) fn drive(&mut self, command: ClockCommand, own: &mpsc::WeakSender<Request>) -> Now {
+        debug_assert_eq!(self.clock.kind(), Kind::Virtual);
+        let mut now = self.clock.now();
+        let mut speed = self.clock.speed();
+        self.settle(now, own);
+        match command {
+            ClockCommand::Run(chosen) => speed = chosen,
+            ClockCommand::Advance(span) => {
+                let end = now.steady.plus(span);
+                while now.steady < end {
+                    let left = end.since(now.steady);
+                    let next = self.next_after(now).map_or(left, |next| next.min(left));
+                    now = self.stop_at(later(now, next), own);
+                }
+            }
+            ClockCommand::Next { within } => now = self.run_to_next_change(now, within, own),
+        }
+        self.clock.set(now, speed);
+        self.batch.records.push(Record { now, entry: Entry::Clock });
+        self.commit(own);
+        now
+    }
+
+    fn run_to_next_change(
+        &mut self,
+        mut now: Now,
+        within: Option<Duration>,
+        own: &mpsc::WeakSender<Request>,
+    ) -> Now {
+        let shown = self.shown();
+        let end = within.map(|span| now.steady.plus(span));
+        while self.shown() == shown {
+            let left = end.map(|end| end.since(now.steady));
+            if left == Some(Duration::ZERO) {
+                break;
+            }
+            let Some(next) = self.next_after(now).into_iter().chain(left).min() else { break };
+            now = self.stop_at(later(now, next), own);
+        }
+        now
+    }
+
+    /// The clock stands there until everything that is due then is done.
+    fn stop_at(&mut self, now: Now, own: &mpsc::WeakSender<Request>) -> Now {
+        self.clock.set(now, Speed(0));
+        self.settle(now, own);
+        now
+    }
+
+    /// A number that is another when any document is.
+    fn shown(&self) -> u64 {
+        self.slots.values().map(|slot| slot.read().document.incarnation).sum()
+    }
+}

@@ -1,0 +1,125 @@
+//! The fleet as a whole: shown, and made what a file says.
+
+use std::collections::BTreeSet;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Query, State};
+use forewarn_lifecycle::{Cause, Cluster, MachineId};
+use forewarn_wire::operator::{
+    Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand, Unmentioned,
+    difference, find_machine, fleet_of,
+};
+use serde::Deserialize;
+
+use super::Api;
+use super::fault::Fault;
+use super::writes::read;
+use crate::engine;
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct How {
+    unmentioned: UnmentionedWord,
+    dry_run: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum UnmentionedWord {
+    #[default]
+    Keep,
+    Remove,
+}
+
+pub(super) async fn show(State(api): State<Api>) -> Result<Json<Fleet>, Fault> {
+    Ok(Json(api.engine.look(fleet).await?))
+}
+
+/// Makes the fleet what a file says. What can only go when something else is gone is tried once more at the end.
+pub(super) async fn apply(
+    State(api): State<Api>,
+    Query(how): Query<How>,
+    body: Bytes,
+) -> Result<Json<FleetReport>, Fault> {
+    let wanted: Fleet = read(&body)?;
+    let differences = compare(&api, &wanted, how).await?;
+    if how.dry_run {
+        return Ok(Json(report(&differences, |one| match one.command {
+            Some(_) => DifferenceState::Planned,
+            None => DifferenceState::Later,
+        })));
+    }
+    let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
+    if !commands.is_empty() {
+        api.engine.order(commands).await?;
+    }
+    let left = compare(&api, &wanted, how).await?;
+    let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
+    for Difference { command, .. } in &removals {
+        // Something may have come since; then it stays, and is still there to be removed next time.
+        if let Some(command) = command {
+            drop(api.engine.order(vec![command.clone()]).await);
+        }
+    }
+    let still: BTreeSet<_> =
+        compare(&api, &wanted, how).await?.into_iter().map(|one| subject(&one.text)).collect();
+    Ok(Json(report(&differences, |one| {
+        let is_left = one.text.starts_with('-') && still.contains(&subject(&one.text));
+        if is_left { DifferenceState::Later } else { DifferenceState::Done }
+    })))
+}
+
+async fn compare(api: &Api, wanted: &Fleet, how: How) -> Result<Vec<Difference>, Fault> {
+    let unmentioned = match how.unmentioned {
+        UnmentionedWord::Keep => Unmentioned::Keep,
+        UnmentionedWord::Remove => Unmentioned::Remove,
+    };
+    let wanted = wanted.clone();
+    let compare = move |state: &engine::State<'_>| {
+        let mut differences = difference(&fleet(state), &wanted, unmentioned)?;
+        differences.iter_mut().for_each(|one| wait_for_announced_end(state.cluster, one));
+        Ok::<_, Fault>(differences)
+    };
+    api.engine.look(compare).await?
+}
+
+/// What is being deleted already is not deleted again.
+fn wait_for_announced_end(cluster: &Cluster, difference: &mut Difference) {
+    let Some(NamedCommand::Delete { machine }) = &difference.command else { return };
+    let Ok(id) = find_machine(cluster, machine) else { return };
+    if is_ending(cluster, id) {
+        difference.command = None;
+    }
+}
+
+fn is_ending(cluster: &Cluster, machine: MachineId) -> bool {
+    let mut work = cluster.maintenances().filter(|work| matches!(work.plan.cause, Cause::UserDelete(_)));
+    work.any(|work| work.plan.machines().any(|one| one == machine))
+}
+
+fn is_removal_of_container(difference: &Difference) -> bool {
+    matches!(
+        difference.command,
+        Some(
+            NamedCommand::RemoveTenant { .. }
+                | NamedCommand::RemoveScaleSet { .. }
+                | NamedCommand::RemoveHost { .. }
+        )
+    )
+}
+
+fn report(differences: &[Difference], state: impl Fn(&Difference) -> DifferenceState) -> FleetReport {
+    let view = |one: &Difference| DifferenceView { text: one.text.clone(), state: state(one) };
+    FleetReport { differences: differences.iter().map(view).collect() }
+}
+
+/// What a difference is about, whatever is said of it besides.
+fn subject(text: &str) -> String {
+    text.split(',').next().unwrap_or(text).to_owned()
+}
+
+fn fleet(state: &engine::State<'_>) -> Fleet {
+    let nothing = Details::default();
+    fleet_of(state.cluster, state.site, |id| state.details.get(&id).unwrap_or(&nothing))
+}

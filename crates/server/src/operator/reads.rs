@@ -1,0 +1,215 @@
+//! What there is.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::IntoResponse;
+use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, RolloutId};
+use forewarn_wire::operator::{
+    ClockView, Details, EventView, HostView, Items, MachineView, RolloutView, ServerView, TenantView,
+    Unfinished, clock_view, event_view, find_event, find_host, find_machine, find_tenant, host_view,
+    machine_view, rollout_view, tenant_view,
+};
+use forewarn_wire::{Document, Edition, Span};
+use serde::Deserialize;
+
+use super::Api;
+use super::fault::Fault;
+use crate::clock::{Kind, Speed};
+use crate::engine;
+
+type Answer<T> = Result<Json<T>, Fault>;
+
+/// Asks the engine for something that may not be there.
+async fn look<T: Send + 'static>(
+    api: &Api,
+    look: impl FnOnce(&engine::State<'_>) -> Result<T, Fault> + Send + 'static,
+) -> Answer<T> {
+    api.engine.look(look).await?.map(Json)
+}
+
+fn items<T>(items: impl Iterator<Item = T>) -> Items<T> {
+    Items { items: items.collect() }
+}
+
+/// Whatever was found a moment ago, in the same state, is there.
+fn there<T>(found: Option<T>) -> Result<T, Fault> {
+    found.ok_or_else(|| Fault::not_found("it is gone"))
+}
+
+pub(super) async fn hosts(State(api): State<Api>) -> Answer<Items<HostView>> {
+    look(&api, |state| {
+        let all = state.cluster.hosts().map(|(id, _)| id);
+        Ok(items(all.filter_map(|id| host_view(state.cluster, id))))
+    })
+    .await
+}
+
+pub(super) async fn host(State(api): State<Api>, Path(name): Path<String>) -> Answer<HostView> {
+    look(&api, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Filter {
+    tenant: Option<String>,
+}
+
+pub(super) async fn machines(
+    State(api): State<Api>,
+    Query(Filter { tenant }): Query<Filter>,
+) -> Answer<Items<MachineView>> {
+    look(&api, move |state| {
+        let all: Vec<_> = match &tenant {
+            Some(name) => {
+                let tenant = state.cluster.tenant(find_tenant(state.cluster, name)?);
+                tenant.map(|tenant| tenant.machines().to_vec()).unwrap_or_default()
+            }
+            None => state.cluster.machines().map(|(id, _)| id).collect(),
+        };
+        Ok(items(all.into_iter().filter_map(|id| view(state, id))))
+    })
+    .await
+}
+
+fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineView> {
+    machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
+}
+
+pub(super) async fn machine(State(api): State<Api>, Path(name): Path<String>) -> Answer<MachineView> {
+    look(&api, move |state| there(view(state, find_machine(state.cluster, &name)?))).await
+}
+
+pub(super) async fn machine_of(
+    api: State<Api>,
+    Path((tenant, name)): Path<(String, String)>,
+) -> Answer<MachineView> {
+    machine(api, Path(format!("{tenant}/{name}"))).await
+}
+
+pub(super) async fn tenants(State(api): State<Api>) -> Answer<Items<TenantView>> {
+    look(&api, |state| {
+        let all = state.cluster.tenants().map(|(id, _)| id);
+        Ok(items(all.filter_map(|id| tenant_view(state.cluster, id))))
+    })
+    .await
+}
+
+pub(super) async fn tenant(State(api): State<Api>, Path(name): Path<String>) -> Answer<TenantView> {
+    look(&api, move |state| there(tenant_view(state.cluster, find_tenant(state.cluster, &name)?))).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Version {
+    #[serde(rename = "api-version")]
+    api_version: Option<String>,
+}
+
+/// What the machines of a tenant would read, without enrolling it.
+pub(super) async fn document(
+    State(api): State<Api>,
+    Path(name): Path<String>,
+    Query(Version { api_version }): Query<Version>,
+) -> Result<impl IntoResponse, Fault> {
+    let edition = match api_version {
+        Some(text) => {
+            Edition::parse(&text).ok_or_else(|| Fault::bad(format!("no such api-version: {text}")))?
+        }
+        None => Edition::newest(),
+    };
+    let read = move |state: &engine::State<'_>| {
+        let tenant = there(state.cluster.tenant(find_tenant(state.cluster, &name)?))?;
+        Ok::<_, Fault>(Document::of(tenant).render(edition))
+    };
+    let body = api.engine.look(read).await??;
+    Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
+}
+
+pub(super) async fn events(
+    State(api): State<Api>,
+    Query(Filter { tenant }): Query<Filter>,
+) -> Answer<Items<EventView>> {
+    look(&api, move |state| {
+        let only = tenant.map(|name| find_tenant(state.cluster, &name)).transpose()?;
+        let tenants = state.cluster.tenants().filter(|(id, _)| only.is_none_or(|only| only == *id));
+        let events = tenants.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
+        Ok(items(events.map(|(id, event)| event_view(state.cluster, id, event))))
+    })
+    .await
+}
+
+pub(super) async fn event(State(api): State<Api>, Path(id): Path<String>) -> Answer<EventView> {
+    look(&api, move |state| {
+        let (tenant, event) = find_event(state.cluster, &id)?;
+        Ok(event_view(state.cluster, tenant, event))
+    })
+    .await
+}
+
+pub(super) async fn rollouts(State(api): State<Api>) -> Answer<Items<RolloutView>> {
+    look(&api, |state| {
+        let all = state.cluster.rollouts().map(|(id, _)| id);
+        Ok(items(all.filter_map(|id| rollout_view(state.cluster, id))))
+    })
+    .await
+}
+
+pub(super) async fn clock(State(api): State<Api>) -> Answer<ClockView> {
+    let kind = match api.engine.clock().kind() {
+        Kind::Real => "real",
+        Kind::Virtual => "virtual",
+    };
+    let Speed(speed) = api.engine.clock().speed();
+    look(&api, move |state| Ok(clock_view(state.cluster, state.now, kind, speed))).await
+}
+
+pub(super) async fn server(State(api): State<Api>) -> Json<ServerView> {
+    Json(ServerView::clone(&api.about))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    #[serde(default)]
+    ids: String,
+    #[serde(default)]
+    rollouts: String,
+    wait: Option<Span>,
+}
+
+/// The longest that a question waits for its answer.
+const WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// What of some work is not over; answered when all of it is, or when the time is up.
+pub(super) async fn work(State(api): State<Api>, Query(asked): Query<Asked>) -> Answer<Unfinished> {
+    let (work, rollouts) = (numbers(&asked.ids)?, numbers(&asked.rollouts)?);
+    let wait = asked.wait.map_or(Duration::ZERO, |Span(span)| span.min(WAIT_MAX));
+    let deadline = tokio::time::Instant::now() + wait;
+    let mut commits = api.engine.commits();
+    loop {
+        let (work, rollouts) = (work.clone(), rollouts.clone());
+        let left = api.engine.look(move |state| unfinished(state.cluster, &work, &rollouts)).await?;
+        if left == Unfinished::default() {
+            return Ok(Json(left));
+        }
+        match tokio::time::timeout_at(deadline, commits.changed()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return Ok(Json(left)),
+        }
+    }
+}
+
+fn unfinished(cluster: &Cluster, work: &[u64], rollouts: &[u64]) -> Unfinished {
+    let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some());
+    let rollouts = rollouts.iter().copied().filter(|id| cluster.rollout(RolloutId(*id)).is_some());
+    Unfinished { work: work.collect(), rollouts: rollouts.collect() }
+}
+
+fn numbers(text: &str) -> Result<Vec<u64>, Fault> {
+    let words = text.split(',').filter(|word| !word.is_empty());
+    let numbers: Result<_, _> = words.map(str::parse).collect();
+    numbers.map_err(|_| Fault::bad(format!("not a list of numbers: {text}")))
+}
