@@ -12,6 +12,7 @@ use arc_swap::ArcSwap;
 use forewarn_lifecycle::{MachineId, Name};
 use forewarn_wire::Instance;
 
+use crate::load::Load;
 use crate::published::Slot;
 
 /// A machine that may call.
@@ -25,6 +26,8 @@ pub struct Caller {
     pub slot: Arc<Slot>,
     /// What it is told of itself.
     pub instance: Instance,
+    /// How much it has going on.
+    pub(crate) load: Load,
 }
 
 /// Every machine that may call.

@@ -15,11 +15,14 @@ mod directory;
 mod driver;
 mod engine;
 mod instance;
+mod load;
 pub mod metadata;
 pub mod operator;
 mod published;
+mod telemetry;
 
 pub use clock::{Clock, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use engine::{ClockCommand, Decided, Engine, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
+pub use telemetry::Telemetry;

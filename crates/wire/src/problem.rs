@@ -14,6 +14,10 @@ pub enum Problem {
     UnknownCaller,
     /// The request is no proper HTTP.
     Malformed,
+    /// The target is too long to be read.
+    UriTooLong,
+    /// The header fields are too many, or too long, to be read.
+    HeadersTooLarge,
     /// The `Host` is a name that somebody else may have pointed here.
     ForeignHost,
     /// The request came through a proxy or from a web page.
@@ -98,7 +102,9 @@ impl Problem {
             Self::NotFound => 404,
             Self::MethodNotAllowed(_) => 405,
             Self::BodyTooLarge => 413,
+            Self::UriTooLong => 414,
             Self::TooManyRequests { .. } => 429,
+            Self::HeadersTooLarge => 431,
             Self::Unavailable { .. } => 503,
         }
     }
@@ -111,6 +117,8 @@ impl Problem {
                 r#"{ "error": "Forbidden: the caller is not a known virtual machine" }"#.into()
             }
             Self::Malformed => bad_request("the request is malformed"),
+            Self::UriTooLong => r#"{ "error": "URI too long" }"#.into(),
+            Self::HeadersTooLarge => r#"{ "error": "Request header fields too large" }"#.into(),
             Self::ForeignHost => {
                 bad_request("Host must be an IP address, localhost, a single label or a configured name")
             }

@@ -9,6 +9,7 @@ use forewarn_wire::operator::Details;
 use super::Driver;
 use crate::directory::Caller;
 use crate::instance::instance_of;
+use crate::load::Load;
 
 /// What has been put into the directory for a machine.
 pub(super) struct Listed {
@@ -54,7 +55,8 @@ impl Driver {
             return;
         };
         let (tenant, name) = (tenant.name.clone(), instance.name.clone());
-        let caller = Arc::new(Caller { machine: id, name, slot: Arc::clone(slot), instance });
+        let (slot, load) = (Arc::clone(slot), Load::default());
+        let caller = Arc::new(Caller { machine: id, name, slot, instance, load });
         self.directory.add(&tenant, &caller, &details.addresses);
         self.listed.insert(id, Listed { tenant, caller, addresses: details.addresses });
     }

@@ -27,29 +27,12 @@ pub(super) enum Answer {
     /// Something else than the document, as plain text.
     Text(String),
     /// No.
-    Refused(Rejection),
-}
-
-/// Why there is no success.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rejection {
-    /// What the published formats know.
-    Problem(Problem),
-    /// The target is too long to be read.
-    UriTooLong,
-    /// The header fields are too many, or too long, to be read.
-    HeadersTooLarge,
-}
-
-impl From<Problem> for Rejection {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
-    }
+    Refused(Problem),
 }
 
 impl From<Problem> for Answer {
     fn from(problem: Problem) -> Self {
-        Self::Refused(problem.into())
+        Self::Refused(problem)
     }
 }
 
@@ -67,6 +50,15 @@ const TEXT: &str = "text/plain; charset=utf-8";
 pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Answer {
+    /// The number of its status.
+    pub(super) const fn code(&self) -> u16 {
+        match self {
+            Self::Document { .. } | Self::Done | Self::NothingYet | Self::Json(_) | Self::Text(_) => 200,
+            Self::NotModified { .. } => 304,
+            Self::Refused(problem) => problem.status(),
+        }
+    }
+
     /// Appends the whole answer to a buffer.
     pub(super) fn write(&self, out: &mut Vec<u8>, now: Timestamp, after: After, shown: Shown) {
         let mut page = Page { out, now, after, shown };
@@ -82,33 +74,7 @@ impl Answer {
             Self::NothingYet => page.with_body("200 OK", JSON, "", ""),
             Self::Json(body) => page.with_body("200 OK", JSON, "", body),
             Self::Text(body) => page.with_body("200 OK", TEXT, "", body),
-            Self::Refused(rejection) => rejection.write(&mut page),
-        }
-    }
-}
-
-impl Rejection {
-    fn write(self, page: &mut Page<'_>) {
-        match self {
-            Self::Problem(problem) => {
-                let mut more = String::new();
-                if let Some(allow) = problem.allow() {
-                    more.push_str("Allow: ");
-                    more.push_str(allow);
-                    more.push_str("\r\n");
-                }
-                if let Some(seconds) = problem.retry_after_seconds() {
-                    write!(more, "Retry-After: {seconds}\r\n").expect("writing to a string does not fail");
-                }
-                page.with_body(status(problem.status()), JSON, &more, &problem.body());
-            }
-            Self::UriTooLong => {
-                page.with_body("414 URI Too Long", JSON, "", r#"{ "error": "URI too long" }"#);
-            }
-            Self::HeadersTooLarge => {
-                let body = r#"{ "error": "Request header fields too large" }"#;
-                page.with_body("431 Request Header Fields Too Large", JSON, "", body);
-            }
+            Self::Refused(problem) => page.problem(*problem),
         }
     }
 }
@@ -120,7 +86,9 @@ const fn status(number: u16) -> &'static str {
         404 => "404 Not Found",
         405 => "405 Method Not Allowed",
         413 => "413 Content Too Large",
+        414 => "414 URI Too Long",
         429 => "429 Too Many Requests",
+        431 => "431 Request Header Fields Too Large",
         503 => "503 Service Unavailable",
         _ => "400 Bad Request",
     }
@@ -137,6 +105,19 @@ impl Page<'_> {
     fn plain(&mut self, status: &str, more: &str) {
         let head = format!("HTTP/1.1 {status}\r\nServer: {SERVER}\r\n{more}Date: ");
         self.finish(head.as_bytes(), b"");
+    }
+
+    fn problem(&mut self, problem: Problem) {
+        let mut more = String::new();
+        if let Some(allow) = problem.allow() {
+            more.push_str("Allow: ");
+            more.push_str(allow);
+            more.push_str("\r\n");
+        }
+        if let Some(seconds) = problem.retry_after_seconds() {
+            write!(more, "Retry-After: {seconds}\r\n").expect("writing to a string does not fail");
+        }
+        self.with_body(status(problem.status()), JSON, &more, &problem.body());
     }
 
     fn with_body(&mut self, status: &str, content_type: &str, more: &str, body: &str) {

@@ -12,17 +12,20 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_lifecycle::Now;
 use forewarn_wire::Problem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use super::answer::{Answer, CONTINUE, Rejection, Shown};
+use super::answer::{Answer, CONTINUE};
 use super::body::Collector;
-use super::request::After;
+use super::connections::Seat;
+use super::memory::Memory;
+use super::request::{After, Body};
 use super::route::{Asked, Wait};
 use super::serve::{Front, Reading, Terms, Ticket};
 use super::settings::Identity;
+use super::stream::Stream;
 use crate::directory::Caller;
 
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -43,13 +46,15 @@ const READ_BYTES: usize = 2 * 1024;
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 /// One connection.
-pub(super) struct Connection {
+pub(super) struct Connection<S> {
     front: Arc<Front>,
     identity: Arc<Identity>,
-    peer: IpAddr,
-    stream: TcpStream,
+    peer: Option<IpAddr>,
+    seat: Seat,
+    stream: S,
     patience: Patience,
     born: Instant,
+    memory: Memory,
     answered: usize,
     input: Vec<u8>,
     output: Vec<u8>,
@@ -72,17 +77,25 @@ impl From<After> for Next {
     }
 }
 
-impl Connection {
-    pub(super) fn new(front: Arc<Front>, identity: Arc<Identity>, stream: TcpStream, peer: IpAddr) -> Self {
+impl<S: Stream> Connection<S> {
+    pub(super) fn new(
+        front: Arc<Front>,
+        identity: Arc<Identity>,
+        stream: S,
+        peer: Option<IpAddr>,
+        seat: Seat,
+    ) -> Self {
         let patience = Patience::new(IDLE_MAX);
-        let born = Instant::now();
+        let born = patience.since;
         Self {
             front,
             identity,
             peer,
+            seat,
             stream,
             patience,
             born,
+            memory: Memory::default(),
             answered: 0,
             input: Vec::new(),
             output: Vec::new(),
@@ -91,7 +104,6 @@ impl Connection {
 
     /// Answers until either side has had enough.
     pub(super) async fn run(mut self) -> io::Result<()> {
-        self.stream.set_nodelay(true)?;
         loop {
             match self.answer_next().await? {
                 Next::Request => self.tidy(),
@@ -104,36 +116,43 @@ impl Connection {
     async fn answer_next(&mut self) -> io::Result<Next> {
         let Ticket { asked, mut terms, head_bytes } = match self.next_reading().await? {
             Reading::Partial => return Ok(Next::Close),
-            Reading::Broken { rejection, shown } => {
-                self.send(&Answer::Refused(rejection), After::Close, shown).await?;
+            Reading::Broken { problem, terms } => {
+                let now = self.front.engine.clock().now();
+                self.send(&problem.into(), terms, now).await?;
                 return Ok(Next::Drain);
             }
             Reading::Request(ticket) => ticket,
         };
         self.input.drain(..head_bytes);
         self.answered += 1;
-        if self.answered >= REQUESTS_MAX || self.born.elapsed() > LIFE_MAX {
+        if self.answered >= REQUESTS_MAX || self.patience.since - self.born > LIFE_MAX {
             terms.after = After::Close;
         }
         let (caller, asked) = match asked {
             Ok(asked) => asked,
             Err(problem) => return self.refuse(problem, terms).await,
         };
-        let front = Arc::clone(&self.front);
-        let visit = match front.admit(&caller, &asked).await {
-            Ok(visit) => visit,
+        let admitted = match self.front.admit(&caller, &asked).await {
+            Ok(admitted) => admitted,
             Err(problem) => return self.refuse(problem, terms).await,
         };
         let body = match self.collect(terms).await? {
             Ok(body) => body,
-            Err(problem) => return self.refuse_and_drain(problem, terms.shown).await,
+            Err(problem) => return self.refuse_and_drain(problem, terms).await,
         };
-        if let Asked::Events { wait: Some(wait), .. } = &asked {
-            self.wait_for_news(&caller, *wait).await;
+        if let Asked::Events { wait: Some(wait), .. } = &asked
+            && wait.incarnation == caller.slot.read().document.incarnation
+        {
+            match self.front.let_wait(&caller) {
+                Ok(_waiting) => self.wait_for_news(&caller, *wait).await,
+                Err(problem) => return self.refuse(problem, terms).await,
+            }
         }
-        let answer = front.perform(&caller, asked, &body, visit).await;
-        self.send(&answer, terms.after, terms.shown).await?;
-        Ok(terms.after.into())
+        let is_prompt = admitted.is_prompt(&asked);
+        let answer = self.front.perform(&caller, asked, &body, admitted.visit).await;
+        // Looking at the clock is a good part of what a poll costs: who did not wait needs no second look.
+        let now = if is_prompt { admitted.now } else { self.front.engine.clock().now() };
+        self.finish(&answer, terms, now).await
     }
 
     /// The next thing that is not a part of a head; a part only if nothing follows.
@@ -142,7 +161,7 @@ impl Connection {
         self.patience.give(IDLE_MAX);
         loop {
             if !self.input.is_empty() {
-                let reading = self.front.understand(&self.input, &self.identity, self.peer);
+                let reading = self.front.understand(&self.input, &self.identity, self.peer, &mut self.memory);
                 if !matches!(reading, Reading::Partial) {
                     return Ok(reading);
                 }
@@ -151,7 +170,16 @@ impl Connection {
                     self.patience.give(HEAD_MAX);
                 }
             }
-            if !self.read_more().await? {
+            if !has_begun {
+                // Who is idle may be closed; so nobody becomes idle who would not be found.
+                if self.seat.is_stopping() {
+                    return Ok(Reading::Partial);
+                }
+                self.seat.set_idle();
+            }
+            let has_more = self.read_more().await?;
+            self.seat.set_busy();
+            if !has_more {
                 return Ok(Reading::Partial);
             }
         }
@@ -161,22 +189,35 @@ impl Connection {
     /// follows it.
     async fn refuse(&mut self, problem: Problem, terms: Terms) -> io::Result<Next> {
         if terms.expects_continue {
-            return self.refuse_and_drain(problem, terms.shown).await;
+            return self.refuse_and_drain(problem, terms).await;
         }
         if self.collect(terms).await?.is_err() {
-            return self.refuse_and_drain(problem, terms.shown).await;
+            return self.refuse_and_drain(problem, terms).await;
         }
-        self.send(&problem.into(), terms.after, terms.shown).await?;
-        Ok(terms.after.into())
+        let now = self.front.engine.clock().now();
+        self.finish(&problem.into(), terms, now).await
     }
 
-    async fn refuse_and_drain(&mut self, problem: Problem, shown: Shown) -> io::Result<Next> {
-        self.send(&Answer::Refused(Rejection::Problem(problem)), After::Close, shown).await?;
+    async fn refuse_and_drain(&mut self, problem: Problem, terms: Terms) -> io::Result<Next> {
+        let now = self.front.engine.clock().now();
+        self.send(&problem.into(), Terms { after: After::Close, ..terms }, now).await?;
         Ok(Next::Drain)
+    }
+
+    /// Sends the answer to a request that was read to its end.
+    async fn finish(&mut self, answer: &Answer, mut terms: Terms, now: Now) -> io::Result<Next> {
+        if self.seat.is_stopping() {
+            terms.after = After::Close;
+        }
+        self.send(answer, terms, now).await?;
+        Ok(terms.after.into())
     }
 
     /// Reads the body of a request, if it can be one.
     async fn collect(&mut self, terms: Terms) -> io::Result<Result<Vec<u8>, Problem>> {
+        if terms.body == Body::NONE {
+            return Ok(Ok(Vec::new()));
+        }
         let mut collector = match Collector::new(terms.body) {
             Ok(collector) => collector,
             Err(problem) => return Ok(Err(problem)),
@@ -208,13 +249,14 @@ impl Connection {
         tokio::select! {
             _ = tokio::time::timeout(wait.at_most, news) => {}
             () = self.hang_up() => {}
+            () = self.seat.stopping() => {}
         }
     }
 
     /// Returns when the caller sends nothing more; never, if it has sent another request already.
     async fn hang_up(&self) {
         if self.input.is_empty()
-            && let Ok(0) | Err(_) = self.stream.peek(&mut [0]).await
+            && let Ok(0) | Err(_) = self.stream.peek().await
         {
             return;
         }
@@ -228,9 +270,10 @@ impl Connection {
         Ok(bytes > 0)
     }
 
-    async fn send(&mut self, answer: &Answer, after: After, shown: Shown) -> io::Result<()> {
+    async fn send(&mut self, answer: &Answer, terms: Terms, now: Now) -> io::Result<()> {
+        self.front.telemetry.metadata.answered(terms.path, answer.code());
         self.output.clear();
-        answer.write(&mut self.output, self.front.engine.clock().now().wall, after, shown);
+        answer.write(&mut self.output, now.wall, terms.after, terms.shown);
         self.write_output().await
     }
 
@@ -269,19 +312,22 @@ impl Connection {
 /// One alarm for everything that a connection waits for. It is set anew only when it rings too early, or would ring too
 /// late: a request that comes in time costs no timer.
 struct Patience {
+    since: Instant,
     ends: Instant,
     alarm: Pin<Box<Sleep>>,
 }
 
 impl Patience {
     fn new(span: Duration) -> Self {
-        let ends = Instant::now() + span;
-        Self { ends, alarm: Box::pin(tokio::time::sleep_until(ends)) }
+        let since = Instant::now();
+        let ends = since + span;
+        Self { since, ends, alarm: Box::pin(tokio::time::sleep_until(ends)) }
     }
 
     /// Patience lasts that long from now on.
     fn give(&mut self, span: Duration) {
-        self.ends = Instant::now() + span;
+        self.since = Instant::now();
+        self.ends = self.since + span;
         if self.ends < self.alarm.deadline() {
             self.alarm.as_mut().reset(self.ends);
         }

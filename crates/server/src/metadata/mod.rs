@@ -16,15 +16,25 @@
 mod answer;
 mod body;
 mod connection;
+mod connections;
+mod door;
+mod limits;
+mod memory;
 mod perform;
 mod rate;
 mod request;
 mod route;
 mod serve;
 mod settings;
+mod socket_file;
+mod stream;
 mod target;
+mod threads;
 mod token;
 
+pub use door::{Door, Listener, OpenError};
+pub use limits::Limits;
 pub use rate::Rate;
 pub use serve::Front;
 pub use settings::{FirstAnswer, Identity, IdentityToken, Settings};
+pub use threads::Threads;

@@ -1,9 +1,12 @@
 //! Doing what was asked: reading what is published, or asking the rules.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::{Approver, Command, Name, Refusal};
+use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
 use forewarn_wire::{BadStartRequest, Format, Problem, parse_start_requests, versions_body};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
 
 use super::answer::Answer;
 use super::route::Asked;
@@ -12,6 +15,7 @@ use super::settings::{FirstAnswer, IdentityToken};
 use super::token;
 use crate::directory::Caller;
 use crate::engine;
+use crate::load::{Kind, Share};
 
 /// The longest that the first request of a tenant waits to be enrolled.
 const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -29,23 +33,79 @@ pub(super) enum Visit {
     Later,
 }
 
+/// A request that may be answered, and what it takes up until it is.
+pub(super) struct Admitted {
+    pub visit: Visit,
+    pub now: Now,
+    _share: Option<Share>,
+}
+
+impl Admitted {
+    /// Whether it is answered at the moment at which it was admitted.
+    pub(super) fn is_prompt(&self, asked: &Asked) -> bool {
+        self.visit == Visit::Later && matches!(asked, Asked::Events { wait: None, .. })
+    }
+}
+
+/// A request that waits for news.
+pub(super) struct Waiting {
+    waiting: Gauge,
+    _share: Option<Share>,
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.waiting.dec();
+    }
+}
+
+fn too_many(limited: &Counter) -> Problem {
+    limited.inc();
+    Problem::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS }
+}
+
 impl Front {
     /// A request has passed every check but the last: it counts for the enrolment of its tenant. Then the last check.
-    pub(super) async fn admit(&self, caller: &Caller, asked: &Asked) -> Result<Visit, Problem> {
+    pub(super) async fn admit(&self, caller: &Arc<Caller>, asked: &Asked) -> Result<Admitted, Problem> {
+        let now = self.engine.clock().now();
         let visit = match asked {
-            Asked::Events { .. } | Asked::Approve => self.hear(caller).await,
+            Asked::Events { .. } | Asked::Approve => self.hear(caller, now).await,
             Asked::Instance { .. } | Asked::Versions | Asked::Members | Asked::Token { .. } => Visit::Later,
         };
-        match &self.limiter {
-            Some(limiter) if !limiter.take(caller.machine, Instant::now()) => {
-                Err(Problem::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS })
-            }
-            Some(_) | None => Ok(visit),
+        let counts = &self.telemetry.metadata;
+        if let Some(limiter) = &self.limiter
+            && !limiter.take(caller.machine, Instant::now())
+        {
+            return Err(too_many(&counts.limited_rate));
         }
+        let max = self.settings.limits.map(|limits| limits.in_flight);
+        let share = self.share(caller, Kind::InFlight, max, &counts.limited_in_flight)?;
+        Ok(Admitted { visit, now, _share: share })
     }
 
-    async fn hear(&self, caller: &Caller) -> Visit {
-        caller.slot.hear(self.engine.clock().now().steady);
+    /// One more of something for a machine, where there is a limit.
+    fn share(
+        &self,
+        caller: &Arc<Caller>,
+        kind: Kind,
+        max: Option<u32>,
+        limited: &Counter,
+    ) -> Result<Option<Share>, Problem> {
+        let Some(max) = max else { return Ok(None) };
+        Share::take(caller, kind, max).map(Some).ok_or_else(|| too_many(limited))
+    }
+
+    /// Lets a request wait for news, if not too many of its machine wait already.
+    pub(super) fn let_wait(&self, caller: &Arc<Caller>) -> Result<Waiting, Problem> {
+        let counts = &self.telemetry.metadata;
+        let max = self.settings.limits.map(|limits| limits.waiting);
+        let share = self.share(caller, Kind::Waiting, max, &counts.limited_waiting)?;
+        counts.waiting.inc();
+        Ok(Waiting { waiting: counts.waiting.clone(), _share: share })
+    }
+
+    async fn hear(&self, caller: &Caller, now: Now) -> Visit {
+        caller.slot.hear(now.steady);
         if caller.slot.read().enrolled {
             return Visit::Later;
         }
@@ -77,7 +137,15 @@ impl Front {
                 }
                 Answer::Document { published, edition }
             }
-            Asked::Approve => self.approve(caller, body).await,
+            Asked::Approve => {
+                let answer = self.approve(caller, body).await;
+                let counts = &self.telemetry.metadata;
+                let is_refused = matches!(answer, Answer::Refused(_));
+                let outcome =
+                    if is_refused { &counts.start_requests_refused } else { &counts.start_requests_accepted };
+                outcome.inc();
+                answer
+            }
             Asked::Instance { path, version, format } => {
                 match (caller.instance.answer(version, &path, format), format) {
                     (Ok(body), Format::Json) => Answer::Json(body.into()),

@@ -8,7 +8,6 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use forewarn_wire::{Problem, UnwantedHeader};
 
-use super::answer::Rejection;
 use super::target::Target;
 
 /// Bytes in the target of a request.
@@ -92,24 +91,24 @@ impl Known {
 }
 
 /// Reads the head at the start of a buffer; `None` if it is not complete.
-pub(super) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, Rejection> {
+pub(super) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, Problem> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut []);
     let bytes = match request.parse_with_uninit_headers(buffer, &mut headers) {
         Ok(httparse::Status::Complete(bytes)) => bytes,
         Ok(httparse::Status::Partial) => return check_size(buffer).map(|()| None),
-        Err(httparse::Error::TooManyHeaders) => return Err(Rejection::HeadersTooLarge),
-        Err(_) => return Err(check_size(buffer).err().unwrap_or(Problem::Malformed.into())),
+        Err(httparse::Error::TooManyHeaders) => return Err(Problem::HeadersTooLarge),
+        Err(_) => return Err(check_size(buffer).err().unwrap_or(Problem::Malformed)),
     };
     check_size(&buffer[..bytes])?;
     let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
-        return Err(Problem::Malformed.into());
+        return Err(Problem::Malformed);
     };
     if target.len() > TARGET_BYTES_MAX {
-        return Err(Rejection::UriTooLong);
+        return Err(Problem::UriTooLong);
     }
     if !is_strict(&buffer[..bytes]) {
-        return Err(Problem::Malformed.into());
+        return Err(Problem::Malformed);
     }
     let mut fields = Fields::default();
     request.headers.iter().try_for_each(|header| fields.add(header))?;
@@ -117,21 +116,27 @@ pub(super) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option
 }
 
 /// Whether a head, complete or not, keeps to the limits.
-fn check_size(head: &[u8]) -> Result<(), Rejection> {
+fn check_size(head: &[u8]) -> Result<(), Problem> {
+    if head.len() <= LINE_BYTES_MAX.min(HEADERS_BYTES_MAX) {
+        // Nothing in it can be too long.
+        return Ok(());
+    }
     let line_start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
     let line = head[line_start..].iter().position(|byte| *byte == b'\n');
     match line {
-        None if head.len() > LINE_BYTES_MAX => Err(Rejection::UriTooLong),
-        Some(line) if line > LINE_BYTES_MAX => Err(Rejection::UriTooLong),
-        Some(line) if head.len() - line_start - line > HEADERS_BYTES_MAX => Err(Rejection::HeadersTooLarge),
+        None if head.len() > LINE_BYTES_MAX => Err(Problem::UriTooLong),
+        Some(line) if line > LINE_BYTES_MAX => Err(Problem::UriTooLong),
+        Some(line) if head.len() - line_start - line > HEADERS_BYTES_MAX => Err(Problem::HeadersTooLarge),
         None | Some(_) => Ok(()),
     }
 }
 
 /// Whether every line ends in the one right way, and every byte is a character.
 fn is_strict(head: &[u8]) -> bool {
-    let is_torn = |pair: &[u8]| (pair[0] == b'\r') != (pair[1] == b'\n');
-    head.is_ascii() && head[0] != b'\n' && !head.windows(2).any(is_torn)
+    // Looks at every byte, torn or not: without a way out in between, many are looked at in one step.
+    let pairs = head.iter().zip(&head[1..]);
+    let is_torn = pairs.fold(false, |torn, (byte, next)| torn | ((*byte == b'\r') != (*next == b'\n')));
+    head.is_ascii() && head[0] != b'\n' && !is_torn
 }
 
 /// The header fields that mean something here.
@@ -148,29 +153,31 @@ struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     fn add(&mut self, header: &httparse::Header<'a>) -> Result<(), Problem> {
-        let value = str::from_utf8(header.value).map_err(|_| Problem::Malformed)?.trim_ascii();
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let value = header.value.trim_ascii();
         if is("host") {
-            return once(&mut self.host, value);
+            return once(&mut self.host, text(value)?);
         } else if is("metadata") {
             // Given twice, it says nothing.
-            self.metadata = Some(self.metadata.is_none() && value.eq_ignore_ascii_case("true"));
+            self.metadata = Some(self.metadata.is_none() && value.eq_ignore_ascii_case(b"true"));
         } else if is("content-length") {
-            return once(&mut self.length, length(value)?);
+            return once(&mut self.length, length(text(value)?)?);
         } else if is("transfer-encoding") {
-            if self.chunked || !value.eq_ignore_ascii_case("chunked") {
+            if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                 return Err(Problem::Malformed);
             }
             self.chunked = true;
         } else if is("connection") {
-            self.close |= value.split(',').any(|option| option.trim_ascii().eq_ignore_ascii_case("close"));
+            self.close |= value
+                .split(|byte| *byte == b',')
+                .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
         } else if is("expect") {
-            if !value.eq_ignore_ascii_case("100-continue") {
+            if !value.eq_ignore_ascii_case(b"100-continue") {
                 return Err(Problem::Malformed);
             }
             self.expects_continue = true;
         } else if is("if-none-match") {
-            self.known.add(value);
+            self.known.add(text(value)?);
         } else if let Some(unwanted) = unwanted(header.name) {
             return Err(Problem::UnwantedHeader(unwanted));
         }
@@ -221,6 +228,11 @@ impl<'a> Fields<'a> {
             Method::Get | Method::Head | Method::Post | Method::Other => Ok(body),
         }
     }
+}
+
+/// A value whose characters matter.
+fn text(value: &[u8]) -> Result<&str, Problem> {
+    str::from_utf8(value).map_err(|_| Problem::Malformed)
 }
 
 fn once<T>(field: &mut Option<T>, value: T) -> Result<(), Problem> {
@@ -282,7 +294,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn rejection(request: &str) -> Option<Rejection> {
+    fn rejection(request: &str) -> Option<Problem> {
         read(request.as_bytes(), &[]).err()
     }
 
@@ -356,21 +368,21 @@ mod tests {
         let head = read(own.as_bytes(), &[]).expect("well-formed").expect("complete");
         assert_eq!((head.target.path.as_ref(), head.target.parameter("a")), ("/metadata", Some("b")));
         let other = "GET http://evil/metadata HTTP/1.1\r\nHost: h\r\n\r\n";
-        assert_eq!(rejection(other), Some(Problem::Malformed.into()));
+        assert_eq!(rejection(other), Some(Problem::Malformed));
     }
 
     #[test]
     fn limits_have_answers_of_their_own() {
         let line = |length: usize| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(length - 1));
         assert_eq!(rejection(&line(TARGET_BYTES_MAX)), None);
-        assert_eq!(rejection(&line(TARGET_BYTES_MAX + 1)), Some(Rejection::UriTooLong));
-        assert_eq!(rejection(&"G".repeat(LINE_BYTES_MAX + 1)), Some(Rejection::UriTooLong));
+        assert_eq!(rejection(&line(TARGET_BYTES_MAX + 1)), Some(Problem::UriTooLong));
+        assert_eq!(rejection(&"G".repeat(LINE_BYTES_MAX + 1)), Some(Problem::UriTooLong));
         let many = |count| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(count));
         assert_eq!(rejection(&many(HEADERS_MAX - 1)), None);
-        assert_eq!(rejection(&many(HEADERS_MAX)), Some(Rejection::HeadersTooLarge));
+        assert_eq!(rejection(&many(HEADERS_MAX)), Some(Problem::HeadersTooLarge));
         let long = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {}", "b".repeat(HEADERS_BYTES_MAX));
-        assert_eq!(rejection(&long), Some(Rejection::HeadersTooLarge));
-        assert_eq!(rejection(&format!("{long}\r\n\r\n")), Some(Rejection::HeadersTooLarge));
+        assert_eq!(rejection(&long), Some(Problem::HeadersTooLarge));
+        assert_eq!(rejection(&format!("{long}\r\n\r\n")), Some(Problem::HeadersTooLarge));
     }
     const WHOLE: &str = "POST /metadata/scheduledevents%3Fapi-version=2020-07-01 HTTP/1.1\r\nHost: 169.254.169.254\r\n\
                          Metadata: true\r\nExpect: 100-continue\r\nIf-None-Match: W/\"1\", *\r\nContent-Length: 3\r\n\r\n";

@@ -6,12 +6,13 @@ use forewarn_wire::{Edition, Format, InstanceVersion, Methods, Problem, VersionL
 
 use super::request::{Head, Known, Method};
 use super::settings::{IdentityToken, Settings};
+use crate::telemetry::Path;
 
 /// The longest that a request may wait for news.
 const WAIT_SECONDS_MAX: u64 = 60;
 
 /// What was asked for.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// The document, in that edition.
     Events { edition: Edition, known: Known, wait: Option<Wait> },
@@ -53,19 +54,18 @@ enum Version {
     Instance(InstanceVersion),
 }
 
-/// Finds out what was asked for. `path` is the one of the head, but for a prefix that named the caller.
-pub(super) fn route(head: &Head<'_>, path: &str, settings: &Settings) -> Result<Asked, Problem> {
-    let place = Place::at(path, settings).ok_or(Problem::NotFound)?;
-    let version = head.target.parameter("api-version");
-    if !head.metadata && !is_exempt(place, version, settings) {
-        return Err(Problem::MetadataHeaderMissing);
+/// Finds out what was asked for, and under which path it is counted. `path` is the one of the head, but for a prefix that
+/// named the caller; `has` says whether the instance metadata of the caller has something at a path.
+pub(super) fn route(
+    head: &Head<'_>,
+    path: &str,
+    settings: &Settings,
+    has: impl Fn(InstanceVersion, &str) -> bool,
+) -> (Path, Result<Asked, Problem>) {
+    match Place::at(path, settings) {
+        Some(place) => (place.counted(), place.route(head, settings, has)),
+        None => (Path::Other, Err(Problem::NotFound)),
     }
-    if head.target.repeats_a_parameter() {
-        return Err(Problem::ParameterTwice);
-    }
-    let version = place.version(version, settings)?;
-    place.check_method(head.method)?;
-    place.asked(head, version)
 }
 
 /// The preview did not ask for the header.
@@ -98,6 +98,41 @@ impl<'a> Place<'a> {
             Self::Nowhere
         };
         Some(place)
+    }
+
+    /// The checks that come after the path, in their order.
+    fn route(
+        self,
+        head: &Head<'_>,
+        settings: &Settings,
+        has: impl Fn(InstanceVersion, &str) -> bool,
+    ) -> Result<Asked, Problem> {
+        let version = head.target.parameter("api-version");
+        if !head.metadata && !is_exempt(self, version, settings) {
+            return Err(Problem::MetadataHeaderMissing);
+        }
+        if head.target.repeats_a_parameter() {
+            return Err(Problem::ParameterTwice);
+        }
+        let version = self.version(version, settings)?;
+        self.check_method(head.method).map_err(|problem| match (self, &version) {
+            // That a path is not there comes before that it takes other methods.
+            (Self::Instance(rest), Version::Instance(version)) if !has(*version, rest) => Problem::NotFound,
+            (_, Version::Instance(_) | Version::Edition(_) | Version::None) => problem,
+        })?;
+        self.asked(head, version)
+    }
+
+    /// Where requests to it are counted.
+    const fn counted(self) -> Path {
+        match self {
+            Self::Events => Path::Events,
+            Self::Instance(_) => Path::Instance,
+            Self::Versions => Path::Versions,
+            Self::Members => Path::Members,
+            Self::Token => Path::Token,
+            Self::Nowhere => Path::Other,
+        }
     }
 
     fn version(self, text: Option<&str>, settings: &Settings) -> Result<Version, Problem> {
@@ -190,7 +225,7 @@ mod tests {
         let (line, fields) = request.split_once('|').unwrap_or((request, "Metadata: true\r\n"));
         let whole = format!("{line} HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
         let head = request::read(whole.as_bytes(), &[]).expect("well-formed").expect("complete");
-        route(&head, &head.target.path, settings)
+        route(&head, &head.target.path, settings, |_, path| matches!(path, "" | "/compute")).1
     }
 
     #[test]
@@ -210,6 +245,11 @@ mod tests {
             (
                 "PUT /metadata/scheduledevents?api-version=2019-01-01",
                 Problem::MethodNotAllowed(Methods::GetPost),
+            ),
+            ("POST /metadata/instance/nothing?api-version=2019-02-01", Problem::NotFound),
+            (
+                "POST /metadata/instance/compute?api-version=2019-02-01",
+                Problem::MethodNotAllowed(Methods::Get),
             ),
             ("POST /metadata/versions", Problem::MethodNotAllowed(Methods::Get)),
             ("GET /metadata/scheduledevents?api-version=2019-01-01&wait=x", Problem::WaitInvalid),

@@ -1,22 +1,29 @@
 //! The front: what all connections share, and the loop that takes new ones.
 
+use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_wire::Problem;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::answer::{Rejection, Shown};
+use super::answer::Shown;
 use super::connection::Connection;
+use super::connections::Connections;
+use super::door::{Listener, Listening};
+use super::memory::Memory;
 use super::rate::Limiter;
 use super::request::{self, After, Body, Head, Method};
 use super::route::{Asked, route};
 use super::settings::{Identity, Recognised, Settings};
+use super::stream::{Socket, Stream};
 use crate::directory::Caller;
 use crate::engine::Engine;
+use crate::load::{Kind, Share};
+use crate::telemetry::{Path, Telemetry};
 
 /// Connections of one front at once.
 const CONNECTIONS_MAX: usize = 16_384;
@@ -30,6 +37,7 @@ pub struct Front {
     pub(super) engine: Engine,
     pub(super) settings: Settings,
     pub(super) limiter: Option<Limiter>,
+    pub(super) telemetry: Arc<Telemetry>,
     places: Arc<Semaphore>,
 }
 
@@ -38,7 +46,7 @@ pub(super) enum Reading {
     /// A part of a head.
     Partial,
     /// Nothing that could be a request; what comes after it cannot be known.
-    Broken { rejection: Rejection, shown: Shown },
+    Broken { problem: Problem, terms: Terms },
     /// A request.
     Request(Ticket),
 }
@@ -58,65 +66,159 @@ pub(super) struct Terms {
     pub body: Body,
     /// Whether the body comes only when asked for.
     pub expects_continue: bool,
+    /// Under which path it is counted.
+    pub path: Path,
+}
+
+/// What a connection takes up for as long as it is open.
+struct Taken {
+    open: Gauge,
+    _place: OwnedSemaphorePermit,
+    _share: Option<Share>,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.open.dec();
+    }
 }
 
 impl Front {
     /// A front for the machines of that engine.
     #[must_use]
-    pub fn new(engine: Engine, settings: Settings) -> Arc<Self> {
-        let limiter = settings.rate.map(Limiter::new);
-        Arc::new(Self { engine, settings, limiter, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) })
+    pub fn new(engine: Engine, settings: Settings, telemetry: Arc<Telemetry>) -> Arc<Self> {
+        let limiter = settings.limits.map(|limits| Limiter::new(limits.rate));
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        Arc::new(Self { engine, settings, limiter, telemetry, places })
     }
 
-    /// Answers whoever connects there, for as long as it is polled. Connections end with it.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener, identity: Identity) {
-        let identity = Arc::new(identity);
-        let mut connections = JoinSet::new();
-        loop {
-            tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.take(&mut connections, stream, peer.ip(), &identity),
-                    Err(error) => {
-                        tracing::warn!(%error, "no connection could be taken");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
-                },
-                Some(_) = connections.join_next(), if !connections.is_empty() => {}
+    /// Answers whoever connects there until `stop` returns, and then whoever has sent a request by that time. Connections
+    /// end with it.
+    ///
+    /// # Errors
+    /// When the runtime cannot watch the listener.
+    pub async fn serve(
+        self: Arc<Self>,
+        listener: Listener,
+        stop: impl Future<Output = ()>,
+    ) -> io::Result<()> {
+        let Listener { socket, identity } = listener;
+        match socket {
+            Listening::Tcp(socket) => self.take_all(TcpListener::from_std(socket)?, &identity, stop).await,
+            Listening::Unix(socket, file) => {
+                self.take_all(UnixListener::from_std(socket)?, &identity, stop).await;
+                drop(file);
             }
         }
+        Ok(())
+    }
+
+    async fn take_all(
+        self: Arc<Self>,
+        socket: impl Socket,
+        identity: &Arc<Identity>,
+        stop: impl Future<Output = ()>,
+    ) {
+        let connections = Connections::default();
+        tokio::pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                accepted = socket.accept() => accepted,
+                () = &mut stop => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.take(&connections, stream, peer, identity),
+                Err(error) => {
+                    tracing::warn!(%error, "no connection could be taken");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        drop(socket);
+        connections.stop().await;
     }
 
     /// Gives a connection its place, or closes it if there is none.
-    fn take(
+    fn take<S: Stream + 'static>(
         self: &Arc<Self>,
-        connections: &mut JoinSet<()>,
-        stream: TcpStream,
-        peer: IpAddr,
+        connections: &Connections,
+        stream: S,
+        peer: Option<IpAddr>,
         identity: &Arc<Identity>,
     ) {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return };
-        let connection = Connection::new(Arc::clone(self), Arc::clone(identity), stream, peer);
-        connections.spawn(async move {
+        let Some(taken) = self.place(identity, peer) else { return stream.reject() };
+        let (front, identity) = (Arc::clone(self), Arc::clone(identity));
+        connections.spawn(|seat| async move {
+            let connection = Connection::new(front, identity, stream, peer, seat);
             // Whoever hangs up, or is too slow, needs no answer.
             drop(connection.run().await);
-            drop(place);
+            drop(taken);
         });
     }
 
+    /// Room for one more connection, if the front and its machine have any left.
+    fn place(&self, identity: &Identity, peer: Option<IpAddr>) -> Option<Taken> {
+        let counts = &self.telemetry.metadata;
+        counts.connections_taken.inc();
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            counts.refused_full.inc();
+            return None;
+        };
+        let mut share = None;
+        if let Some(limits) = &self.settings.limits
+            && let Recognised::Caller(caller) = identity.by_network(self.engine.directory(), peer)
+        {
+            share = Share::take(&caller, Kind::Connection, limits.connections);
+            if share.is_none() {
+                counts.refused_machine.inc();
+                return None;
+            }
+        }
+        counts.connections_open.inc();
+        Some(Taken { open: counts.connections_open.clone(), _place: place, _share: share })
+    }
+
     /// Understands what is at the start of a buffer, checks in their order.
-    pub(super) fn understand(&self, input: &[u8], identity: &Identity, peer: IpAddr) -> Reading {
+    pub(super) fn understand(
+        &self,
+        input: &[u8],
+        identity: &Identity,
+        peer: Option<IpAddr>,
+        memory: &mut Memory,
+    ) -> Reading {
         let recognised = identity.by_network(self.engine.directory(), peer);
+        if let Recognised::Caller(caller) = &recognised
+            && let Some((asked, terms)) = memory.recall(input)
+        {
+            let asked = Ok((Arc::clone(caller), asked));
+            return Reading::Request(Ticket { asked, terms, head_bytes: input.len() });
+        }
         match request::read(input, &self.settings.host_names) {
             Ok(None) => Reading::Partial,
-            Ok(Some(head)) => Reading::Request(self.ticket(&head, recognised, identity)),
-            Err(rejection) => {
+            Ok(Some(head)) => {
+                // Where a path names the caller, the same bytes may mean another one later.
+                let is_known = matches!(recognised, Recognised::Caller(_));
+                let ticket = self.ticket(&head, recognised, identity);
+                if is_known && let Ok((_, asked)) = &ticket.asked {
+                    memory.keep(&input[..head.bytes], asked, ticket.terms);
+                }
+                Reading::Request(ticket)
+            }
+            Err(problem) => {
                 let is_head = input.trim_ascii_start().starts_with(b"HEAD ");
                 let shown = if is_head { Shown::HeadOnly } else { Shown::Whole };
-                let rejection = match recognised {
-                    Recognised::Stranger => Problem::UnknownCaller.into(),
-                    Recognised::Caller(_) | Recognised::NotYet => rejection,
+                let problem = match recognised {
+                    Recognised::Stranger => Problem::UnknownCaller,
+                    Recognised::Caller(_) | Recognised::NotYet => problem,
                 };
-                Reading::Broken { rejection, shown }
+                let terms = Terms {
+                    after: After::Close,
+                    shown,
+                    body: Body::NONE,
+                    expects_continue: false,
+                    path: Path::Other,
+                };
+                Reading::Broken { problem, terms }
             }
         }
     }
@@ -128,15 +230,20 @@ impl Front {
             Recognised::Stranger => None,
             Recognised::NotYet => identity.by_path(self.engine.directory(), path),
         };
-        let asked = match caller {
-            Some((caller, path)) => route(head, path, &self.settings).map(|asked| (caller, asked)),
-            None => Err(Problem::UnknownCaller),
+        let (path, asked) = match caller {
+            Some((caller, path)) => {
+                let has = |version, path: &str| caller.instance.has(version, path);
+                let (path, asked) = route(head, path, &self.settings, has);
+                (path, asked.map(|asked| (caller, asked)))
+            }
+            None => (Path::Other, Err(Problem::UnknownCaller)),
         };
         let terms = Terms {
             after: head.after,
             shown: if head.method == Method::Head { Shown::HeadOnly } else { Shown::Whole },
             body: head.body,
             expects_continue: head.expects_continue && head.body != Body::NONE,
+            path,
         };
         Ticket { asked, terms, head_bytes: head.bytes }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forewarn_wire::Edition;
 
-use super::rate::Rate;
+use super::limits::Limits;
 use crate::directory::{Caller, Directory};
 
 /// What an operator may choose about the endpoint.
@@ -16,8 +16,8 @@ pub struct Settings {
     pub first_answer: FirstAnswer,
     /// Older editions are refused as if they were unknown. The oldest one of all is a way round the `Metadata` header.
     pub oldest_edition: Edition,
-    /// How often one machine may ask; `None`: as often as it likes.
-    pub rate: Option<Rate>,
+    /// How much of the endpoint one machine may use; `None`: as much as it likes.
+    pub limits: Option<Limits>,
     /// Whether there are identity tokens.
     pub identity_token: IdentityToken,
     /// Names with dots that `Host` may have; addresses, `localhost` and single labels need no entry.
@@ -29,7 +29,7 @@ impl Default for Settings {
         Self {
             first_answer: FirstAnswer::Now,
             oldest_edition: Edition::V2017_03_01,
-            rate: None,
+            limits: None,
             identity_token: IdentityToken::Off,
             host_names: Vec::new(),
         }
@@ -75,9 +75,9 @@ pub enum Identity {
 
 impl Identity {
     /// The caller, where the network tells. Otherwise only a request can.
-    pub(super) fn by_network(&self, directory: &Directory, peer: IpAddr) -> Recognised {
+    pub(super) fn by_network(&self, directory: &Directory, peer: Option<IpAddr>) -> Recognised {
         let caller = match self {
-            Self::Address => directory.at(peer),
+            Self::Address => peer.and_then(|peer| directory.at(peer)),
             Self::Machine(name) => directory.named(name),
             Self::Prefix { .. } => return Recognised::NotYet,
         };

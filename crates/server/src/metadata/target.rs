@@ -10,8 +10,15 @@ use forewarn_wire::Problem;
 /// Parameters in one query.
 const PARAMETERS_MAX: usize = 32;
 
-/// Names and values, in their order.
-type Parameters<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+/// A name and its value.
+type Parameter<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+/// Names and values, in their order. Most targets have one, and one needs no list.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Parameters<'a> {
+    first: Option<Parameter<'a>>,
+    others: Vec<Parameter<'a>>,
+}
 
 /// A path and its parameters, decoded.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,21 +31,28 @@ pub(super) struct Target<'a> {
 impl<'a> Target<'a> {
     /// Reads a target in origin form.
     pub(super) fn read(target: &'a str) -> Result<Self, Problem> {
-        if !target.starts_with('/') || target.contains('#') {
+        let has = |byte| target.as_bytes().contains(&byte);
+        if !target.starts_with('/') || has(b'#') {
             return Err(Problem::Malformed);
         }
-        let (path, parameters) = match split(target) {
-            (path, Query::None) => (path, Vec::new()),
-            (path, Query::Plain(query)) => (path, parameters(query)?),
+        if !has(b'%') {
+            let (path, query) = target.split_once('?').unwrap_or((target, ""));
+            let pairs = pairs(query).map(|(key, value)| Some((key.into(), value.into())));
+            return Ok(Self { path: path.into(), parameters: Parameters::collect(pairs)? });
+        }
+        let (path, query) = split(target);
+        let parameters = match query {
+            Query::None => Parameters::default(),
+            Query::Plain(query) => {
+                Parameters::collect(pairs(query).map(|(key, value)| Some((decode(key)?, decode(value)?))))?
+            }
             // It was encoded as a whole, so it is decoded as a whole.
-            (path, Query::Encoded(query)) => {
+            Query::Encoded(query) => {
                 let query = decode(query).ok_or(Problem::Malformed)?;
-                (path, owned_parameters(&query))
+                let owned = |text: &str| Cow::Owned(text.to_owned());
+                Parameters::collect(pairs(&query).map(|(key, value)| Some((owned(key), owned(value)))))?
             }
         };
-        if parameters.len() > PARAMETERS_MAX {
-            return Err(Problem::Malformed);
-        }
         Ok(Self { path: decode_path(path)?, parameters })
     }
 
@@ -51,8 +65,25 @@ impl<'a> Target<'a> {
 
     /// Whether some parameter is given more than once.
     pub(super) fn repeats_a_parameter(&self) -> bool {
-        let keys = |from| self.parameters[from..].iter().map(|(key, _)| key);
-        keys(0).enumerate().any(|(at, key)| keys(at + 1).any(|other| other == key))
+        let keys = |from| self.parameters.iter().skip(from).map(|(key, _)| key);
+        !self.parameters.others.is_empty()
+            && keys(0).enumerate().any(|(at, key)| keys(at + 1).any(|other| other == key))
+    }
+}
+
+impl<'a> Parameters<'a> {
+    /// Takes all of them; none is one that could not be decoded.
+    fn collect(mut pairs: impl Iterator<Item = Option<Parameter<'a>>>) -> Result<Self, Problem> {
+        let first = pairs.next().map(|pair| pair.ok_or(Problem::Malformed)).transpose()?;
+        let others = pairs.collect::<Option<Vec<_>>>().ok_or(Problem::Malformed)?;
+        if others.len() >= PARAMETERS_MAX {
+            return Err(Problem::Malformed);
+        }
+        Ok(Self { first, others })
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Parameter<'a>> {
+        self.first.iter().chain(&self.others)
     }
 }
 
@@ -84,15 +115,6 @@ fn decode_path(path: &str) -> Result<Cow<'_, str>, Problem> {
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
     let pieces = query.split('&').filter(|piece| !piece.is_empty()).take(PARAMETERS_MAX + 1);
     pieces.map(|piece| piece.split_once('=').unwrap_or((piece, "")))
-}
-
-fn parameters(query: &str) -> Result<Parameters<'_>, Problem> {
-    let decoded = pairs(query).map(|(key, value)| Some((decode(key)?, decode(value)?)));
-    decoded.collect::<Option<_>>().ok_or(Problem::Malformed)
-}
-
-fn owned_parameters(query: &str) -> Parameters<'static> {
-    pairs(query).map(|(key, value)| (key.to_owned().into(), value.to_owned().into())).collect()
 }
 
 /// Decodes `%XX`. What is no text afterwards becomes a text that nobody asks for.

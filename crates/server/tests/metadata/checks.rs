@@ -1,6 +1,6 @@
 //! Requests that are refused, and those that look strange and are not.
 
-use forewarn_server::metadata::{Identity, IdentityToken, Rate, Settings};
+use forewarn_server::metadata::{Identity, IdentityToken, Limits, Settings};
 use forewarn_wire::Edition;
 
 use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, get, world, world_with};
@@ -233,7 +233,7 @@ async fn what_is_too_long_to_be_read_is_told_so() {
 
 #[tokio::test]
 async fn who_asks_too_often_is_told_to_wait_and_the_others_are_not() {
-    let settings = Settings { rate: Some(Rate::default()), ..Settings::default() };
+    let settings = Settings { limits: Some(Limits::default()), ..Settings::default() };
     let world = world_with(settings, Identity::Address).await;
     let mut line = world.connect(WEB_0).await;
     let mut statuses = Vec::new();

@@ -1,33 +1,45 @@
 //! The rest of the metadata service.
 
-use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, world};
+use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, get, world};
 
 #[tokio::test]
 async fn a_machine_learns_about_itself() {
     let world = world().await;
-    let get = async |path: &str| {
+    let ask = async |path: &str| {
         let answer = world.get(WEB_0, &format!("/metadata/instance{path}")).await;
         (answer.status(), answer.header("Content-Type").unwrap().to_owned(), answer.body)
     };
     let json = "application/json; charset=utf-8".to_owned();
-    let (status, content_type, whole) = get("?api-version=2021-02-01").await;
+    let (status, content_type, whole) = ask("?api-version=2021-02-01").await;
     assert_eq!((status, &content_type), (200, &json));
     assert!(whole.starts_with(r#"{"compute":{"#) && whole.contains(r#""name":"web_0""#), "{whole}");
     let text = "text/plain; charset=utf-8".to_owned();
-    let name = get("/compute/name?api-version=2017-08-01&format=text").await;
+    let name = ask("/compute/name?api-version=2017-08-01&format=text").await;
     assert_eq!(name, (200, text.clone(), "web_0".to_owned()));
-    let mac = get("/network/interface/0/macAddress/?format=text&api-version=2017-04-02").await;
-    assert_eq!(mac, (200, text, "000D3A010203".to_owned()));
-    let leaf = get("/Compute/Name?api-version=2017-08-01").await;
+    let mac = ask("/network/interface/0/macAddress/?format=text&api-version=2017-04-02").await;
+    assert_eq!(mac, (200, text, "020F00000002".to_owned()));
+    let leaf = ask("/Compute/Name?api-version=2017-08-01").await;
     let message = r#"{ "error": "Bad request: a single value needs format=text" }"#;
     assert_eq!(leaf, (400, json.clone(), message.to_owned()));
-    let format = get("?api-version=2017-08-01&format=xml").await;
+    let format = ask("?api-version=2017-08-01&format=xml").await;
     assert_eq!(
         (format.0, format.2.as_str()),
         (400, r#"{ "error": "Bad request: format must be json or text" }"#)
     );
-    let nothing = get("/compute/nothing?api-version=2017-08-01&format=text").await;
+    let nothing = ask("/compute/nothing?api-version=2017-08-01&format=text").await;
     assert_eq!(nothing, (404, json, r#"{ "error": "Not found" }"#.to_owned()));
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_not_found_whatever_the_method() {
+    let world = world().await;
+    for (path, status) in [("/compute/nothing", 404), ("/compute/name", 405), ("", 405)] {
+        let request = get(&format!("/metadata/instance{path}?api-version=2021-02-01"));
+        for method in ["POST", "PUT"] {
+            let answer = world.say(WEB_0, &request.replace("GET", method)).await;
+            assert_eq!(answer.status(), status, "{method} {path}");
+        }
+    }
 }
 
 #[tokio::test]

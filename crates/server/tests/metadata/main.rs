@@ -11,10 +11,18 @@ mod connections;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod doors;
+#[cfg(test)]
 mod enrolment;
 #[cfg(test)]
 mod instance;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod telemetry;
+#[cfg(test)]
+mod threads;

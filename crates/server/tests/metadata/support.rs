@@ -1,14 +1,15 @@
 //! A small data centre, and a caller that sends bytes.
 
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use forewarn_lifecycle::*;
-use forewarn_server::metadata::{Front, Identity, Settings};
-use forewarn_server::{Caller, Clock, Details, Engine, SERVER, Speed};
-use forewarn_wire::{Instance, Interface, OsType};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use forewarn_server::metadata::{Door, Front, Identity, Settings};
+use forewarn_server::{Caller, Clock, Engine, SERVER, Speed, Telemetry};
+use forewarn_wire::operator::NamedCommand;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
 
 /// 2026-01-01.
 const START_MILLIS: i64 = 1_767_225_600_000;
@@ -21,6 +22,7 @@ pub(crate) const NEWEST: &str = "/metadata/scheduledevents?api-version=2020-07-0
 pub(crate) struct World {
     pub(crate) engine: Engine,
     pub(crate) at: SocketAddr,
+    pub(crate) telemetry: Arc<Telemetry>,
 }
 
 pub(crate) const WEB_0: MachineId = MachineId(0);
@@ -41,13 +43,20 @@ pub(crate) async fn world() -> World {
 }
 
 pub(crate) async fn world_with(settings: Settings, identity: Identity) -> World {
+    let engine = engine().await;
+    let listener = Door::Tcp((Ipv4Addr::LOCALHOST, 0).into()).open(identity, 1).unwrap().remove(0);
+    let at = listener.address().unwrap();
+    let telemetry = Telemetry::new();
+    let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
+    tokio::spawn(front.serve(listener, std::future::pending()));
+    World { engine, at, telemetry }
+}
+
+pub(crate) async fn engine() -> Engine {
     let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
     let engine = Engine::pretending(Seed([9; 16]), clock);
     admit_fleet(&engine).await;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(Front::new(engine.clone(), settings).serve(listener, identity));
-    World { engine, at }
+    engine
 }
 
 async fn admit_fleet(engine: &Engine) {
@@ -72,38 +81,11 @@ async fn admit_fleet(engine: &Engine) {
     submit(Command::AdmitStandalone { name: name("solo"), placement, priority, profile: told, policy }).await;
     let priority = Priority::Spot(EvictionPolicy::Delete);
     submit(Command::AdmitStandalone { name: name("spot"), placement, priority, profile, policy }).await;
-    for (machine, text) in (0..).map(MachineId).zip(["web_0", "web_1", "web_10", "solo", "spot"]) {
-        let details = Details { addresses: vec![address(machine).into()], instance: instance(machine, text) };
-        engine.describe(machine, details).await.unwrap();
-    }
-    // Requests are handled in their order.
-    engine.look(|_, _| ()).await.unwrap();
-}
-
-fn instance(machine: MachineId, text: &str) -> Instance {
-    Instance {
-        name: name(text),
-        vm_id: format!("00000000-0000-0000-0000-{:012}", machine.0),
-        location: "westeurope".to_owned(),
-        os_type: OsType::Linux,
-        computer_name: format!("host-of-{text}"),
-        vm_size: "Standard_D2s_v3".to_owned(),
-        update_domain: UpdateDomain(0),
-        fault_domain: FaultDomain(0),
-        zone: None,
-        priority: Priority::Regular,
-        subscription_id: "sub".to_owned(),
-        resource_group_name: "group".to_owned(),
-        resource_id: format!("/subscriptions/sub/{text}"),
-        tags: vec![("a".to_owned(), "b".to_owned())],
-        scale_set: None,
-        interfaces: vec![Interface {
-            mac: [0, 0x0D, 0x3A, 1, 2, 3],
-            private: Ipv4Addr::new(10, 0, 0, 4),
-            public: None,
-            subnet: Ipv4Addr::new(10, 0, 0, 0),
-            subnet_prefix_bits: 24,
-        }],
+    for (number, machine) in (0..).zip(["web_0", "web_1", "web_10", "solo", "spot"]) {
+        let addresses = vec![address(MachineId(number)).into()];
+        let machine = machine.to_owned();
+        let describe = NamedCommand::Describe { machine, addresses, tags: BTreeMap::new() };
+        engine.order(vec![describe]).await.unwrap();
     }
 }
 
@@ -144,6 +126,15 @@ impl World {
         self.say(machine, &post(body)).await
     }
 
+    /// What is counted under that name, labels included.
+    pub(crate) fn count(&self, name: &str) -> u64 {
+        let text = self.telemetry.encode();
+        let mut lines = text.lines().filter_map(|line| line.rsplit_once(' '));
+        let (_, count) =
+            lines.find(|(found, _)| *found == name).unwrap_or_else(|| panic!("{name} in {text}"));
+        count.parse().unwrap()
+    }
+
     pub(crate) fn caller(&self, name: &str) -> Arc<Caller> {
         self.engine.directory().named(name).unwrap()
     }
@@ -172,7 +163,7 @@ pub(crate) fn approve(ids: &[String]) -> String {
 }
 
 /// A connection.
-pub(crate) struct Line(pub(crate) TcpStream);
+pub(crate) struct Line<S = TcpStream>(pub(crate) S);
 
 /// An answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -182,7 +173,7 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
-impl Line {
+impl<S: AsyncRead + AsyncWrite + Unpin> Line<S> {
     pub(crate) async fn send(&mut self, bytes: &str) {
         self.0.write_all(bytes.as_bytes()).await.unwrap();
     }

@@ -113,6 +113,12 @@ impl Format {
 }
 
 impl Instance {
+    /// Whether there is anything at that path in that version.
+    #[must_use]
+    pub fn has(&self, version: InstanceVersion, path: &str) -> bool {
+        path::find(&render::tree(self, version), path).is_some()
+    }
+
     /// The body for what follows `/metadata/instance`: nothing, or segments such as `compute/name`, in any case.
     ///
     /// # Errors

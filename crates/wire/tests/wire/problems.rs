@@ -21,6 +21,8 @@ fn every_problem_before_the_path_is_looked_at_has_its_status_and_its_body() {
             r#"{ "error": "Forbidden: the caller is not a known virtual machine" }"#,
         ),
         (Problem::Malformed, 400, r#"{ "error": "Bad request: the request is malformed" }"#),
+        (Problem::UriTooLong, 414, r#"{ "error": "URI too long" }"#),
+        (Problem::HeadersTooLarge, 431, r#"{ "error": "Request header fields too large" }"#),
         (
             Problem::ForeignHost,
             400,

@@ -1,0 +1,90 @@
+//! What the last request of a connection meant.
+//!
+//! Whoever polls sends the same bytes again and again. What they ask for depends on the bytes and the settings alone, so
+//! it is remembered; who is calling is not, and is found out each time.
+
+use super::request::Body;
+use super::route::Asked;
+use super::serve::Terms;
+
+/// Bytes of a head that is remembered. A longer one is read anew each time.
+const HEAD_BYTES_MAX: usize = 1_024;
+
+/// A head, and what it asks for.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    requests: u64,
+    head: Vec<u8>,
+    meaning: Option<(Asked, Terms)>,
+}
+
+impl Memory {
+    /// What these bytes mean, if they are exactly the head that came last.
+    pub(super) fn recall(&self, input: &[u8]) -> Option<(Asked, Terms)> {
+        self.meaning.as_ref().filter(|_| self.head == input).cloned()
+    }
+
+    /// Keeps what a head means, if it is a poll, and if it is not the first request: many connections have only one.
+    pub(super) fn keep(&mut self, head: &[u8], asked: &Asked, terms: Terms) {
+        self.requests += 1;
+        self.meaning = None;
+        let is_poll = matches!(asked, Asked::Events { .. }) && terms.body == Body::NONE;
+        if is_poll && self.requests > 1 && head.len() <= HEAD_BYTES_MAX {
+            self.head.clear();
+            self.head.extend_from_slice(head);
+            self.meaning = Some((asked.clone(), terms));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::answer::Shown;
+    use crate::metadata::request::{After, Known};
+    use crate::telemetry::Path;
+    use forewarn_wire::Edition;
+
+    const TERMS: Terms = Terms {
+        after: After::KeepAlive,
+        shown: Shown::Whole,
+        body: Body::NONE,
+        expects_continue: false,
+        path: Path::Events,
+    };
+
+    fn poll(edition: Edition) -> Asked {
+        Asked::Events { edition, known: Known::default(), wait: None }
+    }
+
+    fn recalled(memory: &Memory, input: &[u8]) -> Option<Asked> {
+        memory.recall(input).map(|(asked, _)| asked)
+    }
+
+    #[test]
+    fn a_poll_is_remembered_from_the_second_on_until_something_else_comes() {
+        let mut memory = Memory::default();
+        assert_eq!(recalled(&memory, b""), None);
+        memory.keep(b"old", &poll(Edition::V2017_08_01), TERMS);
+        assert_eq!(recalled(&memory, b"old"), None);
+        memory.keep(b"new", &poll(Edition::V2020_07_01), TERMS);
+        assert_eq!(recalled(&memory, b"new"), Some(poll(Edition::V2020_07_01)));
+        for other in [b"old".as_slice(), b"ne", b"new+", b""] {
+            assert_eq!(recalled(&memory, other), None);
+        }
+        memory.keep(b"versions", &Asked::Versions, TERMS);
+        assert_eq!(recalled(&memory, b"new"), None);
+        assert_eq!(recalled(&memory, b"versions"), None);
+    }
+
+    #[test]
+    fn a_head_that_is_very_long_is_not_remembered() {
+        let mut memory = Memory::default();
+        for (bytes, is_kept) in [(HEAD_BYTES_MAX, true), (HEAD_BYTES_MAX + 1, false)] {
+            let head = vec![b'a'; bytes];
+            memory.keep(&head, &poll(Edition::V2020_07_01), TERMS);
+            memory.keep(&head, &poll(Edition::V2020_07_01), TERMS);
+            assert_eq!(recalled(&memory, &head).is_some(), is_kept);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! What the service counts, for whoever watches it.
+//!
+//! Everything that can be counted is found once, when the service starts: counting is one addition, without a look-up or
+//! a lock. No label says what a caller sent, which machine it is or which event it asked for, so there is an end to them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+/// Everything that is counted.
+#[derive(Debug)]
+pub struct Telemetry {
+    registry: Mutex<Registry>,
+    pub(crate) metadata: Endpoint,
+}
+
+/// What the metadata endpoint counts.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    requests: [[Counter; CODES.len()]; Path::ALL.len()],
+    pub(crate) connections_taken: Counter,
+    pub(crate) connections_open: Gauge,
+    pub(crate) refused_full: Counter,
+    pub(crate) refused_machine: Counter,
+    pub(crate) waiting: Gauge,
+    pub(crate) limited_rate: Counter,
+    pub(crate) limited_in_flight: Counter,
+    pub(crate) limited_waiting: Counter,
+    pub(crate) start_requests_accepted: Counter,
+    pub(crate) start_requests_refused: Counter,
+}
+
+/// What kind of path was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Path {
+    Events,
+    Instance,
+    Versions,
+    Members,
+    Token,
+    /// Everything else, and what could not be read.
+    Other,
+}
+
+/// The codes of all answers.
+const CODES: [u16; 11] = [200, 304, 400, 403, 404, 405, 413, 414, 429, 431, 503];
+
+type Labels = [(&'static str, String); 1];
+
+impl Telemetry {
+    /// What [`Self::encode`] gives, as `Content-Type` calls it.
+    pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+    /// Nothing has been counted yet.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        let mut registry = Registry::with_prefix("forewarn");
+        let metadata = Endpoint::new(registry.sub_registry_with_prefix("metadata"));
+        Arc::new(Self { registry: Mutex::new(registry), metadata })
+    }
+
+    /// Adds more that is counted. Names are given without `forewarn_`.
+    pub fn register<T>(&self, add: impl FnOnce(&mut Registry) -> T) -> T {
+        add(&mut self.registry.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All counts of this moment, as text for Prometheus.
+    #[must_use]
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        let registry = self.registry.lock().unwrap_or_else(PoisonError::into_inner);
+        encode(&mut text, &registry).expect("writing to a string does not fail");
+        text
+    }
+}
+
+impl Endpoint {
+    fn new(registry: &mut Registry) -> Self {
+        let requests = Family::<[(&'static str, String); 2], Counter>::default();
+        registry.register("requests", "Requests that were answered", requests.clone());
+        let refused = family(registry, "connections_refused", "Connections that were closed at once");
+        let limited = family(registry, "limited", "Requests that were answered 429");
+        let starts = family(registry, "start_requests", "Start requests that were answered");
+        let connections_taken = Counter::default();
+        registry.register("connections", "Connections that were taken", connections_taken.clone());
+        let connections_open = Gauge::default();
+        registry.register("connections_open", "Connections that are open", connections_open.clone());
+        let waiting = Gauge::default();
+        registry.register("waiting_requests", "Requests that wait for news", waiting.clone());
+        Self {
+            requests: Path::ALL.map(|path| {
+                CODES.map(|code| {
+                    let labels = [("path", path.as_str().to_owned()), ("code", code.to_string())];
+                    requests.get_or_create_owned(&labels)
+                })
+            }),
+            connections_taken,
+            connections_open,
+            refused_full: refused("reason", "full"),
+            refused_machine: refused("reason", "machine"),
+            waiting,
+            limited_rate: limited("limit", "rate"),
+            limited_in_flight: limited("limit", "in_flight"),
+            limited_waiting: limited("limit", "waiting"),
+            start_requests_accepted: starts("outcome", "accepted"),
+            start_requests_refused: starts("outcome", "refused"),
+        }
+    }
+
+    /// A request to that path was answered with that code.
+    pub(crate) fn answered(&self, path: Path, code: u16) {
+        if let Some(place) = CODES.iter().position(|known| *known == code) {
+            self.requests[path as usize][place].inc();
+        }
+    }
+}
+
+/// Registers a family of counters; gives a way to find them by their one label.
+fn family(registry: &mut Registry, name: &str, help: &str) -> impl Fn(&'static str, &str) -> Counter + use<> {
+    let family = Family::<Labels, Counter>::default();
+    registry.register(name, help, family.clone());
+    move |label, value| family.get_or_create_owned(&[(label, value.to_owned())])
+}
+
+impl Path {
+    const ALL: [Self; 6] =
+        [Self::Events, Self::Instance, Self::Versions, Self::Members, Self::Token, Self::Other];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Events => "scheduledevents",
+            Self::Instance => "instance",
+            Self::Versions => "versions",
+            Self::Members => "members",
+            Self::Token => "token",
+            Self::Other => "other",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_told_under_its_name() {
+        let telemetry = Telemetry::new();
+        telemetry.metadata.answered(Path::Events, 200);
+        telemetry.metadata.answered(Path::Events, 200);
+        telemetry.metadata.answered(Path::Other, 431);
+        telemetry.metadata.connections_open.inc();
+        telemetry.metadata.refused_machine.inc();
+        telemetry.metadata.start_requests_accepted.inc();
+        let text = telemetry.encode();
+        for line in [
+            "# TYPE forewarn_metadata_requests counter",
+            "forewarn_metadata_requests_total{path=\"scheduledevents\",code=\"200\"} 2",
+            "forewarn_metadata_requests_total{path=\"scheduledevents\",code=\"304\"} 0",
+            "forewarn_metadata_requests_total{path=\"other\",code=\"431\"} 1",
+            "forewarn_metadata_connections_open 1",
+            "forewarn_metadata_connections_refused_total{reason=\"machine\"} 1",
+            "forewarn_metadata_connections_refused_total{reason=\"full\"} 0",
+            "forewarn_metadata_start_requests_total{outcome=\"accepted\"} 1",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}\nin\n{text}");
+        }
+        assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn more_may_be_counted() {
+        let telemetry = Telemetry::new();
+        let commands = Counter::<u64>::default();
+        telemetry.register(|registry| {
+            registry.sub_registry_with_prefix("engine").register("commands", "Commands", commands.clone());
+        });
+        commands.inc_by(3);
+        assert!(telemetry.encode().contains("forewarn_engine_commands_total 3\n"));
+    }
+
+    #[test]
+    fn a_code_that_nobody_answers_is_not_counted() {
+        let telemetry = Telemetry::new();
+        let before = telemetry.encode();
+        telemetry.metadata.answered(Path::Events, 999);
+        assert_eq!(telemetry.encode(), before);
+    }
+}
