@@ -3,6 +3,7 @@
 //! Data goes to standard output, everything else to standard error. Exit code 0: done; 1: failed; 2: not understood.
 
 mod client;
+mod server;
 mod story;
 
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
+    Dev(server::dev::Arguments),
+    Serve(server::serve::Arguments),
     /// Play stories: what happens to a fleet, and what its machines see of it.
     Story {
         #[command(subcommand)]
@@ -27,8 +30,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let Arguments { command: Command::Story { command } } = Arguments::parse();
-    match story::run(&command) {
+    let Arguments { command } = Arguments::parse();
+    let done = match &command {
+        Command::Dev(arguments) => server::dev::command(arguments),
+        Command::Serve(arguments) => server::serve::command(arguments),
+        Command::Story { command } => story::run(command),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("forewarn: {problem:#}");

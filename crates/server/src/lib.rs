@@ -19,10 +19,13 @@ mod load;
 pub mod metadata;
 pub mod operator;
 mod published;
+mod service;
+mod socket_file;
 mod telemetry;
 
 pub use clock::{Clock, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use engine::{ClockCommand, Decided, Engine, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
+pub use service::{ApiDoor, Plan, Service, StartError};
 pub use telemetry::Telemetry;

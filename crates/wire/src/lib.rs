@@ -76,4 +76,4 @@ pub use start_request::{
     BODY_BYTES_MAX, BadStartRequest, EVENT_ID_CHARS_MAX, parse_start_requests, render_start_requests,
 };
 pub use versions::VersionList;
-pub use words::{Status, Word};
+pub use words::{Status, Word, kind as kind_word};

@@ -67,7 +67,9 @@ pub(crate) const KINDS: [EventKind; 5] =
 
 pub(crate) const SOURCES: [EventSource; 2] = [EventSource::Platform, EventSource::User];
 
-pub(crate) const fn kind(kind: EventKind) -> &'static str {
+/// What documents call a kind of event.
+#[must_use]
+pub const fn kind(kind: EventKind) -> &'static str {
     match kind {
         EventKind::Freeze => "Freeze",
         EventKind::Reboot => "Reboot",

@@ -103,7 +103,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Answers until either side has had enough.
-    pub(super) async fn run(mut self) -> io::Result<()> {
+    pub(super) async fn run(&mut self) -> io::Result<()> {
         loop {
             match self.answer_next().await? {
                 Next::Request => self.tidy(),
@@ -288,7 +288,7 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Lets the caller read its answer before the connection goes: closing with something unread would take it back.
-    async fn drain(mut self) -> io::Result<()> {
+    async fn drain(&mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
         self.patience.give(DRAIN_MAX);
         let mut drained = 0;

@@ -4,7 +4,6 @@
 //!   serving ──stop──▶ idle ones are closed, waiting requests answered ──all answered, or out of time──▶ closed
 //! ```
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -29,10 +28,11 @@ struct Seats {
     left: Notify,
 }
 
+/// Lines by number; the number of one that has gone is given to another.
 #[derive(Debug, Default)]
 struct Open {
-    next: u64,
-    lines: HashMap<u64, Arc<Line>>,
+    lines: Vec<Option<Arc<Line>>>,
+    free: Vec<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -44,7 +44,7 @@ struct Line {
 /// The place of one connection among the others. It is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct Seat {
-    number: u64,
+    number: usize,
     line: Arc<Line>,
     seats: Arc<Seats>,
 }
@@ -53,13 +53,7 @@ impl Connections {
     /// Gives a connection a seat, and a task of its own.
     pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(Seat) -> F) {
         let line = Arc::new(Line::default());
-        let number = {
-            let mut open = self.seats.open();
-            open.next += 1;
-            let number = open.next;
-            open.lines.insert(number, Arc::clone(&line));
-            number
-        };
+        let number = self.seats.open().add(Arc::clone(&line));
         let seat = Seat { number, line: Arc::clone(&line), seats: Arc::clone(&self.seats) };
         let task = tokio::spawn(run(seat)).abort_handle();
         line.task.set(task).expect("a line has one task");
@@ -71,13 +65,13 @@ impl Connections {
         self.seats.stopping.notify_waiters();
         self.seats.open().close(|line| line.is_idle.load(Ordering::Acquire));
         let all_left = async {
-            while !self.seats.open().lines.is_empty() {
+            while self.seats.open().count() > 0 {
                 // Whoever leaves between the two has left a permit.
                 self.seats.left.notified().await;
             }
         };
         if tokio::time::timeout(FINISH_MAX, all_left).await.is_err() {
-            tracing::warn!(connections = self.seats.open().lines.len(), "closed before they were answered");
+            tracing::warn!(connections = self.seats.open().count(), "closed before they were answered");
         }
     }
 }
@@ -96,8 +90,26 @@ impl Seats {
 }
 
 impl Open {
+    fn add(&mut self, line: Arc<Line>) -> usize {
+        let number = self.free.pop().unwrap_or(self.lines.len());
+        if number == self.lines.len() {
+            self.lines.push(None);
+        }
+        self.lines[number] = Some(line);
+        number
+    }
+
+    fn remove(&mut self, number: usize) {
+        self.lines[number] = None;
+        self.free.push(number);
+    }
+
+    fn count(&self) -> usize {
+        self.lines.len() - self.free.len()
+    }
+
     fn close(&self, which: impl Fn(&Line) -> bool) {
-        let lines = self.lines.values().filter(|line| which(line));
+        let lines = self.lines.iter().flatten().filter(|line| which(line));
         lines.filter_map(|line| line.task.get()).for_each(AbortHandle::abort);
     }
 }
@@ -131,7 +143,7 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.seats.open().lines.remove(&self.number);
+        self.seats.open().remove(self.number);
         if self.is_stopping() {
             self.seats.left.notify_one();
         }

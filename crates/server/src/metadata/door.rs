@@ -13,7 +13,7 @@ use std::sync::Arc;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::settings::Identity;
-use super::socket_file::SocketFile;
+use crate::socket_file::SocketFile;
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 1_024;
@@ -206,6 +206,16 @@ mod tests {
             let problem = open(&taken, second).expect_err("somebody listens there");
             assert_eq!(problem.to_string(), format!("cannot listen: {taken}"));
         }
+    }
+
+    #[test]
+    fn a_connection_sends_at_once_without_being_told() {
+        let listeners = open("127.0.0.1:0", 1).expect("a free port");
+        let Listening::Tcp(listener) = &listeners[0].socket else { panic!("a TCP listener") };
+        listener.set_nonblocking(false).expect("an open socket");
+        let _caller = std::net::TcpStream::connect(listener.local_addr().expect("an address"));
+        let (stream, _) = listener.accept().expect("a connection");
+        assert!(stream.nodelay().expect("an open socket"));
     }
 
     #[test]

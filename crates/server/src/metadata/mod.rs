@@ -26,7 +26,6 @@ mod request;
 mod route;
 mod serve;
 mod settings;
-mod socket_file;
 mod stream;
 mod target;
 mod threads;

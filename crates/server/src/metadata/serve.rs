@@ -123,8 +123,9 @@ impl Front {
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
-                accepted = socket.accept() => accepted,
+                biased;
                 () = &mut stop => break,
+                accepted = socket.accept() => accepted,
             };
             match accepted {
                 Ok((stream, peer)) => self.take(&connections, stream, peer, identity),
@@ -148,11 +149,13 @@ impl Front {
     ) {
         let Some(taken) = self.place(identity, peer) else { return stream.reject() };
         let (front, identity) = (Arc::clone(self), Arc::clone(identity));
-        connections.spawn(|seat| async move {
-            let connection = Connection::new(front, identity, stream, peer, seat);
-            // Whoever hangs up, or is too slow, needs no answer.
-            drop(connection.run().await);
-            drop(taken);
+        connections.spawn(|seat| {
+            let mut connection = Connection::new(front, identity, stream, peer, seat);
+            async move {
+                // Whoever hangs up, or is too slow, needs no answer.
+                drop(connection.run().await);
+                drop(taken);
+            }
         });
     }
 

@@ -6,7 +6,6 @@ use std::future::Future;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::IpAddr;
-use std::os::fd::AsFd;
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -22,7 +21,7 @@ pub(super) trait Socket {
 }
 
 /// A connection as the network has it.
-pub(super) trait Stream: AsyncRead + AsyncWrite + AsFd + Send + Sync + Unpin {
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {
     /// Writes what can be written at once.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
 

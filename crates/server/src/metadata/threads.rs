@@ -79,10 +79,14 @@ async fn serve(front: Arc<Front>, listeners: Vec<Listener>, stop: watch::Receive
     let mut serving = JoinSet::new();
     for listener in listeners {
         let mut stop = stop.clone();
-        serving.spawn(Arc::clone(&front).serve(listener, async move {
+        let front = Arc::clone(&front);
+        serving.spawn(async move {
             // It is an error if nobody is left who could say so: then it is time to stop, too.
-            drop(stop.wait_for(|stop| *stop).await);
-        }));
+            let stopped = async { drop(stop.wait_for(|stop| *stop).await) };
+            if let Err(error) = front.serve(listener, stopped).await {
+                tracing::error!(%error, "a listener could not be watched");
+            }
+        });
     }
     serving.join_all().await;
 }

@@ -18,6 +18,7 @@ mod fault;
 mod fleet;
 mod gate;
 mod health;
+mod metrics;
 mod reads;
 mod watch;
 mod writes;
@@ -30,7 +31,9 @@ use axum::routing::get;
 use forewarn_wire::operator::{FLEET_BYTES_MAX, ServerView};
 
 use crate::engine::Engine;
+use crate::telemetry::Telemetry;
 use fault::Fault;
+use metrics::Metrics;
 
 /// Bytes in the body of a request that is not a fleet.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -40,11 +43,14 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 pub(crate) struct Api {
     engine: Engine,
     about: Arc<ServerView>,
+    telemetry: Arc<Telemetry>,
+    metrics: Metrics,
 }
 
 /// The operator API of an engine.
-pub fn router(engine: Engine, about: ServerView) -> Router {
-    let api = Api { engine, about: Arc::new(about) };
+pub fn router(engine: Engine, about: ServerView, telemetry: Arc<Telemetry>) -> Router {
+    let metrics = telemetry.register(Metrics::new);
+    let api = Api { engine, about: Arc::new(about), telemetry, metrics };
     let v1 = Router::new()
         .route("/hosts", get(reads::hosts))
         .route("/hosts/{name}", get(reads::host))
@@ -70,6 +76,7 @@ pub fn router(engine: Engine, about: ServerView) -> Router {
         .nest("/v1", v1.merge(fleet))
         .route("/healthz", get(health::healthz))
         .route("/readyz", get(health::readyz))
+        .route("/metrics", get(metrics::metrics))
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
         .layer(axum::middleware::from_fn(gate::check))

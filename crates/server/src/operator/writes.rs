@@ -23,12 +23,17 @@ pub(super) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Fault> {
 
 pub(super) async fn command(State(api): State<Api>, body: Bytes) -> Result<Json<Outcome>, Fault> {
     let command: NamedCommand = read(&body)?;
-    Ok(Json(api.engine.order(vec![command]).await?))
+    let outcome = api.engine.order(vec![command]).await;
+    match &outcome {
+        Ok(_) => api.metrics.commands.inc(),
+        Err(_) => api.metrics.refused.inc(),
+    };
+    Ok(Json(outcome?))
 }
 
 pub(super) async fn clock(State(api): State<Api>, body: Bytes) -> Result<Json<ClockView>, Fault> {
     let command = match read(&body)? {
-        ClockOrder::Freeze => ClockCommand::Run(Speed(0)),
+        ClockOrder::Freeze {} => ClockCommand::Run(Speed(0)),
         ClockOrder::Scale { speed } if speed > SPEED_MAX => {
             return Err(Fault::bad(format!("the clock is too fast: at most {SPEED_MAX}")));
         }

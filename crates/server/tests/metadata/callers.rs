@@ -1,8 +1,10 @@
 //! Who is calling.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use forewarn_lifecycle::Command;
+use forewarn_server::ClockCommand;
 use forewarn_server::metadata::{Identity, Settings};
 
 use crate::support::{NEWEST, SOLO, WEB_0, get, world, world_with};
@@ -39,6 +41,21 @@ async fn a_machine_is_known_by_its_address_and_forgotten_when_it_is_gone() {
         world.engine.look(|_| ()).await.unwrap();
     }
     line.send(&name).await;
+    assert_eq!(line.answer().await.short(), FORBIDDEN);
+}
+
+#[tokio::test]
+async fn who_polls_with_the_same_bytes_is_looked_up_each_time() {
+    let world = world().await;
+    let mut line = world.connect(SOLO).await;
+    for _ in 0..4 {
+        line.send(&get(NEWEST)).await;
+        assert_eq!(line.answer().await.status(), 200);
+    }
+    world.submit(Command::Delete(SOLO)).await;
+    // It sees its end for five minutes.
+    world.engine.drive(ClockCommand::Advance(Duration::from_mins(6))).await.unwrap();
+    line.send(&get(NEWEST)).await;
     assert_eq!(line.answer().await.short(), FORBIDDEN);
 }
 

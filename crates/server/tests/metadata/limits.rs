@@ -1,7 +1,7 @@
 //! How much of the endpoint one machine may use.
 
 use forewarn_lifecycle::{Command, MachineId};
-use forewarn_server::metadata::{FirstAnswer, Identity, Limits, Rate, Settings};
+use forewarn_server::metadata::{Identity, Limits, Rate, Settings};
 
 use crate::support::{Line, NEWEST, SOLO, WEB_0, WEB_1, World, get, world, world_with};
 
@@ -82,8 +82,7 @@ async fn four_requests_of_a_machine_may_wait_for_news() {
 
 #[tokio::test]
 async fn eight_requests_of_a_machine_may_be_under_way() {
-    let first_answer = FirstAnswer::Delay(std::time::Duration::from_mins(1));
-    let world = world_with(Settings { first_answer, ..settings() }, Identity::Address).await;
+    let world = limited().await;
     let mut lines = Vec::new();
     for _ in 0..8 {
         let mut line = world.connect(WEB_0).await;

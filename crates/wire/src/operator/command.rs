@@ -115,9 +115,9 @@ pub enum NamedCommand {
     /// The operator does not want to wait.
     ForceStart { event: String },
     /// Every start is held.
-    BrakeOn,
+    BrakeOn {},
     /// Starts are let go.
-    BrakeOff,
+    BrakeOff {},
     /// Other settings; what is not said stays.
     ChangeSettings(SettingsChange),
     /// The next thing that is done to a pretend machine fails.
@@ -164,7 +164,7 @@ pub enum FailureWord {
 #[serde(tag = "clock", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClockOrder {
     /// It stands still.
-    Freeze,
+    Freeze {},
     /// It runs that many times as fast as a real one.
     Scale {
         /// Seconds a second.

@@ -144,8 +144,8 @@ impl NamedCommand {
             Self::Approve { tenant, events } => approve(cluster, find_tenant(cluster, tenant)?, events)?,
             Self::Cancel { event } => Command::Cancel(find_event(cluster, event)?.1.maintenance),
             Self::ForceStart { event } => Command::ForceStart(find_event(cluster, event)?.1.maintenance),
-            Self::BrakeOn => Command::Brake(Brake::On),
-            Self::BrakeOff => Command::Brake(Brake::Off),
+            Self::BrakeOn {} => Command::Brake(Brake::On),
+            Self::BrakeOff {} => Command::Brake(Brake::Off),
             Self::ChangeSettings(change) => change_settings(cluster, change),
             Self::Jam { machine: name } => return Ok(Resolved::Jam(machine(name)?)),
         };

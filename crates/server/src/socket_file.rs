@@ -10,21 +10,21 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use super::door::OpenError;
+use crate::metadata::OpenError;
 
 /// What the name ends in until the socket is ready.
 const UNFINISHED: &str = ".new";
 
 /// The file of a listener. It is removed with this, unless another one lies there by then.
 #[derive(Debug)]
-pub(super) struct SocketFile {
+pub(crate) struct SocketFile {
     path: PathBuf,
     inode: u64,
 }
 
 impl SocketFile {
     /// Listens there. `failed` says what the operating system refused.
-    pub(super) fn create(
+    pub(crate) fn create(
         path: &Path,
         mode: u32,
         failed: impl Fn(io::Error) -> OpenError,

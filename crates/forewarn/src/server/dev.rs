@@ -1,0 +1,272 @@
+//! `forewarn dev`: a server for one person, in memory, with a virtual clock and pretend machines.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
+use forewarn_server::{ApiDoor, Clock, Plan, Service, Speed};
+use forewarn_wire::operator::Fleet;
+use forewarn_wire::{Moment, parse_duration};
+
+use super::log::{Detail, Format};
+use super::{log, random_seed, read_fleet, run, write_addresses};
+
+/// The directory that unsigned identity tokens name.
+pub(super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
+
+/// Run a server for one person: in memory, on loopback, with a demo fleet, pretend machines and a virtual clock.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  forewarn dev                              a demo fleet, at http://127.0.0.1:1338 and :1339
+  forewarn dev --clock frozen               time passes when you say so: `forewarn clock advance 15m`
+  forewarn dev --clock 60x                  fifteen minutes of notice in fifteen seconds
+  forewarn dev --fleet mine.toml            your own fleet; `forewarn fleet show` prints one to start from")]
+pub(crate) struct Arguments {
+    /// The fleet to start with: a file, or `none`. Without it, a demo fleet.
+    #[arg(long, value_name = "FILE")]
+    fleet: Option<PathBuf>,
+    /// Where machines come in; port 0 is any free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1338")]
+    metadata_listen: SocketAddr,
+    /// Where operators come in; port 0 is any free one.
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1339")]
+    api_listen: SocketAddr,
+    /// Listen beyond loopback although anybody who can connect may do anything.
+    #[arg(long)]
+    i_know_this_is_open: bool,
+    /// Write where the server listens to this file, as JSON, once it does.
+    #[arg(long, value_name = "FILE")]
+    addresses_file: Option<PathBuf>,
+    /// How the virtual clock runs: `frozen`, `real` (as fast as a real one), or a speed such as `60x`.
+    #[arg(long, value_name = "SPEED", default_value = "real", value_parser = parse_speed)]
+    clock: Speed,
+    /// What the virtual clock shows at first; without it, the time of day.
+    #[arg(long, value_name = "TIME")]
+    clock_start: Option<Moment>,
+    /// Makes event ids the same in every run; any number.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Limits on what one machine may ask: none, or those of the cloud (5 requests a second).
+    #[arg(long, value_enum, default_value_t)]
+    limits: LimitsWord,
+    /// What the first request of a tenant is answered: `now`, `empty`, or after a length of time such as `90s`.
+    #[arg(long, value_name = "WHEN", default_value = "now", value_parser = parse_first_answer)]
+    first_answer: FirstAnswer,
+    /// The machine whom a caller is taken for that does not say `/vm/NAME/…`; without it `solo`, if there is one.
+    #[arg(long, value_name = "NAME")]
+    default_vm: Option<String>,
+    /// Threads that answer machines; without it, one for each core.
+    #[arg(long, value_name = "N")]
+    metadata_threads: Option<NonZeroUsize>,
+    /// How log lines look.
+    #[arg(long, value_enum, default_value_t)]
+    log: Format,
+    /// How much is logged.
+    #[arg(long, value_enum, default_value_t = Detail::Warn)]
+    log_level: Detail,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum LimitsWord {
+    /// None.
+    #[default]
+    Off,
+    /// Those of the cloud.
+    Cloud,
+}
+
+pub(crate) fn command(arguments: &Arguments) -> Result<()> {
+    for address in [arguments.metadata_listen, arguments.api_listen] {
+        if !address.ip().is_loopback() && !arguments.i_know_this_is_open {
+            bail!(
+                "anybody who can connect may do anything: {address} is not loopback\n  \
+                 hint: if that is what you want, say --i-know-this-is-open"
+            );
+        }
+    }
+    log::start(arguments.log, arguments.log_level);
+    let plan = plan(arguments)?;
+    let facts = Facts::of(&plan.fleet, arguments.clock);
+    run(plan, |service| {
+        if let Some(file) = &arguments.addresses_file {
+            write_addresses(file, service)?;
+        }
+        print(&greeting(service, &facts));
+        Ok(())
+    })
+}
+
+fn plan(arguments: &Arguments) -> Result<Plan> {
+    let fleet = match &arguments.fleet {
+        None => Fleet::parse(include_str!("demo.toml"))?,
+        Some(none) if none.as_os_str() == "none" => Fleet::default(),
+        Some(file) => read_fleet(file)?,
+    };
+    let start = arguments.clock_start.map_or_else(wall, |Moment(start)| start);
+    let default = arguments.default_vm.clone().or_else(|| default_vm(&fleet));
+    let limits = match arguments.limits {
+        LimitsWord::Off => None,
+        LimitsWord::Cloud => Some(Limits::default()),
+    };
+    let identity_token = IdentityToken::Unsigned { directory: DIRECTORY.to_owned() };
+    let first_answer = arguments.first_answer;
+    Ok(Plan {
+        mode: "dev",
+        seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
+        clock: Clock::virtual_at(start, arguments.clock),
+        program: None,
+        fleet,
+        settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
+        doors: vec![(Door::Tcp(arguments.metadata_listen), Identity::Prefix { default })],
+        threads: arguments.metadata_threads.unwrap_or_else(cores),
+        api: ApiDoor::Tcp(arguments.api_listen),
+    })
+}
+
+fn default_vm(fleet: &Fleet) -> Option<String> {
+    fleet.vms.iter().any(|vm| vm.name == "solo").then(|| "solo".to_owned())
+}
+
+pub(super) fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
+
+fn seed(number: u64) -> Seed {
+    let mut seed = *b"forewarn dev 000";
+    seed[8..].copy_from_slice(&number.to_le_bytes());
+    Seed(seed)
+}
+
+fn wall() -> Timestamp {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The fastest clock: a year in half a minute.
+const SPEED_MAX: u32 = 1_000_000;
+
+fn parse_speed(text: &str) -> Result<Speed, String> {
+    match text {
+        "frozen" => Ok(Speed(0)),
+        "real" => Ok(Speed(1)),
+        _ => {
+            let number = text.strip_suffix('x').and_then(|number| number.parse().ok());
+            let speed = number.filter(|speed| (1..=SPEED_MAX).contains(speed));
+            speed.map(Speed).ok_or_else(|| "write frozen, real, or a speed such as 60x".to_owned())
+        }
+    }
+}
+
+/// The longest that a first answer is put off: longer, and no client waits for it.
+const DELAY_SECONDS_MAX: u64 = 3_600;
+
+pub(super) fn parse_first_answer(text: &str) -> Result<FirstAnswer, String> {
+    match text {
+        "now" => Ok(FirstAnswer::Now),
+        "empty" => Ok(FirstAnswer::Empty),
+        _ => {
+            let span = parse_duration(text).filter(|span| span.as_secs() <= DELAY_SECONDS_MAX);
+            span.map(FirstAnswer::Delay).ok_or_else(|| "write now, empty, or a time up to 1h".to_owned())
+        }
+    }
+}
+
+/// What is said of a fleet in one line.
+struct Facts {
+    line: String,
+    example: Option<String>,
+}
+
+impl Facts {
+    fn of(fleet: &Fleet, Speed(speed): Speed) -> Self {
+        let sets = fleet.availability_sets.iter().chain(&fleet.cloud_services);
+        let machines = fleet.vms.len()
+            + sets.clone().map(|set| set.machines.len()).sum::<usize>()
+            + fleet.scale_sets.iter().map(|set| set.instances.len()).sum::<usize>();
+        let tenants = fleet.vms.len() + sets.count() + fleet.scale_sets.len();
+        let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
+        let hosts = fleet.hosts.len();
+        let line =
+            format!("{machines} machines of {tenants} tenants on {hosts} hosts; a virtual clock, {clock}");
+        Self { line, example: default_vm(fleet).or_else(|| fleet.vms.first().map(|vm| vm.name.clone())) }
+    }
+}
+
+/// What it serves, and what to type next.
+fn greeting(service: &Service, facts: &Facts) -> String {
+    let metadata = service.metadata_url().unwrap_or_default();
+    let api = service.api_url();
+    let own = std::env::args().next().unwrap_or_else(|| "forewarn".to_owned());
+    let own = if api == crate::client::USUAL { own } else { format!("{own} --api {api}") };
+    let vm = facts.example.as_deref().unwrap_or("NAME");
+    let mut text = String::new();
+    let _ = write!(
+        text,
+        "forewarn {version} dev: {line}
+
+  metadata   {metadata}/metadata/scheduledevents
+             (any machine: {metadata}/vm/NAME/metadata/…)
+  operators  {api}/v1
+
+What to type next, in another terminal:
+
+  curl -H Metadata:true \"{metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01\"
+  {own} vm restart {vm}
+  {own} event ls
+
+Ctrl-C ends it. Nothing is kept.
+",
+        version = env!("CARGO_PKG_VERSION"),
+        line = facts.line,
+    );
+    text
+}
+
+/// A reader who has closed the pipe does not end the server.
+fn print(text: &str) {
+    drop(std::io::stdout().lock().write_all(text.as_bytes()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_fleet_is_a_fleet() {
+        let fleet = Fleet::parse(include_str!("demo.toml")).unwrap();
+        let facts = Facts::of(&fleet, Speed(0));
+        assert_eq!(facts.line, "14 machines of 6 tenants on 10 hosts; a virtual clock, frozen");
+        assert_eq!(facts.example.as_deref(), Some("solo"));
+    }
+
+    #[test]
+    fn a_clock_is_frozen_real_or_so_many_times_as_fast() {
+        assert_eq!(parse_speed("frozen"), Ok(Speed(0)));
+        assert_eq!(parse_speed("real"), Ok(Speed(1)));
+        assert_eq!(parse_speed("60x"), Ok(Speed(60)));
+        for wrong in ["", "x", "0x", "60", "-1x", "1000001x", "fast"] {
+            assert!(parse_speed(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_first_answer_comes_now_empty_or_later() {
+        assert_eq!(parse_first_answer("now"), Ok(FirstAnswer::Now));
+        assert_eq!(parse_first_answer("empty"), Ok(FirstAnswer::Empty));
+        assert!(matches!(parse_first_answer("90s"), Ok(FirstAnswer::Delay(span)) if span.as_secs() == 90));
+        assert!(parse_first_answer("2h").is_err());
+    }
+
+    #[test]
+    fn a_seed_is_as_good_as_its_number() {
+        assert_ne!(seed(1), seed(2));
+        assert_eq!(seed(7), seed(7));
+    }
+}

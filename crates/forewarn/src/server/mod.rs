@@ -1,0 +1,66 @@
+//! Servers: `forewarn dev` and `forewarn serve`. One engine; they differ in their clock, their machines and their doors.
+
+pub(crate) mod config;
+pub(crate) mod dev;
+mod log;
+pub(crate) mod serve;
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use forewarn_lifecycle::Seed;
+use forewarn_server::{Plan, Service};
+use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Runs a server until it is told to stop. `ready` is called once both sides listen.
+fn run(plan: Plan, ready: impl FnOnce(&Service) -> Result<()>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        // From here on a signal waits until it is looked at: none ends the server half-way.
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let service = Service::start(plan).await?;
+        ready(&service)?;
+        tokio::select! {
+            _ = interrupt.recv() => tracing::info!("interrupted; stopping"),
+            _ = terminate.recv() => tracing::info!("told to stop"),
+        }
+        service.stop().await;
+        Ok(())
+    })
+}
+
+/// Writes where a server is, whole or not at all.
+fn write_addresses(file: &Path, service: &Service) -> Result<()> {
+    let addresses = serde_json::json!({ "metadata": service.metadata_url(), "api": service.api_url() });
+    let mut unfinished = file.as_os_str().to_owned();
+    unfinished.push(".new");
+    let written =
+        fs::write(&unfinished, format!("{addresses}\n")).and_then(|()| fs::rename(&unfinished, file));
+    written.with_context(|| format!("cannot write the addresses: {}", file.display()))
+}
+
+fn read_fleet(file: &Path) -> Result<Fleet> {
+    let text =
+        read(file, FLEET_BYTES_MAX).with_context(|| format!("cannot read the fleet: {}", file.display()))?;
+    Fleet::parse(&text).with_context(|| format!("not a fleet: {}", file.display()))
+}
+
+/// Reads a file of at most that many bytes; one byte more is read, so that it shows.
+fn read(file: &Path, bytes_max: usize) -> Result<String> {
+    let mut text = String::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    fs::File::open(file)?.take(limit).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// A secret that nobody can guess.
+fn random_seed() -> Result<Seed> {
+    let mut seed = [0; 16];
+    let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
+    read.context("no random numbers to be had: /dev/urandom")?;
+    Ok(Seed(seed))
+}

@@ -1,0 +1,132 @@
+//! What there is, counted whenever somebody asks.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicI64;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::IntoResponse;
+use forewarn_lifecycle::{Cluster, Health, Power};
+use forewarn_wire::Status;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::Api;
+use super::fault::Fault;
+use crate::telemetry::Telemetry;
+
+type Labels = Vec<(&'static str, &'static str)>;
+type Gauges = Family<Labels, Gauge<i64, AtomicI64>>;
+
+/// What the operator API counts, and what it shows of the fleet.
+#[derive(Clone, Debug)]
+pub(super) struct Metrics {
+    pub(super) commands: Counter,
+    pub(super) refused: Counter,
+    events: Gauges,
+    hosts: Gauges,
+    machines: Gauges,
+    tenants: Gauges,
+    held: Gauge,
+    clock: Gauge,
+}
+
+impl Metrics {
+    pub(super) fn new(registry: &mut Registry) -> Self {
+        let mut gauges = |name: &str, help: &str| {
+            let family = Gauges::default();
+            registry.register(name, help, family.clone());
+            family
+        };
+        let events = gauges("events", "Events that can be seen, by type and status");
+        let hosts = gauges("hosts", "Hosts, by health");
+        let machines = gauges("machines", "Machines, by power");
+        let tenants = gauges("tenants", "Tenants, by whether Scheduled Events are enabled for them");
+        let (commands, refused) = (Counter::default(), Counter::default());
+        registry.register(
+            "operator_commands",
+            "Commands of operators that were carried out",
+            commands.clone(),
+        );
+        registry.register(
+            "operator_commands_refused",
+            "Commands of operators that were refused",
+            refused.clone(),
+        );
+        let (held, clock) = (Gauge::default(), Gauge::default());
+        registry.register("held", "Work that might start and is held", held.clone());
+        registry.register("clock_seconds", "What the clock shows, in seconds after 1970", clock.clone());
+        Self { commands, refused, events, hosts, machines, tenants, held, clock }
+    }
+
+    fn show(&self, counts: &Counts) {
+        self.held.set(counts.held);
+        self.clock.set(counts.clock_seconds);
+        for (family, counts) in [
+            (&self.events, &counts.events),
+            (&self.hosts, &counts.hosts),
+            (&self.machines, &counts.machines),
+            (&self.tenants, &counts.tenants),
+        ] {
+            family.clear();
+            for (labels, count) in counts {
+                family.get_or_create(labels).set(*count);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Counts {
+    events: BTreeMap<Labels, i64>,
+    hosts: BTreeMap<Labels, i64>,
+    machines: BTreeMap<Labels, i64>,
+    tenants: BTreeMap<Labels, i64>,
+    held: i64,
+    clock_seconds: i64,
+}
+
+impl Counts {
+    fn of(cluster: &Cluster) -> Self {
+        let mut counts = Self::default();
+        for (_, host) in cluster.hosts() {
+            let health = match host.health {
+                Health::Healthy => "healthy",
+                Health::Degraded => "degraded",
+                Health::Failed => "failed",
+            };
+            *counts.hosts.entry(vec![("health", health)]).or_default() += 1;
+        }
+        for (_, machine) in cluster.machines() {
+            let power = match machine.power {
+                Power::Running => "running",
+                Power::Stopped => "stopped",
+                Power::Deallocated => "deallocated",
+            };
+            *counts.machines.entry(vec![("power", power)]).or_default() += 1;
+        }
+        for (_, tenant) in cluster.tenants() {
+            let enabled = if tenant.is_enrolled() { "true" } else { "false" };
+            *counts.tenants.entry(vec![("enabled", enabled)]).or_default() += 1;
+            for event in tenant.events() {
+                let kind = forewarn_wire::kind_word(event.announcement.kind);
+                let labels = vec![("type", kind), ("status", Status::of(&event.phase).as_str())];
+                *counts.events.entry(labels).or_default() += 1;
+            }
+        }
+        counts.held = i64::try_from(cluster.held().count()).unwrap_or(i64::MAX);
+        counts
+    }
+}
+
+pub(super) async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Fault> {
+    let counts = api.engine.look(|state| {
+        let mut counts = Counts::of(state.cluster);
+        counts.clock_seconds = state.now.wall.seconds();
+        counts
+    });
+    api.metrics.show(&counts.await?);
+    Ok(([(header::CONTENT_TYPE, Telemetry::CONTENT_TYPE)], api.telemetry.encode()))
+}

@@ -1,0 +1,220 @@
+//! The whole of a server: an engine, the metadata endpoint and the operator API, started and stopped together.
+//!
+//! ```text
+//!   control thread     driver (owns the state), operator API, signals
+//!   metadata-0 … n     one thread per core, each with its own sockets
+//! ```
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use forewarn_hypervisor::Program;
+use forewarn_lifecycle::Seed;
+use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+use crate::engine::{Engine, Problem};
+use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
+use crate::operator;
+use crate::socket_file::SocketFile;
+use crate::telemetry::Telemetry;
+
+/// What a server is to be.
+#[derive(Debug)]
+pub struct Plan {
+    /// `dev` or `serve`: what it calls itself.
+    pub mode: &'static str,
+    /// What event ids are made of.
+    pub seed: Seed,
+    /// The clock.
+    pub clock: Clock,
+    /// Who takes care of machines; `None`: they pretend.
+    pub program: Option<Program>,
+    /// What there is at first.
+    pub fleet: Fleet,
+    /// How the metadata endpoint behaves.
+    pub settings: Settings,
+    /// Where machines come in, and how it is known who they are.
+    pub doors: Vec<(Door, Identity)>,
+    /// Threads that answer machines.
+    pub threads: NonZeroUsize,
+    /// Where operators come in.
+    pub api: ApiDoor,
+}
+
+/// Where operators come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiDoor {
+    /// A TCP address. Port 0 is one that is free.
+    Tcp(SocketAddr),
+    /// A Unix-domain socket, for its owner alone.
+    Unix(PathBuf),
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Service {
+    engine: Engine,
+    threads: Threads,
+    api: JoinHandle<std::io::Result<()>>,
+    stop: watch::Sender<bool>,
+    /// Removed with the service.
+    _socket: Option<SocketFile>,
+    metadata_url: Option<String>,
+    api_url: String,
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The fleet is none.
+    #[error("the fleet cannot be")]
+    Fleet(#[from] BadFleet),
+    /// The rules refuse the fleet.
+    #[error("the fleet is refused")]
+    Refused(#[from] Problem),
+    /// Machines cannot come in.
+    #[error(transparent)]
+    Door(#[from] OpenError),
+    /// Operators cannot come in.
+    #[error("cannot listen for operators: {0}")]
+    Api(String, #[source] std::io::Error),
+    /// There are not enough threads or file descriptors.
+    #[error("cannot start the threads of the metadata endpoint")]
+    Threads(#[source] std::io::Error),
+}
+
+/// How long what is under way may take when the server stops.
+const STOP_MAX: Duration = Duration::from_secs(2);
+
+/// Only the owner of the server may use its socket.
+const API_SOCKET_MODE: u32 = 0o600;
+
+impl Service {
+    /// Starts everything. When this returns, both sides listen.
+    ///
+    /// # Errors
+    /// When the fleet is refused, or an address cannot be listened on.
+    pub async fn start(plan: Plan) -> Result<Self, StartError> {
+        let engine = match plan.program {
+            Some(program) => Engine::with_program(plan.seed, plan.clock, program),
+            None => Engine::pretending(plan.seed, plan.clock),
+        };
+        fill(&engine, &plan.fleet).await?;
+        let telemetry = Telemetry::new();
+        let (prefix, default_machine) = prefix(&plan.doors);
+        let doors: Vec<_> = open(plan.doors, plan.threads)?;
+        let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
+        let front = Front::new(engine.clone(), plan.settings, Arc::clone(&telemetry));
+        let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
+        let about = ServerView {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            mode: plan.mode.to_owned(),
+            metadata: addresses.iter().map(|address| format!("http://{address}")).collect(),
+            prefix,
+            default_machine,
+        };
+        let metadata_url = about.metadata.first().cloned();
+        let router = operator::router(engine.clone(), about, telemetry);
+        let (stop, _) = watch::channel(false);
+        let (api, api_url, socket) = serve_operators(&plan.api, router, stop.subscribe())?;
+        Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url })
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Where machines come in first: `http://ADDRESS`.
+    #[must_use]
+    pub fn metadata_url(&self) -> Option<&str> {
+        self.metadata_url.as_deref()
+    }
+
+    /// Where operators come in: `http://ADDRESS` or `unix:PATH`.
+    #[must_use]
+    pub fn api_url(&self) -> &str {
+        &self.api_url
+    }
+
+    /// Takes no more requests, answers those that are under way, and ends; within a few seconds.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        let threads = self.threads;
+        let stopping = tokio::task::spawn_blocking(move || threads.stop());
+        let abort = self.api.abort_handle();
+        if tokio::time::timeout(STOP_MAX, self.api).await.is_err() {
+            // Somebody watches, and would for ever.
+            abort.abort();
+        }
+        if stopping.await.is_err() {
+            tracing::error!("the threads of the metadata endpoint could not be stopped");
+        }
+    }
+}
+
+/// Admits a fleet to an empty cluster.
+async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+    let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
+    let commands: Vec<_> = differences.into_iter().filter_map(|one| one.command).collect();
+    if !commands.is_empty() {
+        engine.order(commands).await?;
+    }
+    Ok(())
+}
+
+fn open(doors: Vec<(Door, Identity)>, threads: NonZeroUsize) -> Result<Vec<Vec<Listener>>, OpenError> {
+    doors.into_iter().map(|(door, identity)| door.open(identity, threads.get())).collect()
+}
+
+/// Whether callers may say who they are, and who they are if they do not.
+fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
+    let mut defaults = doors.iter().filter_map(|(_, identity)| match identity {
+        Identity::Prefix { default } => Some(default.clone()),
+        Identity::Address | Identity::Machine(_) => None,
+    });
+    defaults.next().map_or((false, None), |default| (true, default))
+}
+
+type Operators = (JoinHandle<std::io::Result<()>>, String, Option<SocketFile>);
+
+fn serve_operators(
+    door: &ApiDoor,
+    router: axum::Router,
+    mut stop: watch::Receiver<bool>,
+) -> Result<Operators, StartError> {
+    let stopped = async move {
+        // It is an error if nobody is left who could say so: then it is time to stop, too.
+        drop(stop.wait_for(|stop| *stop).await);
+    };
+    match door {
+        ApiDoor::Tcp(address) => {
+            let failed = |source| StartError::Api(address.to_string(), source);
+            let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+            listener.set_nonblocking(true).map_err(failed)?;
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+            let url = format!("http://{}", listener.local_addr().map_err(failed)?);
+            let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
+            Ok((tokio::spawn(serve.into_future()), url, None))
+        }
+        ApiDoor::Unix(path) => {
+            let failed = |source| StartError::Api(path.display().to_string(), source);
+            let listen = |source| OpenError::Listen {
+                door: Door::Unix { path: path.clone(), mode: API_SOCKET_MODE },
+                source,
+            };
+            let (listener, file) = SocketFile::create(path, API_SOCKET_MODE, listen)?;
+            listener.set_nonblocking(true).map_err(failed)?;
+            let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
+            let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
+            Ok((tokio::spawn(serve.into_future()), format!("unix:{}", path.display()), Some(file)))
+        }
+    }
+}
