@@ -1,8 +1,8 @@
 //! Everything that is done to this repository by a command: `cargo xtask …`.
 //!
 //! Checks what a person would have to remember: formatting, lints, tests, and that the documents still speak of what is
-//! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest
-//! and valgrind are used where they are installed.
+//! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest,
+//! valgrind and nginx are used where they are installed.
 
 mod bench;
 mod breakages;
@@ -28,7 +28,9 @@ cargo xtask <command>
   test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
-        [--save]      and writes it to bench/RESULTS.md
+  bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
+        [--save]      of both: and writes it to bench/RESULTS.md
+        [--program FILE]  of metadata: measures that build of forewarn
   mutants           changes the rules at random places: how many changes do the tests notice?
         [--sample N]  about N mutants, spread evenly
         [--shard K/N] the K-th of N parts, counted from 0

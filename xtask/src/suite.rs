@@ -55,7 +55,8 @@ fn long(steps: &mut Steps) {
     steps.run("properties", || run_tests(&[("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN)]));
     steps.run("break", breakages::command);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
-    steps.run("benchmark", bench::measure_and_print);
+    steps.run("cost of rules", bench::measure_rules);
+    steps.run("cost of polls", bench::measure_polls);
 }
 
 fn run_cargo(words: &[&str]) -> Result<Outcome> {
