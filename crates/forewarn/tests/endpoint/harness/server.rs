@@ -18,8 +18,6 @@ pub(crate) struct Server {
     directory: TempDir,
     metadata: SocketAddr,
     api: String,
-    /// The words that make a command run where the server is.
-    prefix: Vec<String>,
 }
 
 /// The program that is tested: the one that was built, or one that was installed somewhere.
@@ -28,8 +26,7 @@ pub(crate) fn program() -> OsString {
 }
 
 /// What `dev` is told, so that every run is the same.
-pub(crate) const FROZEN: [&str; 6] =
-    ["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"];
+const FROZEN: [&str; 6] = ["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"];
 
 impl Server {
     pub(crate) fn start() -> Self {
@@ -40,12 +37,11 @@ impl Server {
         let mut command = Command::new(program());
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
         command.args(FROZEN).args(more);
-        Self::spawn_in(command, Vec::new())
+        Self::spawn(command)
     }
 
-    /// Starts a command that takes `--addresses-file`, and waits until it listens. Commands of the operator's are put after
-    /// `prefix`.
-    pub(crate) fn spawn_in(mut command: Command, prefix: Vec<String>) -> Self {
+    /// Starts a command that takes `--addresses-file`, and waits until it listens.
+    pub(crate) fn spawn(mut command: Command) -> Self {
         let directory = TempDir::new().unwrap();
         let addresses = directory.path().join("addresses.json");
         let log = File::create(directory.path().join("log")).unwrap();
@@ -61,7 +57,7 @@ impl Server {
         let metadata = addresses["metadata"].as_str().and_then(|url| url.strip_prefix("http://"));
         let metadata = metadata.expect("an address").parse().unwrap();
         let api = addresses["api"].as_str().expect("an address").to_owned();
-        Self { child, directory, metadata, api, prefix }
+        Self { child, directory, metadata, api }
     }
 
     /// Where machines ask.
@@ -125,9 +121,8 @@ impl Server {
     }
 
     pub(crate) fn try_run(&self, words: &[&str]) -> Output {
-        let whole = self.prefix.iter().map(OsString::from).chain([program()]).collect::<Vec<_>>();
-        let mut command = Command::new(&whole[0]);
-        command.args(&whole[1..]).args(["--api", &self.api]).args(words).stdin(Stdio::null());
+        let mut command = Command::new(program());
+        command.args(["--api", &self.api]).args(words).stdin(Stdio::null());
         command.output().expect("the program starts")
     }
 

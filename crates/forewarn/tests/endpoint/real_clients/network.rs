@@ -76,11 +76,6 @@ impl Namespace {
         run(Command::new("ip").args(["-n", &self.0]).args(words));
     }
 
-    /// The words that make a command run in here.
-    pub(crate) fn prefix(&self) -> Vec<String> {
-        ["ip", "netns", "exec", &self.0].map(str::to_owned).to_vec()
-    }
-
     /// A program that runs in here, ready for its arguments.
     pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("ip");

@@ -116,12 +116,8 @@ impl Cluster {
         fs::read_to_string(self.files.path().join(file)).unwrap_or_default()
     }
 
-    /// Where the first event that names a machine stands, asked as nobody who counts.
     fn event_status(&self, machine: &str) -> String {
-        let shown = self.centre.server.json(&["vm", "show", machine]);
-        let Some(id) = shown["events"][0].as_str() else { return "gone".to_owned() };
-        let event = self.centre.server.json(&["event", "show", id]);
-        event["status"].as_str().expect("a status").to_owned()
+        self.centre.event_status(machine)
     }
 }
 
@@ -167,8 +163,7 @@ fn pacemakers_agent_moves_everything_away_approves_and_comes_back() {
     cluster.monitor_a();
     cluster.monitor_b();
     assert_eq!(cluster.states(), ["IN_EVENT", ""], "it is under way");
-    cluster.centre.server.advance("5m");
-    assert_eq!(cluster.event_status("db-0"), "gone");
+    cluster.centre.finish("db-0");
     cluster.set_operation("node-a", "pending");
     cluster.monitor_a();
     assert_eq!(cluster.states(), ["IN_EVENT", ""], "the node is still starting");
@@ -200,14 +195,14 @@ fn pacemakers_agents_leave_one_node_to_work_and_take_turns() {
         (cluster.event_status("db-0"), cluster.event_status("db-1")),
         ("Started".into(), "Scheduled".into())
     );
-    cluster.centre.server.advance("5m");
+    cluster.centre.finish("db-0");
     cluster.monitor_a();
     assert_eq!(cluster.states(), ["AVAILABLE", "AVAILABLE"], "node-a is back and lets go of node-b");
     cluster.monitor_b();
     assert_eq!(cluster.attribute("node-b", HEALTH).as_deref(), Some("-1000000"));
     cluster.monitor_b();
     assert_eq!(cluster.event_status("db-1"), "Started");
-    cluster.centre.server.advance("4m");
+    cluster.centre.finish("db-1");
     cluster.monitor_b();
     assert_eq!(cluster.states(), ["AVAILABLE", "AVAILABLE"]);
     assert_eq!(cluster.attribute("node-b", HEALTH).as_deref(), Some("0"));
@@ -216,7 +211,7 @@ fn pacemakers_agents_leave_one_node_to_work_and_take_turns() {
 #[test]
 #[ignore = "needs root and packages; `cargo xtask test` runs it"]
 fn pacemakers_agent_fails_once_where_the_first_answer_is_empty() {
-    let cluster = Cluster::of(Centre::start_with(&["--first-answer", "empty"]), AGENT);
+    let cluster = Cluster::of(Centre::start_answering("empty"), AGENT);
     let status = cluster.try_monitor(DB_0, "node-a");
     assert_eq!(
         (status.code(), status.signal()),
@@ -246,7 +241,7 @@ fn pacemakers_older_agent_approves_for_the_node_that_is_ready() {
     cluster.monitor_b();
     assert_eq!(cluster.event_status("db-0"), "Started", "node-b does");
     assert_eq!(cluster.states(), ["IN_EVENT", ""]);
-    cluster.centre.server.advance("5m");
+    cluster.centre.finish("db-0");
     cluster.monitor_a();
     assert_eq!(cluster.states(), ["AVAILABLE", ""]);
     assert_eq!(cluster.attribute("node-a", "standby").as_deref(), Some("off"));

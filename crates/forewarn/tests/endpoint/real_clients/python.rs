@@ -38,7 +38,7 @@ fn a_watcher_of_pythons_standard_library_sees_approves_and_sees_it_gone() {
     assert_eq!(watcher.next(), "2 ['Scheduled']");
     assert_eq!(watcher.next(), "approved 200 b''");
     assert_eq!(watcher.next(), "3 ['Started']");
-    centre.server.advance("5m");
+    centre.finish("db-0");
     assert_eq!(watcher.next(), "4 []");
     assert!(watcher.child.wait().unwrap().success());
 }
