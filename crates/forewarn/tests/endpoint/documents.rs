@@ -10,6 +10,7 @@
 //! | events in the order of announcement, the same resources for every reader | `events_stay_in_the_order_in_which_they_were_announced` |
 //! | another tenant's events are not there | `nobody_sees_what_is_another_tenants` |
 //! | `Date` and `NotBefore` are of the same, virtual clock | `the_date_is_that_of_the_clock_that_events_go_by` |
+//! | `NotBefore` is a whole second, rounded up, and nothing starts before it | `a_notice_is_rounded_up_to_a_whole_second` |
 //! | a caller may wait for news, at most a minute | `a_caller_may_wait_for_news`, `who_cannot_be_understood_waits_for_nothing` |
 
 use serde_json::{Value, json};
@@ -135,11 +136,19 @@ fn nobody_sees_what_is_another_tenants() {
     let others = ["db-0", "FrontEnd_IN_0", "spot-0", "batch_0", "web_0"];
     server.enrol(&others);
     server.enrol(&["solo"]);
-    // Some host carries machines of several tenants: each has an event of its own.
     server.restart("solo");
     for other in others {
         assert_eq!(server.document(other), json!({ "DocumentIncarnation": 1, "Events": [] }), "{other}");
     }
+    // What is done to a shared host is told to each tenant by itself.
+    let host = server.host_of("solo");
+    assert_eq!(host, server.host_of("web_0"), "the fleet of `dev` has them together");
+    server.run(&["host", "update", &host]);
+    let (solo, web) = (server.document("solo"), server.document("web_3"));
+    assert_eq!(solo["Events"][1]["Resources"], json!(["solo"]));
+    assert_eq!(web["Events"][0]["Resources"], json!(["web_0"]));
+    assert_ne!(solo["Events"][1]["EventId"], web["Events"][0]["EventId"]);
+    assert_eq!((&solo["DocumentIncarnation"], &web["DocumentIncarnation"]), (&json!(3), &json!(2)));
 }
 
 #[test]
@@ -155,6 +164,19 @@ fn the_date_is_that_of_the_clock_that_events_go_by() {
     let refusal = server.get("solo", "/metadata/nothing");
     assert_eq!(refusal.header("Date"), Some("Thu, 01 Jan 2026 00:16:30 GMT"), "refusals too");
     assert_eq!(server.status("solo"), "Started");
+}
+
+#[test]
+fn a_notice_is_rounded_up_to_a_whole_second() {
+    let server = Server::start_at("2026-01-01T00:00:00.250Z", &[]);
+    server.enrol(&["solo"]);
+    server.restart("solo");
+    assert_eq!(server.document("solo")["Events"][0]["NotBefore"], "Thu, 01 Jan 2026 00:15:01 GMT");
+    server.advance("15m");
+    assert_eq!(server.status("solo"), "Scheduled", "a quarter of an hour has passed, and not quite a second");
+    server.advance("1s");
+    assert_eq!(server.status("solo"), "Started");
+    assert_eq!(server.get("solo", NEWEST).header("Date"), Some("Thu, 01 Jan 2026 00:15:01 GMT"));
 }
 
 #[test]

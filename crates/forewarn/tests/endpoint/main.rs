@@ -45,3 +45,5 @@ mod names;
 mod real_clients;
 #[cfg(test)]
 mod recorded;
+#[cfg(test)]
+mod settings;

@@ -25,8 +25,8 @@ pub(crate) fn program() -> OsString {
     std::env::var_os("FOREWARN_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_forewarn").into())
 }
 
-/// What `dev` is told, so that every run is the same.
-const FROZEN: [&str; 6] = ["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"];
+/// What the clock of `dev` shows unless a test wants something else.
+const START: &str = "2026-01-01T00:00:00Z";
 
 impl Server {
     pub(crate) fn start() -> Self {
@@ -34,9 +34,14 @@ impl Server {
     }
 
     pub(crate) fn start_with(more: &[&str]) -> Self {
+        Self::start_at(START, more)
+    }
+
+    /// Starts with a clock that shows that moment.
+    pub(crate) fn start_at(moment: &str, more: &[&str]) -> Self {
         let mut command = Command::new(program());
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
-        command.args(FROZEN).args(more);
+        command.args(["--clock", "frozen", "--clock-start", moment, "--seed", "7"]).args(more);
         Self::spawn(command)
     }
 
