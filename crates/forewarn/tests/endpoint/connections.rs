@@ -6,6 +6,7 @@
 //! | `Connection: close` is honoured and echoed, on refusals too | `who_wants_to_close_is_told_the_same_and_closed` |
 //! | HTTP/1.0 | `the_old_protocol_works_without_a_host_and_closes` |
 //! | `Expect: 100-continue` | `who_waits_for_the_word_gets_it`, `a_refusal_comes_instead_of_the_word` |
+//! | a poller that stays connected sees every change, and is forgotten when its machine is gone | `a_poller_on_one_connection_sees_every_change`, `a_machine_that_is_gone_is_a_stranger_on_the_same_connection` |
 //! | many pollers at once | `many_pollers_are_answered_side_by_side` |
 
 use std::thread;
@@ -121,6 +122,49 @@ fn a_refusal_comes_instead_of_the_word() {
         assert_eq!(answer.header("Connection"), Some("close"), "a body may or may not follow");
         assert_eq!(connection.rest(), "");
     }
+}
+
+#[test]
+fn a_poller_on_one_connection_sees_every_change() {
+    let server = Server::start();
+    let mut line = server.connect();
+    let mut poll = |incarnation: u64, status: &str| {
+        // The same bytes again and again, among others: nothing that was remembered may be shown.
+        for target in [NEWEST, "/vm/db-0/metadata/versions", NEWEST] {
+            line.send(&get(target));
+            let answer = line.answer();
+            assert_eq!(answer.status(), 200, "{target}");
+            if target == NEWEST {
+                assert_eq!(answer.header("ETag"), Some(format!("\"{incarnation}\"").as_str()));
+                assert_eq!(answer.body.contains("EventStatus"), !status.is_empty());
+                assert!(answer.body.contains(status), "{}", answer.body);
+            }
+        }
+    };
+    poll(1, "");
+    let id = server.restart("solo");
+    poll(2, "Scheduled");
+    assert_eq!(server.post("solo", &approve(&[&id])).status(), 200);
+    poll(3, "Started");
+    server.advance("5m");
+    poll(4, "");
+}
+
+#[test]
+fn a_machine_that_is_gone_is_a_stranger_on_the_same_connection() {
+    let server = Server::start();
+    let mut line = server.connect();
+    let poll = get(&format!("/vm/db-2{NEWEST}"));
+    for status in [200, 200] {
+        line.send(&poll);
+        assert_eq!(line.answer().status(), status);
+    }
+    server.run(&["vm", "delete", "db-2"]);
+    line.send(&poll);
+    let forbidden = r#"{ "error": "Forbidden: the caller is not a known virtual machine" }"#;
+    assert_eq!(line.answer().short(), (403, forbidden));
+    line.send(&get(&format!("/vm/db-1{NEWEST}")));
+    assert_eq!(line.answer().status(), 200, "the others are still there");
 }
 
 #[test]
