@@ -7,6 +7,7 @@
 mod bench;
 mod breakages;
 mod mutants;
+mod packages;
 mod steps;
 mod suite;
 mod tidy;

@@ -5,6 +5,7 @@
 use anyhow::Result;
 
 use crate::mutants::Selection;
+use crate::packages::{self, REAL_CLIENTS, Readiness};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
@@ -44,6 +45,7 @@ fn usual(steps: &mut Steps) {
         run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
     steps.run("tests", || run_tests(&[]));
+    steps.run("real clients", run_real_clients);
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("tidy", tidy::command);
     steps.run("dependencies", check_dependencies);
@@ -72,6 +74,29 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
     let mut tests = cargo();
     tests.env_remove("PROPTEST_CASES").envs(environment.iter().copied());
     status(tests.current_dir(tree::root()?).args(words))
+}
+
+/// Programs of others against ours, in networks of their own. They are the ignored tests of the endpoint.
+fn run_real_clients() -> Result<Outcome> {
+    match packages::prepare(&REAL_CLIENTS) {
+        Readiness::Ready => {}
+        Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
+    }
+    run_cargo(if has_nextest() {
+        &[
+            "nextest",
+            "run",
+            "--package",
+            "forewarn",
+            "--locked",
+            "--test",
+            "endpoint",
+            "--run-ignored",
+            "only",
+        ]
+    } else {
+        &["test", "--package", "forewarn", "--locked", "--test", "endpoint", "--", "--ignored"]
+    })
 }
 
 fn check_dependencies() -> Result<Outcome> {
