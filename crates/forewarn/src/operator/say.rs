@@ -104,14 +104,13 @@ pub(super) fn date(moment: Moment) -> String {
 
 /// How far a moment is: `in 15m`, `now`, `5s ago`.
 fn relative(moment: Moment, now: Moment) -> String {
-    let (ahead, behind) = (moment.0.since(now.0), now.0.since(moment.0));
-    if !ahead.is_zero() {
-        // Rounded up: 15 minutes of notice are 15 minutes, even if a moment has passed since.
-        format!("in {}", show_duration(ahead + Duration::from_millis(999)))
-    } else if behind < Duration::from_secs(1) {
-        "now".to_owned()
-    } else {
-        format!("{} ago", show_duration(behind))
+    // To the nearest second: documents know whole seconds only, the clock knows more.
+    let half = Duration::from_millis(500);
+    let (ahead, behind) = (moment.0.since(now.0) + half, now.0.since(moment.0) + half);
+    match (ahead.as_secs(), behind.as_secs()) {
+        (0, 0) => "now".to_owned(),
+        (0, _) => format!("{} ago", show_duration(behind)),
+        (_, _) => format!("in {}", show_duration(ahead)),
     }
 }
 
@@ -214,7 +213,9 @@ pub(super) mod tests {
         let moment = |text: &str| text.parse::<Moment>().unwrap();
         let now = moment("2026-01-01T00:00:00.5Z");
         assert_eq!(when(moment("2026-01-01T00:09:50Z"), now), "2026-01-01 00:09:50Z (in 9m50s)");
+        assert_eq!(when(moment("2026-01-01T00:15:01Z"), now), "2026-01-01 00:15:01Z (in 15m1s)");
+        assert_eq!(when(moment("2026-01-01T00:15:00.9Z"), now), "2026-01-01 00:15:00Z (in 15m)");
         assert_eq!(when(now, now), "2026-01-01 00:00:00Z (now)");
-        assert_eq!(when(moment("2025-12-31T23:00:00Z"), now), "2025-12-31 23:00:00Z (1h ago)");
+        assert_eq!(when(moment("2025-12-31T23:00:00Z"), now), "2025-12-31 23:00:00Z (1h1s ago)");
     }
 }

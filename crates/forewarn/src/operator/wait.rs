@@ -112,11 +112,10 @@ fn advice(clock: &ClockView, events: &[EventView]) -> Option<Advice> {
     }
     let open = events.iter().filter(|event| !event.approved);
     let last: Option<Moment> = open.filter_map(|event| event.not_before).max();
-    Some(
-        last.map_or(Advice::Next, |moment| {
-            Advice::AdvanceOrApprove(moment.0.rounded_up().since(clock.now.0))
-        }),
-    )
+    Some(last.map_or(Advice::Next, |moment| {
+        // Whole seconds, and enough of them.
+        Advice::AdvanceOrApprove(moment.0.since(clock.now.0) + Duration::from_millis(999))
+    }))
 }
 
 #[cfg(test)]
