@@ -32,7 +32,7 @@ pub(super) fn outcome(outcome: &Outcome, phrase: &str) -> String {
             _ => lines.push(hint.trim_start().to_owned()),
         }
     }
-    if let Some((tenants, are)) = untold(&outcome.at_once) {
+    if let Some((tenants, are)) = untold(&outcome.untold) {
         // Where others are told, the work waits for them, and those who are not told wait along.
         lines.push(if outcome.events.is_empty() {
             format!("{} happens at once: {tenants} {are} not enrolled, so nobody is told.", capital(phrase))
@@ -139,8 +139,8 @@ pub(super) mod tests {
 
     fn nothing() -> Outcome {
         let now = "2026-01-01T00:00:00.25Z".parse().unwrap();
-        let (at_once, work) = (Vec::new(), Vec::new());
-        Outcome { now, changes: 1, events: Vec::new(), at_once, work, rollouts: Vec::new() }
+        let work = Vec::new();
+        Outcome { now, changes: 1, events: Vec::new(), untold: Vec::new(), work, rollouts: Vec::new() }
     }
 
     #[test]
@@ -163,8 +163,8 @@ pub(super) mod tests {
             ..event("Scheduled")
         };
         let events = vec![event("Scheduled"), other];
-        let at_once = vec!["solo".to_owned(), "shop".to_owned()];
-        let said = outcome(&Outcome { events, at_once, rollouts: vec![3], ..nothing() }, "update of h1, h2");
+        let untold = vec!["solo".to_owned(), "shop".to_owned()];
+        let said = outcome(&Outcome { events, untold, rollouts: vec![3], ..nothing() }, "update of h1, h2");
         assert_eq!(
             said,
             "Rollout 3 is planned: update of h1, h2.\n\
@@ -203,7 +203,7 @@ pub(super) mod tests {
             "Stop of web_0 is under way: no event goes with it.\n"
         );
         assert_eq!(
-            outcome(&Outcome { at_once: vec!["solo".to_owned()], ..nothing() }, "restart of solo"),
+            outcome(&Outcome { untold: vec!["solo".to_owned()], ..nothing() }, "restart of solo"),
             "Restart of solo happens at once: tenant solo is not enrolled, so nobody is told.\n"
         );
     }
