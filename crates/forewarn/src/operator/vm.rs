@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Delete(Machines),
     /// Evict spot machines.
     Evict(Machines),
+    /// Have the next thing fail that is done to machines; only where they pretend.
+    Jam(Machines),
 }
 
 #[derive(Args)]
@@ -73,6 +75,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Delete(machines) => (machines, "delete", |machine| NamedCommand::Delete { machine }),
         Command::Evict(machines) => (machines, "eviction", |machine| NamedCommand::Evict { machine }),
+        Command::Jam(machines) => (machines, "jam", |machine| NamedCommand::Jam { machine }),
     };
     let errands = machines.names.into_iter().map(|Named(name)| Errand {
         command: make(name.clone()),

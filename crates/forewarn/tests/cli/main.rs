@@ -131,6 +131,23 @@ fn events_are_approved_by_tenant_cancelled_and_forced() {
 }
 
 #[test]
+fn waiting_for_what_fails_or_is_cancelled_fails() {
+    let server = Server::start();
+    assert_eq!(server.out("vm jam solo"), "Done: jam of solo.\n");
+    let failed = server.run("vm restart solo --wait");
+    assert_eq!(failed.code, Some(1), "{}", failed.err);
+    assert!(failed.err.contains("Restart of solo has failed."), "{}", failed.err);
+    server.enrol("web_0");
+    let waiting = server.begin("vm restart web_0 --wait");
+    assert!(waiting.line().starts_with("Reboot of web_0 is announced"));
+    let id = server.json("event ls")["items"][0]["id"].as_str().unwrap().to_owned();
+    server.out(&format!("event cancel {id}"));
+    let cancelled = waiting.end();
+    assert_eq!(cancelled.code, Some(1), "{}", cancelled.err);
+    assert!(cancelled.err.contains("Restart of web_0 was cancelled."), "{}", cancelled.err);
+}
+
+#[test]
 fn waiting_ends_with_the_work_and_says_what_it_waits_for() {
     let server = Server::start();
     server.enrol("web_0");
