@@ -81,6 +81,8 @@ pub struct State<'a> {
     pub cluster: &'a Cluster,
     /// When.
     pub now: Now,
+    /// How long it is until time alone changes something, on the clock.
+    pub next_in: Option<Duration>,
     /// What all machines are told of where they are.
     pub site: &'a Site,
     /// What is known of machines besides; of some, nothing is.

@@ -31,7 +31,7 @@ fn is_over(unfinished: &Unfinished) -> bool {
 fn question(unfinished: &Unfinished) -> String {
     let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let (work, rollouts) = (listed(&unfinished.work), listed(&unfinished.rollouts));
-    format!("/v1/work?ids={work}&rollouts={rollouts}&wait={HOLD}")
+    format!("/v1/unfinished?work={work}&rollouts={rollouts}&wait={HOLD}")
 }
 
 /// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
@@ -150,6 +150,6 @@ mod tests {
     #[test]
     fn the_server_is_asked_for_what_is_left() {
         let left = Unfinished { work: vec![1, 2], ..Unfinished::default() };
-        assert_eq!(question(&left), "/v1/work?ids=1,2&rollouts=&wait=2s");
+        assert_eq!(question(&left), "/v1/unfinished?work=1,2&rollouts=&wait=2s");
     }
 }

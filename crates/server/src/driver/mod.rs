@@ -163,7 +163,8 @@ impl Driver {
 
     fn state(&self) -> State<'_> {
         let Self { cluster, site, details, endings, .. } = self;
-        State { cluster, now: self.clock.now(), site, details, endings }
+        let now = self.clock.now();
+        State { cluster, now, next_in: self.next_after(now), site, details, endings }
     }
 
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].

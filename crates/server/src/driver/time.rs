@@ -18,7 +18,7 @@ impl Driver {
     }
 
     /// How long it is, on the clock, until something is due.
-    fn next_after(&self, now: Now) -> Option<Duration> {
+    pub(super) fn next_after(&self, now: Now) -> Option<Duration> {
         let rules = self.cluster.next_deadline().map(|deadline| deadline.wait(now));
         let machines = self.pretend.next().map(|at| at.since(now.steady));
         rules.into_iter().chain(machines).min()

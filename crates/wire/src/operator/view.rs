@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use forewarn_lifecycle::{
     Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
@@ -335,9 +336,8 @@ pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventVi
 
 /// What a clock shows.
 #[must_use]
-pub fn clock_view(cluster: &Cluster, now: Now, kind: &str, speed: u32) -> ClockView {
-    let next_in = cluster.next_deadline().map(|deadline| Span(deadline.wait(now)));
-    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in }
+pub fn clock_view(now: Now, kind: &str, speed: u32, next_in: Option<Duration>) -> ClockView {
+    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in: next_in.map(Span) }
 }
 
 /// Who approved, in words.

@@ -83,7 +83,10 @@ fn an_event_is_shown_from_its_announcement_to_its_start() {
 #[test]
 fn a_clock_is_shown_with_what_comes_next() {
     let mut town = Town::with_fleet();
-    let shown = |town: &Town| clock_view(&town.cluster, town.now, "virtual", 0);
+    let shown = |town: &Town| {
+        let next = town.cluster.next_deadline().map(|deadline| deadline.wait(town.now));
+        clock_view(town.now, "virtual", 0, next)
+    };
     assert_eq!(shown(&town).next_in, None);
     town.enrol("solo");
     town.say(r#"{"command":"restart","machine":"solo"}"#);
