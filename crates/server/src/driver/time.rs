@@ -74,8 +74,10 @@ impl Driver {
         now
     }
 
-    /// A number that is another when any document is.
-    fn shown(&self) -> u64 {
-        self.slots.values().map(|slot| slot.read().document.incarnation).sum()
+    /// What is another when time has changed a document, or taken one away: incarnations only grow, and the number of
+    /// documents tells when one that goes would make up for others that have grown.
+    fn shown(&self) -> (usize, u64) {
+        let incarnations = self.slots.values().map(|slot| slot.read().document.incarnation);
+        (self.slots.len(), incarnations.sum())
     }
 }

@@ -33,7 +33,9 @@ pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
-pub use find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+pub use find::{
+    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, pick_machine, pick_tenant,
+};
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
