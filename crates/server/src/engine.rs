@@ -12,7 +12,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, Kind, Speed};
 use crate::directory::Directory;
-use crate::driver::Driver;
+use crate::driver::{Driver, Endings};
 
 /// A handle to the task that owns a cluster.
 #[derive(Clone, Debug)]
@@ -85,6 +85,8 @@ pub struct State<'a> {
     pub site: &'a Site,
     /// What is known of machines besides; of some, nothing is.
     pub details: &'a BTreeMap<MachineId, Details>,
+    /// How work ended that is over.
+    pub endings: &'a Endings,
 }
 
 /// Those who tell everybody who listens that something has happened.

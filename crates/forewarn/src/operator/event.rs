@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Subcommand;
 use forewarn_wire::Moment;
 use forewarn_wire::operator::{EventView, Items, NamedCommand};
@@ -58,11 +58,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Ls { tenant } => list(session, tenant.as_ref()),
         Command::Show { id } => show(session, &id),
         Command::Approve { ids, tenant: None } => approve(session, &ids),
-        Command::Approve { ids: _, tenant: Some(Named(tenant)) } => {
-            let phrase = format!("approval of all that {tenant} sees");
-            let command = NamedCommand::Approve { tenant, events: Vec::new() };
-            ask::one(session, &Errand::new(phrase, command)).map(drop)
-        }
+        Command::Approve { ids: _, tenant: Some(Named(tenant)) } => approve_all(session, tenant),
         Command::Cancel { id } => {
             let event = id.resolve(session)?;
             let command = NamedCommand::Cancel { event: event.id.clone() };
@@ -147,6 +143,18 @@ fn approve(session: &Session, ids: &[Beginning]) -> Result<()> {
         stand(session, &events)?;
     }
     Ok(())
+}
+
+/// Approves what a tenant sees.
+fn approve_all(session: &Session, tenant: String) -> Result<()> {
+    let seen: Items<EventView> = session.get(&format!("/v1/events?tenant={}", escaped(&tenant)))?;
+    if seen.items.is_empty() {
+        bail!("nothing to approve: {tenant} sees no event");
+    }
+    let phrase = format!("approval of all that {tenant} sees");
+    let command = NamedCommand::Approve { tenant, events: Vec::new() };
+    ask::one(session, &Errand::new(phrase, command))?;
+    stand(session, &seen.items)
 }
 
 /// Says how events stand now.

@@ -12,7 +12,7 @@ use super::table::{Table, listed};
 pub(crate) enum Command {
     /// List rollouts that are not over.
     Ls,
-    /// Stop a rollout: what is announced stays so, no further host follows.
+    /// End a rollout: what has not started is taken back, and no further host follows.
     Cancel {
         /// Its number.
         id: u64,

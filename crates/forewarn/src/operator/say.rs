@@ -32,7 +32,7 @@ pub(super) fn outcome(outcome: &Outcome, phrase: &str) -> String {
             _ => lines.push(hint.trim_start().to_owned()),
         }
     }
-    if let Some((tenants, are)) = untold(&outcome.at_once) {
+    if let Some((tenants, are)) = untold(&outcome.untold) {
         // Where others are told, the work waits for them, and those who are not told wait along.
         lines.push(if outcome.events.is_empty() {
             format!("{} happens at once: {tenants} {are} not enrolled, so nobody is told.", capital(phrase))
@@ -104,14 +104,13 @@ pub(super) fn date(moment: Moment) -> String {
 
 /// How far a moment is: `in 15m`, `now`, `5s ago`.
 fn relative(moment: Moment, now: Moment) -> String {
-    let (ahead, behind) = (moment.0.since(now.0), now.0.since(moment.0));
-    if !ahead.is_zero() {
-        // Rounded up: 15 minutes of notice are 15 minutes, even if a moment has passed since.
-        format!("in {}", show_duration(ahead + Duration::from_millis(999)))
-    } else if behind < Duration::from_secs(1) {
-        "now".to_owned()
-    } else {
-        format!("{} ago", show_duration(behind))
+    // To the nearest second: documents know whole seconds only, the clock knows more.
+    let half = Duration::from_millis(500);
+    let (ahead, behind) = (moment.0.since(now.0) + half, now.0.since(moment.0) + half);
+    match (ahead.as_secs(), behind.as_secs()) {
+        (0, 0) => "now".to_owned(),
+        (0, _) => format!("{} ago", show_duration(behind)),
+        (_, _) => format!("in {}", show_duration(ahead)),
     }
 }
 
@@ -140,8 +139,8 @@ pub(super) mod tests {
 
     fn nothing() -> Outcome {
         let now = "2026-01-01T00:00:00.25Z".parse().unwrap();
-        let (at_once, work) = (Vec::new(), Vec::new());
-        Outcome { now, changes: 1, events: Vec::new(), at_once, work, rollouts: Vec::new() }
+        let work = Vec::new();
+        Outcome { now, changes: 1, events: Vec::new(), untold: Vec::new(), work, rollouts: Vec::new() }
     }
 
     #[test]
@@ -164,8 +163,8 @@ pub(super) mod tests {
             ..event("Scheduled")
         };
         let events = vec![event("Scheduled"), other];
-        let at_once = vec!["solo".to_owned(), "shop".to_owned()];
-        let said = outcome(&Outcome { events, at_once, rollouts: vec![3], ..nothing() }, "update of h1, h2");
+        let untold = vec!["solo".to_owned(), "shop".to_owned()];
+        let said = outcome(&Outcome { events, untold, rollouts: vec![3], ..nothing() }, "update of h1, h2");
         assert_eq!(
             said,
             "Rollout 3 is planned: update of h1, h2.\n\
@@ -204,7 +203,7 @@ pub(super) mod tests {
             "Stop of web_0 is under way: no event goes with it.\n"
         );
         assert_eq!(
-            outcome(&Outcome { at_once: vec!["solo".to_owned()], ..nothing() }, "restart of solo"),
+            outcome(&Outcome { untold: vec!["solo".to_owned()], ..nothing() }, "restart of solo"),
             "Restart of solo happens at once: tenant solo is not enrolled, so nobody is told.\n"
         );
     }
@@ -214,7 +213,9 @@ pub(super) mod tests {
         let moment = |text: &str| text.parse::<Moment>().unwrap();
         let now = moment("2026-01-01T00:00:00.5Z");
         assert_eq!(when(moment("2026-01-01T00:09:50Z"), now), "2026-01-01 00:09:50Z (in 9m50s)");
+        assert_eq!(when(moment("2026-01-01T00:15:01Z"), now), "2026-01-01 00:15:01Z (in 15m1s)");
+        assert_eq!(when(moment("2026-01-01T00:15:00.9Z"), now), "2026-01-01 00:15:00Z (in 15m)");
         assert_eq!(when(now, now), "2026-01-01 00:00:00Z (now)");
-        assert_eq!(when(moment("2025-12-31T23:00:00Z"), now), "2025-12-31 23:00:00Z (1h ago)");
+        assert_eq!(when(moment("2025-12-31T23:00:00Z"), now), "2025-12-31 23:00:00Z (1h1s ago)");
     }
 }

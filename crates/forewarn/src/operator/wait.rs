@@ -9,7 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use anyhow::Result;
-use forewarn_wire::operator::{ClockView, EventView, Items, Outcome, RolloutView, Unfinished};
+use forewarn_wire::operator::{ClockView, Ending, EventView, Items, Outcome, RolloutView, Unfinished};
 use forewarn_wire::{Moment, show_duration};
 
 use super::say;
@@ -19,9 +19,13 @@ use super::session::Session;
 const HOLD: &str = "2s";
 
 /// Adds what a command has begun.
-pub(super) fn add(unfinished: &mut Unfinished, outcome: Outcome) {
-    unfinished.work.extend(outcome.work);
-    unfinished.rollouts.extend(outcome.rollouts);
+pub(super) fn add(unfinished: &mut Unfinished, outcome: &Outcome) {
+    unfinished.work.extend(&outcome.work);
+    unfinished.rollouts.extend(&outcome.rollouts);
+}
+
+fn is_over(unfinished: &Unfinished) -> bool {
+    unfinished.work.is_empty() && unfinished.rollouts.is_empty()
 }
 
 fn question(unfinished: &Unfinished) -> String {
@@ -30,14 +34,16 @@ fn question(unfinished: &Unfinished) -> String {
     format!("/v1/work?ids={work}&rollouts={rollouts}&wait={HOLD}")
 }
 
-/// Returns when all of it is over, one way or the other.
-pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<()> {
+/// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
+pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, Ending>> {
     let mut teller = Teller { session, said: BTreeMap::new(), advised: Vec::new() };
-    while unfinished != Unfinished::default() {
+    let mut endings = BTreeMap::new();
+    while !is_over(&unfinished) {
         teller.tell(&unfinished)?;
         unfinished = session.get(&question(&unfinished))?;
+        endings.extend(unfinished.ended.iter().map(|one| (one.work, one.how)));
     }
-    Ok(())
+    Ok(endings)
 }
 
 /// Says what has changed since it last said something.
@@ -112,11 +118,10 @@ fn advice(clock: &ClockView, events: &[EventView]) -> Option<Advice> {
     }
     let open = events.iter().filter(|event| !event.approved);
     let last: Option<Moment> = open.filter_map(|event| event.not_before).max();
-    Some(
-        last.map_or(Advice::Next, |moment| {
-            Advice::AdvanceOrApprove(moment.0.rounded_up().since(clock.now.0))
-        }),
-    )
+    Some(last.map_or(Advice::Next, |moment| {
+        // Whole seconds, and enough of them.
+        Advice::AdvanceOrApprove(moment.0.since(clock.now.0) + Duration::from_millis(999))
+    }))
 }
 
 #[cfg(test)]
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_server_is_asked_for_what_is_left() {
-        let left = Unfinished { work: vec![1, 2], rollouts: Vec::new() };
+        let left = Unfinished { work: vec![1, 2], ..Unfinished::default() };
         assert_eq!(question(&left), "/v1/work?ids=1,2&rollouts=&wait=2s");
     }
 }

@@ -117,7 +117,16 @@ fn events_are_approved_by_tenant_cancelled_and_forced() {
     assert!(server.out(&format!("event start {id}")).contains("under way"));
     server.out("clock advance 1h");
     begin("vm restart web_1");
-    assert_eq!(server.out("event approve --tenant web"), "Done: approval of all that web sees.\n");
+    let approved = server.out("event approve --tenant web");
+    assert_eq!(
+        approved,
+        "Done: approval of all that web sees.\nReboot of web_1: under way: 1 machine to go.\n"
+    );
+    let nothing = server.run("event approve --tenant db");
+    assert_eq!(
+        (nothing.code, nothing.err.as_str()),
+        (Some(1), "forewarn: nothing to approve: db sees no event\n")
+    );
     assert_eq!(server.json("event ls")["items"][0]["status"], "Started");
 }
 
@@ -199,17 +208,23 @@ fn the_clock_is_moved_by_words() {
 #[test]
 fn watching_prints_a_line_a_change_until_it_is_interrupted() {
     let server = Server::start();
-    let mut watching = server.begin("watch");
-    let mut machines = server.begin("watch --tenant web --output json");
+    let (watching, of_web) = (server.begin("watch"), server.begin("watch --tenant web --output json"));
     // Whoever watches sees what happens from then on; nobody says when that is.
-    sleep(Duration::from_millis(500));
-    server.out("brake on");
-    assert_eq!(watching.line(), "2026-01-01 00:00:00Z  brake      the brake is on: nothing starts\n");
-    server.out("vm restart web_0");
-    let happening: serde_json::Value = serde_json::from_str(&machines.line()).unwrap();
+    let line = std::iter::repeat_with(|| {
+        server.out("brake on");
+        server.out("brake off");
+        watching.line_soon()
+    });
+    let line = line.flatten().next().unwrap();
+    assert!(line.starts_with("2026-01-01 00:00:00Z  brake      the brake is o"), "{line}");
+    let line = std::iter::repeat_with(|| {
+        server.out("vm restart web_0");
+        of_web.line_soon()
+    });
+    let happening: serde_json::Value = serde_json::from_str(&line.flatten().next().unwrap()).unwrap();
     assert_eq!(happening["tenants"][0], "web");
     assert_eq!(watching.interrupt(), Some(0));
-    assert_eq!(machines.interrupt(), Some(0));
+    assert_eq!(of_web.interrupt(), Some(0));
     assert_eq!(server.run("watch --tenant nobody").code, Some(1));
 }
 

@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ pub(crate) struct Ran {
 /// A command that runs until it is ended.
 pub(crate) struct Running {
     process: Child,
-    lines: BufReader<ChildStdout>,
+    lines: Receiver<String>,
 }
 
 fn forewarn() -> Command {
@@ -114,7 +115,10 @@ impl Server {
         let mut command = forewarn();
         command.args(words.split_whitespace()).env("FOREWARN_API", &self.api);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap());
+        let (sender, lines) = mpsc::channel();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        // It ends with the process, or when nobody wants more of it.
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
         Running { process, lines }
     }
 }
@@ -129,10 +133,13 @@ pub(crate) fn curl(text: &str) -> Value {
 
 impl Running {
     /// The next line that it prints.
-    pub(crate) fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.lines.read_line(&mut line).unwrap();
-        line
+    pub(crate) fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("another line")
+    }
+
+    /// The next line that it prints, if that is soon.
+    pub(crate) fn line_soon(&self) -> Option<String> {
+        self.lines.recv_timeout(Duration::from_millis(100)).ok()
     }
 
     pub(crate) fn is_over(&mut self) -> bool {
@@ -148,12 +155,10 @@ impl Running {
 
     /// Waits until it ends.
     pub(crate) fn end(self) -> Ran {
-        let mut text = String::new();
-        let mut lines = self.lines;
-        std::io::Read::read_to_string(&mut lines, &mut text).unwrap();
         let output = self.process.wait_with_output().unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
-        Ran { code: output.status.code(), out: text, err }
+        let out = self.lines.iter().map(|line| line + "\n").collect();
+        Ran { code: output.status.code(), out, err }
     }
 }
 

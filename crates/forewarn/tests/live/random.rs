@@ -118,10 +118,10 @@ fn story(lines: &[String]) -> String {
     })
 }
 
-/// A server is started for each: one in twenty of what is usual.
+/// A server is started for each: fewer than usual.
 fn config() -> ProptestConfig {
     let usual = ProptestConfig::default();
-    ProptestConfig { cases: usual.cases.div_ceil(20), max_shrink_iters: 200, ..usual }
+    ProptestConfig { cases: usual.cases.div_ceil(32), max_shrink_iters: 200, ..usual }
 }
 
 proptest! {

@@ -57,6 +57,9 @@ impl Driver {
         let shown = self.shown();
         let end = within.map(|span| now.steady.plus(span));
         while self.shown() == shown {
+            if end.is_none() && !self.is_busy() {
+                break;
+            }
             let left = end.map(|end| end.since(now.steady));
             if left == Some(Duration::ZERO) {
                 break;
@@ -65,6 +68,11 @@ impl Driver {
             now = self.stop_at(later(now, next), own);
         }
         now
+    }
+
+    /// Whether time alone may change a document: where nothing is announced or under way, it cannot.
+    fn is_busy(&self) -> bool {
+        self.cluster.maintenances().next().is_some() || self.cluster.rollouts().next().is_some()
     }
 
     /// The clock stands there until everything that is due then is done.

@@ -41,7 +41,7 @@ pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, Resolved, TAG_BYTES_MAX, TAGS_MAX};
 pub use view::{
-    ClockView, DifferenceState, DifferenceView, EventView, FleetReport, HostView, Items, MachineView,
-    RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
-    rollout_view, tenant_view,
+    ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
+    MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
+    machine_view, rollout_view, tenant_view,
 };

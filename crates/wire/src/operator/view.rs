@@ -146,13 +146,37 @@ pub struct Items<T> {
     pub items: Vec<T>,
 }
 
-/// What of some work is not over.
+/// What of some work is not over, and how the rest ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// Numbers of work.
     pub work: Vec<u64>,
     /// Numbers of rollouts.
     pub rollouts: Vec<u64>,
+    /// Work that has ended, as far as that is remembered.
+    #[serde(default)]
+    pub ended: Vec<EndedView>,
+}
+
+/// Work that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedView {
+    /// Its number.
+    pub work: u64,
+    /// How it ended.
+    pub how: Ending,
+}
+
+/// How work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// All of it was done.
+    Done,
+    /// Some of it could not be done.
+    Failed,
+    /// It was taken back before it started.
+    Withdrawn,
 }
 
 /// How two fleets differ, and what has been done about it.
@@ -334,7 +358,7 @@ pub(super) fn start(cause: StartCause) -> &'static str {
         StartCause::Automatic => "the policy of its tenant",
         StartCause::Failure => "the failure of its host",
         StartCause::Forced => "an operator",
-        StartCause::AtOnce => "nothing to wait for",
+        StartCause::AtOnce => "want of anybody to ask",
     }
 }
 

@@ -99,13 +99,13 @@ fn an_outcome_says_what_was_announced_and_what_ran_at_once() {
     let mut town = Town::with_fleet();
     town.enrol("web");
     let told = town.say(r#"{"command":"restart","machine":"web_0"}"#);
-    assert_eq!((told.events.len(), told.at_once.as_slice(), told.work.len()), (1, &[][..], 1));
+    assert_eq!((told.events.len(), told.untold.as_slice(), told.work.len()), (1, &[][..], 1));
     assert_eq!(told.events[0].kind, "Reboot");
     let at_once = town.say(r#"{"command":"restart","machine":"solo"}"#);
-    assert_eq!((at_once.events.len(), at_once.at_once.as_slice()), (0, &["solo".to_owned()][..]));
+    assert_eq!((at_once.events.len(), at_once.untold.as_slice()), (0, &["solo".to_owned()][..]));
     // Nobody is told of a stop, and nobody is owed it.
     let stop = town.say(r#"{"command":"stop","machine":"web_1"}"#);
-    assert_eq!((stop.events.len(), stop.at_once.len(), stop.work.len()), (0, 0, 1));
+    assert_eq!((stop.events.len(), stop.untold.len(), stop.work.len()), (0, 0, 1));
     let both = town.say(r#"{"command":"update_hosts","hosts":["h2"]}"#);
     assert_eq!((both.rollouts.len(), both.now), (1, Moment(town.now.wall)));
     let again = town.say(r#"{"command":"brake_off"}"#);
