@@ -77,26 +77,15 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
 }
 
 /// Programs of others against ours, in networks of their own. They are the ignored tests of the endpoint.
-fn run_real_clients() -> Result<Outcome> {
+pub(crate) fn run_real_clients() -> Result<Outcome> {
     match packages::prepare(&REAL_CLIENTS) {
         Readiness::Ready => {}
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
-    run_cargo(if has_nextest() {
-        &[
-            "nextest",
-            "run",
-            "--package",
-            "forewarn",
-            "--locked",
-            "--test",
-            "endpoint",
-            "--run-ignored",
-            "only",
-        ]
-    } else {
-        &["test", "--package", "forewarn", "--locked", "--test", "endpoint", "--", "--ignored"]
-    })
+    let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
+    words.extend(["--package", "forewarn", "--locked", "--test", "endpoint"]);
+    words.extend(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
+    run_cargo(&words)
 }
 
 fn check_dependencies() -> Result<Outcome> {
