@@ -18,6 +18,23 @@ pub(crate) enum Readiness {
     Lacking(String),
 }
 
+/// Programs that usual tests run, and the packages that bring them where they are missing.
+pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "nodejs")];
+
+/// Finds programs on the path, or installs the packages that bring them.
+pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
+    let is_missing = |program: &str| !runs(Command::new(program).arg("--version"));
+    let missing: Vec<_> = programs.iter().filter(|(program, _)| is_missing(program)).collect();
+    if missing.is_empty() {
+        return Readiness::Ready;
+    }
+    let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
+    if is_root() && runs(Command::new("dpkg-query").arg("--version")) && install(&packages) {
+        return Readiness::Ready;
+    }
+    lacking(&format!("not on the path, and cannot be installed: {}", packages.join(" ")))
+}
+
 /// Finds packages, or installs them.
 pub(crate) fn prepare(packages: &[&str]) -> Readiness {
     if !is_root() {

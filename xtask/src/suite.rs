@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::mutants::Selection;
-use crate::packages::{self, REAL_CLIENTS, Readiness};
+use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
@@ -44,6 +44,7 @@ fn usual(steps: &mut Steps) {
     steps.run("lints", || {
         run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
+    steps.run("programs", find_programs);
     steps.run("tests", || run_tests(&[]));
     steps.run("real clients", run_real_clients);
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
@@ -57,6 +58,14 @@ fn long(steps: &mut Steps) {
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);
     steps.run("cost of polls", bench::measure_polls);
+}
+
+/// What tests run besides cargo. Without it, the tests that need it say that they were skipped.
+fn find_programs() -> Result<Outcome> {
+    Ok(match packages::prepare_programs(&PROGRAMS) {
+        Readiness::Ready => Outcome::Passed,
+        Readiness::Lacking(why) => Outcome::Skipped(why),
+    })
 }
 
 fn run_cargo(words: &[&str]) -> Result<Outcome> {
