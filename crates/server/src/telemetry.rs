@@ -11,6 +11,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::metadata::Awaited;
+
 /// Everything that is counted.
 #[derive(Debug)]
 pub struct Telemetry {
@@ -26,6 +28,13 @@ pub(crate) struct Endpoint {
     pub(crate) connections_open: Gauge,
     pub(crate) refused_full: Counter,
     pub(crate) refused_machine: Counter,
+    pub(crate) ended_requests: Counter,
+    pub(crate) ended_life: Counter,
+    ended_idle: Counter,
+    ended_head: Counter,
+    ended_body: Counter,
+    ended_reader: Counter,
+    pub(crate) delayed: Counter,
     pub(crate) waiting: Gauge,
     pub(crate) limited_rate: Counter,
     pub(crate) limited_in_flight: Counter,
@@ -83,6 +92,10 @@ impl Endpoint {
         let requests = Family::<[(&'static str, String); 2], Counter>::default();
         registry.register("requests", "Requests that were answered", requests.clone());
         let refused = family(registry, "connections_refused", "Connections that were closed at once");
+        let ended =
+            family(registry, "connections_ended", "Connections that were closed because a limit was reached");
+        let delayed = Counter::default();
+        registry.register("refusals_delayed", "Refusals that were held back", delayed.clone());
         let limited = family(registry, "limited", "Requests that were answered 429");
         let starts = family(registry, "start_requests", "Start requests that were answered");
         let connections_taken = Counter::default();
@@ -102,12 +115,31 @@ impl Endpoint {
             connections_open,
             refused_full: refused("reason", "full"),
             refused_machine: refused("reason", "machine"),
+            ended_requests: ended("limit", "requests"),
+            ended_life: ended("limit", "life"),
+            ended_idle: ended("limit", "idle"),
+            ended_head: ended("limit", "head"),
+            ended_body: ended("limit", "body"),
+            ended_reader: ended("limit", "write"),
+            delayed,
             waiting,
             limited_rate: limited("limit", "rate"),
             limited_in_flight: limited("limit", "in_flight"),
             limited_waiting: limited("limit", "waiting"),
             start_requests_accepted: starts("outcome", "accepted"),
             start_requests_refused: starts("outcome", "refused"),
+        }
+    }
+
+    /// A connection was closed because what it waited for did not come in time.
+    pub(crate) fn ran_out(&self, awaited: Awaited) {
+        match awaited {
+            Awaited::Request => drop(self.ended_idle.inc()),
+            Awaited::Head => drop(self.ended_head.inc()),
+            Awaited::Body => drop(self.ended_body.inc()),
+            Awaited::Reader => drop(self.ended_reader.inc()),
+            // It was over already.
+            Awaited::End => {}
         }
     }
 

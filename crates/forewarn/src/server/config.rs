@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use forewarn_hypervisor::Program;
 use forewarn_server::ApiDoor;
-use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Rate, Settings};
+use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
 use forewarn_wire::{Edition, Span};
 use serde::Deserialize;
 
 use super::dev::parse_first_answer;
+use super::limits::{ConnectionTable, LimitsTable};
 use super::log::{Detail, Format};
 
 /// Bytes of a file of settings.
@@ -49,6 +50,8 @@ pub(super) struct Metadata {
     host_names: Vec<String>,
     #[serde(default)]
     limits: LimitsTable,
+    #[serde(default)]
+    connection: ConnectionTable,
     /// The directory that unsigned identity tokens name; without it there are none.
     identity_directory: Option<String>,
 }
@@ -62,25 +65,6 @@ struct Listen {
     socket: Option<PathBuf>,
     mode: Option<u32>,
     machine: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct LimitsTable {
-    enabled: bool,
-    requests_per_second: u32,
-    burst: u32,
-    connections: u32,
-    in_flight: u32,
-    waiting: u32,
-}
-
-impl Default for LimitsTable {
-    fn default() -> Self {
-        let Limits { rate, connections, in_flight, waiting } = Limits::default();
-        let Rate { per_second, burst } = rate;
-        Self { enabled: true, requests_per_second: per_second, burst, connections, in_flight, waiting }
-    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -139,7 +123,8 @@ impl Metadata {
         Ok(Settings {
             first_answer,
             oldest_edition,
-            limits: self.limits.limits(),
+            limits: self.limits.limits()?,
+            connections: self.connection.limits()?,
             identity_token,
             host_names,
         })
@@ -152,14 +137,6 @@ impl Metadata {
             );
         }
         self.listen.iter().map(Listen::door).collect()
-    }
-}
-
-impl LimitsTable {
-    fn limits(&self) -> Option<Limits> {
-        let rate = Rate { per_second: self.requests_per_second, burst: self.burst };
-        let Self { connections, in_flight, waiting, .. } = *self;
-        self.enabled.then_some(Limits { rate, connections, in_flight, waiting })
     }
 }
 
@@ -214,6 +191,7 @@ impl Hands {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forewarn_server::metadata::{ConnectionLimits, Limits};
 
     const LEAST: &str = "
 [[metadata.listen]]
@@ -229,6 +207,7 @@ kind = 'pretend'
         let config = Config::parse(LEAST).unwrap();
         let settings = config.metadata.settings().unwrap();
         assert_eq!(settings.limits, Some(Limits::default()));
+        assert_eq!(settings.connections, ConnectionLimits::default());
         assert_eq!(settings.identity_token, IdentityToken::Off);
         assert_eq!(config.metadata.doors().unwrap()[0].1, Identity::Address);
         assert_eq!(config.api.door().unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod dev;
+mod limits;
 mod log;
 pub(crate) mod serve;
 

@@ -5,35 +5,28 @@
 //!                          └── unreadable ────┴── over-long ──▶ refused ──▶ half-closed, drained, closed
 //! ```
 
-use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_lifecycle::Now;
+use forewarn_lifecycle::{MachineId, Now};
 use forewarn_wire::Problem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::time::{Instant, Sleep};
+use tokio::time::Instant;
 
 use super::answer::{Answer, CONTINUE};
 use super::body::Collector;
 use super::connections::Seat;
+use super::limits::ConnectionLimits;
 use super::memory::Memory;
+use super::patience::{Awaited, Patience};
 use super::request::{After, Body};
 use super::route::{Asked, Wait};
 use super::serve::{Front, Reading, Terms, Ticket};
 use super::settings::Identity;
 use super::stream::Stream;
 use crate::directory::Caller;
-
-const IDLE_MAX: Duration = Duration::from_secs(30);
-const HEAD_MAX: Duration = Duration::from_secs(5);
-const BODY_MAX: Duration = Duration::from_secs(5);
-const WRITE_MAX: Duration = Duration::from_secs(10);
-const LIFE_MAX: Duration = Duration::from_mins(10);
-const REQUESTS_MAX: usize = 1_000;
 
 /// After a refusal, what the caller still sends is read for that long, and up to that much, so that it sees the answer.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
@@ -52,10 +45,11 @@ pub(super) struct Connection<S> {
     peer: Option<IpAddr>,
     seat: Seat,
     stream: S,
+    limits: ConnectionLimits,
     patience: Patience,
     born: Instant,
     memory: Memory<Arc<Caller>>,
-    answered: usize,
+    answered: u32,
     input: Vec<u8>,
     output: Vec<u8>,
 }
@@ -85,7 +79,8 @@ impl<S: Stream> Connection<S> {
         peer: Option<IpAddr>,
         seat: Seat,
     ) -> Self {
-        let patience = Patience::new(IDLE_MAX);
+        let limits = front.settings.connections;
+        let patience = Patience::new(Awaited::Request, limits.idle);
         let born = patience.since;
         Self {
             front,
@@ -93,6 +88,7 @@ impl<S: Stream> Connection<S> {
             peer,
             seat,
             stream,
+            limits,
             patience,
             born,
             memory: Memory::default(),
@@ -104,6 +100,16 @@ impl<S: Stream> Connection<S> {
 
     /// Answers until either side has had enough.
     pub(super) async fn run(&mut self) -> io::Result<()> {
+        let outcome = self.answer_all().await;
+        if let Err(error) = &outcome
+            && error.kind() == ErrorKind::TimedOut
+        {
+            self.front.telemetry.metadata.ran_out(self.patience.awaited);
+        }
+        outcome
+    }
+
+    async fn answer_all(&mut self) -> io::Result<()> {
         loop {
             match self.answer_next().await? {
                 Next::Request => self.tidy(),
@@ -125,7 +131,7 @@ impl<S: Stream> Connection<S> {
         };
         self.input.drain(..head_bytes);
         self.answered += 1;
-        if self.answered >= REQUESTS_MAX || self.patience.since - self.born > LIFE_MAX {
+        if self.is_last() {
             terms.after = After::Close;
         }
         let (caller, asked) = match asked {
@@ -155,10 +161,24 @@ impl<S: Stream> Connection<S> {
         self.finish(&answer, terms, now).await
     }
 
+    /// Whether this connection has had enough requests, or has been there for long enough.
+    fn is_last(&self) -> bool {
+        let counts = &self.front.telemetry.metadata;
+        if self.answered >= self.limits.requests {
+            counts.ended_requests.inc();
+            return true;
+        }
+        let is_old = self.patience.since - self.born > self.limits.life;
+        if is_old {
+            counts.ended_life.inc();
+        }
+        is_old
+    }
+
     /// The next thing that is not a part of a head; a part only if nothing follows.
     async fn next_reading(&mut self) -> io::Result<Reading> {
         let mut has_begun = false;
-        self.patience.give(IDLE_MAX);
+        self.patience.give(Awaited::Request, self.limits.idle);
         loop {
             if !self.input.is_empty() {
                 let reading = self.front.understand(&self.input, &self.identity, self.peer, &mut self.memory);
@@ -167,7 +187,7 @@ impl<S: Stream> Connection<S> {
                 }
                 if !has_begun {
                     has_begun = true;
-                    self.patience.give(HEAD_MAX);
+                    self.patience.give(Awaited::Head, self.limits.head);
                 }
             }
             if !has_begun {
@@ -233,7 +253,7 @@ impl<S: Stream> Connection<S> {
                 Some(outcome) => return Ok(outcome),
                 None if !has_begun => {
                     has_begun = true;
-                    self.patience.give(BODY_MAX);
+                    self.patience.give(Awaited::Body, self.limits.body);
                 }
                 None => {}
             }
@@ -271,10 +291,23 @@ impl<S: Stream> Connection<S> {
     }
 
     async fn send(&mut self, answer: &Answer, terms: Terms, now: Now) -> io::Result<()> {
-        self.front.telemetry.metadata.answered(terms.path, answer.code());
+        let code = answer.code();
+        self.front.telemetry.metadata.answered(terms.path, code);
+        if (400..500).contains(&code) {
+            self.slow_down(terms.machine).await;
+        }
         self.output.clear();
         answer.write(&mut self.output, now.wall, terms.after, terms.shown);
         self.write_output().await
+    }
+
+    /// Who is refused again and again gets its refusals late: it has only so many connections to wait on.
+    async fn slow_down(&self, machine: Option<MachineId>) {
+        let Some(delay) = machine.and_then(|machine| self.front.error_delay(machine)) else { return };
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            () = self.seat.stopping() => {}
+        }
     }
 
     async fn write_output(&mut self) -> io::Result<()> {
@@ -283,14 +316,14 @@ impl<S: Stream> Connection<S> {
         if written == self.output.len() {
             return Ok(());
         }
-        self.patience.give(WRITE_MAX);
+        self.patience.give(Awaited::Reader, self.limits.write);
         self.patience.during(self.stream.write_all(&self.output[written..])).await
     }
 
     /// Lets the caller read its answer before the connection goes: closing with something unread would take it back.
     async fn drain(&mut self) -> io::Result<()> {
         self.stream.shutdown().await?;
-        self.patience.give(DRAIN_MAX);
+        self.patience.give(Awaited::End, DRAIN_MAX);
         let mut drained = 0;
         while drained < DRAIN_BYTES_MAX {
             self.input.clear();
@@ -306,47 +339,5 @@ impl<S: Stream> Connection<S> {
         self.input.shrink_to(KEPT_BYTES_MAX);
         self.output.clear();
         self.output.shrink_to(KEPT_BYTES_MAX);
-    }
-}
-
-/// One alarm for everything that a connection waits for. It is set anew only when it rings too early, or would ring too
-/// late: a request that comes in time costs no timer.
-struct Patience {
-    since: Instant,
-    ends: Instant,
-    alarm: Pin<Box<Sleep>>,
-}
-
-impl Patience {
-    fn new(span: Duration) -> Self {
-        let since = Instant::now();
-        let ends = since + span;
-        Self { since, ends, alarm: Box::pin(tokio::time::sleep_until(ends)) }
-    }
-
-    /// Patience lasts that long from now on.
-    fn give(&mut self, span: Duration) {
-        self.since = Instant::now();
-        self.ends = self.since + span;
-        if self.ends < self.alarm.deadline() {
-            self.alarm.as_mut().reset(self.ends);
-        }
-    }
-
-    /// Waits for something until patience ends.
-    async fn during<T>(&mut self, something: impl Future<Output = io::Result<T>>) -> io::Result<T> {
-        tokio::pin!(something);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut something => return done,
-                () = self.alarm.as_mut() => {
-                    if Instant::now() >= self.ends {
-                        return Err(ErrorKind::TimedOut.into());
-                    }
-                    self.alarm.as_mut().reset(self.ends);
-                }
-            }
-        }
     }
 }

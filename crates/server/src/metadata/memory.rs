@@ -69,6 +69,7 @@ mod tests {
         body: Body::NONE,
         expects_continue: false,
         path: Path::Events,
+        machine: None,
     };
 
     fn poll(edition: Edition) -> Asked {

@@ -18,8 +18,11 @@ mod body;
 mod connection;
 mod connections;
 mod door;
+#[doc(hidden)]
+pub mod fuzzing;
 mod limits;
 mod memory;
+mod patience;
 mod perform;
 mod rate;
 mod request;
@@ -32,7 +35,8 @@ mod threads;
 mod token;
 
 pub use door::{Door, Listener, OpenError};
-pub use limits::Limits;
+pub use limits::{ConnectionLimits, Limits};
+pub(crate) use patience::Awaited;
 pub use rate::Rate;
 pub use serve::Front;
 pub use settings::{FirstAnswer, Identity, IdentityToken, Settings};

@@ -3,8 +3,9 @@
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use forewarn_lifecycle::MachineId;
 use forewarn_wire::Problem;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::{TcpListener, UnixListener};
@@ -25,9 +26,6 @@ use crate::engine::Engine;
 use crate::load::{Kind, Share};
 use crate::telemetry::{Path, Telemetry};
 
-/// Connections of one front at once.
-const CONNECTIONS_MAX: usize = 16_384;
-
 /// How long to wait after a connection could not be taken, for want of file descriptors mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -37,6 +35,7 @@ pub struct Front {
     pub(super) engine: Engine,
     pub(super) settings: Settings,
     pub(super) limiter: Option<Limiter>,
+    errors: Option<Limiter>,
     pub(super) telemetry: Arc<Telemetry>,
     places: Arc<Semaphore>,
 }
@@ -68,6 +67,8 @@ pub(super) struct Terms {
     pub expects_continue: bool,
     /// Under which path it is counted.
     pub path: Path,
+    /// Who sent it, if anybody who is known.
+    pub machine: Option<MachineId>,
 }
 
 /// What a connection takes up for as long as it is open.
@@ -88,8 +89,9 @@ impl Front {
     #[must_use]
     pub fn new(engine: Engine, settings: Settings, telemetry: Arc<Telemetry>) -> Arc<Self> {
         let limiter = settings.limits.map(|limits| Limiter::new(limits.rate));
-        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-        Arc::new(Self { engine, settings, limiter, telemetry, places })
+        let errors = settings.limits.map(|limits| Limiter::new(limits.errors));
+        let places = Arc::new(Semaphore::new(settings.connections.max as usize));
+        Arc::new(Self { engine, settings, limiter, errors, telemetry, places })
     }
 
     /// Answers whoever connects there until `stop` returns, and then whoever has sent a request by that time. Connections
@@ -181,6 +183,16 @@ impl Front {
         Some(Taken { open: counts.connections_open.clone(), _place: place, _share: share })
     }
 
+    /// How late a machine gets a refusal, if it has had too many of them.
+    pub(super) fn error_delay(&self, machine: MachineId) -> Option<Duration> {
+        let (limits, errors) = (self.settings.limits?, self.errors.as_ref()?);
+        if errors.take(machine, Instant::now()) {
+            return None;
+        }
+        self.telemetry.metadata.delayed.inc();
+        Some(limits.error_delay)
+    }
+
     /// Understands what is at the start of a buffer, checks in their order.
     pub(super) fn understand(
         &self,
@@ -206,9 +218,10 @@ impl Front {
             Err(problem) => {
                 let is_head = input.trim_ascii_start().starts_with(b"HEAD ");
                 let shown = if is_head { Shown::HeadOnly } else { Shown::Whole };
-                let problem = match recognised {
-                    Recognised::Stranger => Problem::UnknownCaller,
-                    Recognised::Caller(_) | Recognised::NotYet => problem,
+                let (problem, machine) = match recognised {
+                    Recognised::Stranger => (Problem::UnknownCaller, None),
+                    Recognised::Caller(caller) => (problem, Some(caller.machine)),
+                    Recognised::NotYet => (problem, None),
                 };
                 let terms = Terms {
                     after: After::Close,
@@ -216,6 +229,7 @@ impl Front {
                     body: Body::NONE,
                     expects_continue: false,
                     path: Path::Other,
+                    machine,
                 };
                 Reading::Broken { problem, terms }
             }
@@ -229,6 +243,7 @@ impl Front {
             Recognised::Stranger => None,
             Recognised::NotYet => identity.by_path(self.engine.directory(), path),
         };
+        let machine = caller.as_ref().map(|(caller, _)| caller.machine);
         let (path, asked) = match caller {
             Some((caller, path)) => {
                 let has = |version, path: &str| caller.instance.has(version, path);
@@ -243,6 +258,7 @@ impl Front {
             body: head.body,
             expects_continue: head.expects_continue && head.body != Body::NONE,
             path,
+            machine,
         };
         Ticket { asked, terms, head_bytes: head.bytes }
     }

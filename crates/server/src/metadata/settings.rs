@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forewarn_wire::Edition;
 
-use super::limits::Limits;
+use super::limits::{ConnectionLimits, Limits};
 use crate::directory::{Caller, Directory};
 
 /// What an operator may choose about the endpoint.
@@ -18,6 +18,8 @@ pub struct Settings {
     pub oldest_edition: Edition,
     /// How much of the endpoint one machine may use; `None`: as much as it likes.
     pub limits: Option<Limits>,
+    /// How many connections there may be, and how long each may take.
+    pub connections: ConnectionLimits,
     /// Whether there are identity tokens.
     pub identity_token: IdentityToken,
     /// Names with dots that `Host` may have; addresses, `localhost` and single labels need no entry.
@@ -30,6 +32,7 @@ impl Default for Settings {
             first_answer: FirstAnswer::Now,
             oldest_edition: Edition::V2017_03_01,
             limits: None,
+            connections: ConnectionLimits::default(),
             identity_token: IdentityToken::Off,
             host_names: Vec::new(),
         }

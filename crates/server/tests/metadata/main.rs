@@ -15,6 +15,8 @@ mod doors;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod instance;
 #[cfg(test)]
 mod limits;

@@ -1,0 +1,147 @@
+//! The limits in the settings of `forewarn serve`: of one machine, and of one connection.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use forewarn_server::metadata::{ConnectionLimits, Limits, Rate};
+use forewarn_wire::Span;
+use serde::Deserialize;
+
+/// The longest that anything may be made to take: who wants more wants no limit.
+const TIME_MAX: Duration = Duration::from_hours(24);
+
+/// `[metadata.limits]`: how much one machine may use.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct LimitsTable {
+    enabled: bool,
+    requests_per_second: u32,
+    burst: u32,
+    connections: u32,
+    in_flight: u32,
+    waiting: u32,
+    errors_per_second: u32,
+    error_delay: Span,
+}
+
+impl Default for LimitsTable {
+    fn default() -> Self {
+        let Limits { rate, connections, in_flight, waiting, errors, error_delay } = Limits::default();
+        Self {
+            enabled: true,
+            requests_per_second: rate.per_second,
+            burst: rate.burst,
+            connections,
+            in_flight,
+            waiting,
+            errors_per_second: errors.per_second,
+            error_delay: Span(error_delay),
+        }
+    }
+}
+
+impl LimitsTable {
+    pub(super) fn limits(&self) -> Result<Option<Limits>> {
+        let Self { connections, in_flight, waiting, error_delay: Span(error_delay), .. } = *self;
+        ensure!(error_delay <= TIME_MAX, "limits.error_delay: at most a day");
+        let rate = Rate { per_second: self.requests_per_second, burst: self.burst };
+        let errors = Rate { per_second: self.errors_per_second, burst: self.errors_per_second };
+        let limits = Limits { rate, connections, in_flight, waiting, errors, error_delay };
+        Ok(self.enabled.then_some(limits))
+    }
+}
+
+/// `[metadata.connection]`: how many connections there may be, and how long each may take over what.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct ConnectionTable {
+    max: u32,
+    idle: Span,
+    head: Span,
+    body: Span,
+    write: Span,
+    life: Span,
+    requests: u32,
+}
+
+impl Default for ConnectionTable {
+    fn default() -> Self {
+        let ConnectionLimits { max, idle, head, body, write, life, requests } = ConnectionLimits::default();
+        Self {
+            max,
+            idle: Span(idle),
+            head: Span(head),
+            body: Span(body),
+            write: Span(write),
+            life: Span(life),
+            requests,
+        }
+    }
+}
+
+impl ConnectionTable {
+    pub(super) fn limits(&self) -> Result<ConnectionLimits> {
+        let Self { max, idle, head, body, write, life, requests } = *self;
+        for (name, count) in [("max", max), ("requests", requests)] {
+            ensure!(count > 0, "connection.{name}: at least 1\n  hint: with none, no machine is answered");
+        }
+        let times = [("idle", idle), ("head", head), ("body", body), ("write", write), ("life", life)];
+        for (name, Span(time)) in times {
+            ensure!(time > Duration::ZERO && time <= TIME_MAX, "connection.{name}: from a second to a day");
+        }
+        let (Span(idle), Span(head), Span(body), Span(write), Span(life)) = (idle, head, body, write, life);
+        Ok(ConnectionLimits { max, idle, head, body, write, life, requests })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connection(text: &str) -> Result<ConnectionLimits> {
+        toml::from_str::<ConnectionTable>(text).unwrap().limits()
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_it_is_by_default() {
+        assert_eq!(connection("").unwrap(), ConnectionLimits::default());
+        assert_eq!(LimitsTable::default().limits().unwrap(), Some(Limits::default()));
+    }
+
+    #[test]
+    fn every_limit_can_be_said() {
+        let text = "max = 7\nidle = '1m'\nhead = '2s'\nbody = '3s'\nwrite = '4s'\nlife = '1h'\nrequests = 9";
+        let seconds = Duration::from_secs;
+        let expected = ConnectionLimits {
+            max: 7,
+            idle: seconds(60),
+            head: seconds(2),
+            body: seconds(3),
+            write: seconds(4),
+            life: seconds(3_600),
+            requests: 9,
+        };
+        assert_eq!(connection(text).unwrap(), expected);
+        let text = "requests_per_second = 1\nburst = 2\nconnections = 3\nin_flight = 4\nwaiting = 5\n\
+                    errors_per_second = 6\nerror_delay = '7s'";
+        let expected = Limits {
+            rate: Rate { per_second: 1, burst: 2 },
+            connections: 3,
+            in_flight: 4,
+            waiting: 5,
+            errors: Rate { per_second: 6, burst: 6 },
+            error_delay: seconds(7),
+        };
+        let limits = |text: &str| toml::from_str::<LimitsTable>(text).unwrap().limits();
+        assert_eq!(limits(text).unwrap(), Some(expected));
+        assert_eq!(limits("enabled = false").unwrap(), None);
+        assert!(limits("error_delay = '2d'").is_err());
+    }
+
+    #[test]
+    fn a_limit_that_nobody_could_keep_is_refused() {
+        for wrong in ["max = 0", "requests = 0", "head = '0s'", "life = '25h'", "idle = '30000d'"] {
+            assert!(connection(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Machines that mean no good: refusals that come late, limits of connections, and what is counted of both.
+
+use std::time::Duration;
+
+use forewarn_server::metadata::{ConnectionLimits, Identity, Limits, Rate, Settings};
+use tokio::time::Instant;
+
+use crate::support::{NEWEST, WEB_0, WEB_1, World, get, post, world, world_with};
+
+const DELAYED: &str = "forewarn_metadata_refusals_delayed_total";
+
+/// Three refusals at once, and one a second.
+fn strict() -> Settings {
+    let limits = Limits {
+        rate: Rate { per_second: 1_000_000, burst: 1_000_000 },
+        errors: Rate { per_second: 1, burst: 3 },
+        error_delay: Duration::from_secs(7),
+        ..Limits::default()
+    };
+    Settings { limits: Some(limits), ..Settings::default() }
+}
+
+/// How many seconds an answer takes, with its status. Real time stands still: only delays count.
+async fn ask(world: &World, machine: forewarn_lifecycle::MachineId, bytes: &str) -> (u16, u64) {
+    let mut line = world.connect(machine).await;
+    tokio::time::pause();
+    let begin = Instant::now();
+    line.send(bytes).await;
+    let status = line.answer().await.status();
+    let seconds = begin.elapsed().as_secs();
+    tokio::time::resume();
+    (status, seconds)
+}
+
+fn ended(limit: &str) -> String {
+    format!("forewarn_metadata_connections_ended_total{{limit=\"{limit}\"}}")
+}
+
+#[tokio::test]
+async fn who_is_refused_again_and_again_is_refused_late_and_the_others_are_not() {
+    let world = world_with(strict(), Identity::Address).await;
+    world.enrol_all().await;
+    let wrong = [get("/elsewhere"), "nonsense\r\n\r\n".to_owned(), post("x")];
+    let codes = [404, 400, 400];
+    for (bytes, code) in wrong.iter().zip(codes) {
+        assert_eq!(ask(&world, WEB_0, bytes).await, (code, 0), "{bytes}");
+    }
+    assert_eq!(world.count(DELAYED), 0);
+    for (bytes, code) in wrong.iter().zip(codes) {
+        assert_eq!(ask(&world, WEB_0, bytes).await, (code, 7), "{bytes}");
+    }
+    assert_eq!(world.count(DELAYED), 3);
+    assert_eq!(ask(&world, WEB_0, &get(NEWEST)).await, (200, 0), "what is right is answered at once");
+    assert_eq!(ask(&world, WEB_1, &wrong[0]).await, (404, 0), "another machine");
+}
+
+#[tokio::test]
+async fn without_limits_no_refusal_is_late() {
+    let world = world().await;
+    for _ in 0..50 {
+        assert_eq!(ask(&world, WEB_0, &get("/elsewhere")).await, (404, 0));
+    }
+    assert_eq!(world.count(DELAYED), 0);
+}
+
+#[tokio::test]
+async fn a_front_has_a_number_of_connections_and_no_more() {
+    let connections = ConnectionLimits { max: 2, ..ConnectionLimits::default() };
+    let world = world_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    let mut lines = [world.connect(WEB_0).await, world.connect(WEB_1).await];
+    for line in &mut lines {
+        line.send(&get(NEWEST)).await;
+        assert_eq!(line.answer().await.status(), 200);
+    }
+    assert_eq!(world.connect(WEB_0).await.rest().await, "");
+    assert_eq!(world.count("forewarn_metadata_connections_refused_total{reason=\"full\"}"), 1);
+}
+
+#[tokio::test]
+async fn limits_of_a_connection_are_as_set_and_each_is_counted() {
+    let seconds = Duration::from_secs;
+    let connections = ConnectionLimits {
+        idle: seconds(11),
+        head: seconds(12),
+        body: seconds(13),
+        requests: 2,
+        ..ConnectionLimits::default()
+    };
+    let world = world_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    world.enrol_all().await;
+    let head = get(NEWEST);
+    let body = post("x").replace("Content-Length: 1", "Content-Length: 9");
+    for (start, limit, time) in [("", "idle", 11), (&head[..20], "head", 12), (body.as_str(), "body", 13)] {
+        let mut line = world.connect(WEB_0).await;
+        tokio::time::pause();
+        let begin = Instant::now();
+        line.send(start).await;
+        assert_eq!((line.rest().await.as_str(), begin.elapsed().as_secs()), ("", time), "{limit}");
+        tokio::time::resume();
+        assert_eq!(world.count(&ended(limit)), 1, "{limit}");
+    }
+    let mut line = world.connect(WEB_0).await;
+    for last in [None, Some("close")] {
+        line.send(&head).await;
+        assert_eq!(line.answer().await.header("Connection"), last);
+    }
+    assert_eq!(world.count(&ended("requests")), 1);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_old_is_closed_after_its_next_answer() {
+    let connections = ConnectionLimits { life: Duration::from_secs(20), ..ConnectionLimits::default() };
+    let world = world_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    world.enrol_all().await;
+    let mut line = world.connect(WEB_0).await;
+    line.send(&get(NEWEST)).await;
+    assert_eq!(line.answer().await.header("Connection"), None);
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(21)).await;
+    // It was young when it began to wait for this one.
+    for last in [None, Some("close")] {
+        line.send(&get(NEWEST)).await;
+        assert_eq!(line.answer().await.header("Connection"), last);
+    }
+    assert_eq!(world.count(&ended("life")), 1);
+}
+
+#[tokio::test]
+async fn who_does_not_read_its_answers_is_given_up() {
+    let connections = ConnectionLimits { requests: u32::MAX, ..ConnectionLimits::default() };
+    let world = world_with(Settings { connections, ..Settings::default() }, Identity::Address).await;
+    world.enrol_all().await;
+    let mut line = world.connect(WEB_0).await;
+    let many = get("/metadata/instance?api-version=2021-02-01").repeat(100_000);
+    // Answers pile up until neither side takes any more.
+    let sending = line.send(&many);
+    drop(tokio::time::timeout(Duration::from_secs(1), sending).await);
+    tokio::time::pause();
+    for _ in 0..200 {
+        if world.count(&ended("write")) == 1 {
+            return;
+        }
+        tokio::time::advance(Duration::from_secs(1)).await;
+    }
+    panic!("{}", world.telemetry.encode());
+}
