@@ -3,7 +3,9 @@
 use std::fmt;
 
 use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use crate::start_request::EVENT_ID_CHARS_MAX;
 
 /// Objects and lists inside each other, in anything that is read. The published formats need half of it.
 pub const DEPTH_MAX: usize = 8;
@@ -28,42 +30,62 @@ pub(crate) fn is_too_deep(text: &str) -> bool {
     false
 }
 
-/// A JSON value with the members that a start request consists of, each as often as it was given; others are skipped.
+/// A JSON value, as far as it matters in a start request. What does not matter where it stands is read and not kept, so a
+/// body takes no more memory than it has ids, whatever else is in it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Json {
-    Object(Vec<(Member, Json)>),
+    /// Its members that matter, each as often as it was given, up to twice.
+    Object(Vec<Json>),
     List(Vec<Json>),
     Text(String),
-    /// A number, true, false or null: no start request has one where it matters.
+    /// Anything else.
     Other,
 }
 
-/// A member that matters.
+/// Where a value stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Member {
-    StartRequests,
-    EventId,
+enum Place {
+    Body,
+    /// `StartRequests` of the body.
+    Requests,
+    /// One of `StartRequests`.
+    Entry,
+    /// `EventId` of an entry.
+    Id,
 }
 
-impl Member {
-    fn named(key: &str) -> Option<Self> {
-        match key {
-            "StartRequests" => Some(Self::StartRequests),
-            "EventId" => Some(Self::EventId),
-            _ => None,
+/// How often a member is kept: that it was given twice is all that anybody wants to know.
+const REPEATS_MAX: usize = 2;
+
+impl Json {
+    pub(crate) fn parse(text: &str) -> serde_json::Result<Self> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let value = Place::Body.deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(value)
+    }
+}
+
+impl Place {
+    /// The one member that matters in an object here, and where its value stands.
+    const fn member(self) -> Option<(&'static str, Self)> {
+        match self {
+            Self::Body => Some(("StartRequests", Self::Requests)),
+            Self::Entry => Some(("EventId", Self::Id)),
+            Self::Requests | Self::Id => None,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Json {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyValue)
+impl<'de> DeserializeSeed<'de> for Place {
+    type Value = Json;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Json, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-struct AnyValue;
-
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for Place {
     type Value = Json;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,31 +113,38 @@ impl<'de> Visitor<'de> for AnyValue {
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Json, E> {
-        Ok(Json::Text(text.to_owned()))
+        Ok(match self {
+            // One character more than permitted is enough to know.
+            Self::Id => Json::Text(text.chars().take(EVENT_ID_CHARS_MAX + 1).collect()),
+            Self::Body | Self::Requests | Self::Entry => Json::Other,
+        })
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
         let mut items = Vec::new();
-        while items.len() <= IDS_PER_APPROVAL_MAX
-            && let Some(item) = list.next_element()?
-        {
-            // A list in a list matters to nobody: what it holds is let go at once.
-            items.push(if matches!(item, Json::List(_)) { Json::Other } else { item });
+        if self == Self::Requests {
+            while items.len() <= IDS_PER_APPROVAL_MAX
+                && let Some(item) = list.next_element_seed(Self::Entry)?
+            {
+                items.push(item);
+            }
         }
         // One more than permitted is enough to know; the rest is read and not kept.
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Json::List(items))
+        Ok(if self == Self::Requests { Json::List(items) } else { Json::Other })
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Json, A::Error> {
-        let mut members = Vec::new();
+        let mut values = Vec::new();
         while let Some(key) = object.next_key::<String>()? {
-            match Member::named(&key) {
-                Some(member) => members.push((member, object.next_value()?)),
-                None => drop(object.next_value::<IgnoredAny>()?),
+            match self.member() {
+                Some((name, place)) if name == key && values.len() < REPEATS_MAX => {
+                    values.push(object.next_value_seed(place)?);
+                }
+                Some(_) | None => drop(object.next_value::<IgnoredAny>()?),
             }
         }
-        Ok(Json::Object(members))
+        Ok(if self.member().is_some() { Json::Object(values) } else { Json::Other })
     }
 }
 
@@ -125,7 +154,14 @@ mod tests {
     use serde::de::{Error, Unexpected};
 
     fn parse(text: &str) -> Json {
-        serde_json::from_str(text).unwrap()
+        Json::parse(text).unwrap()
+    }
+
+    fn requests(text: &str) -> Json {
+        let Json::Object(mut values) = parse(&format!(r#"{{"StartRequests":{text}}}"#)) else {
+            panic!("not an object")
+        };
+        values.remove(0)
     }
 
     #[test]
@@ -143,14 +179,14 @@ mod tests {
     #[test]
     fn a_list_keeps_what_is_needed_to_know_that_it_is_too_long() {
         let kept = |count: usize| {
-            let Json::List(items) = parse(&format!("[{}1]", "1,".repeat(count - 1))) else {
+            let Json::List(items) = requests(&format!("[{}1]", "1,".repeat(count - 1))) else {
                 panic!("not a list")
             };
             items.len()
         };
         let most = IDS_PER_APPROVAL_MAX + 1;
         assert_eq!((kept(most - 1), kept(most), kept(60_000)), (most - 1, most, most));
-        assert_eq!(parse(r#"[["EventId"],"x"]"#), Json::List(vec![Json::Other, Json::Text("x".to_owned())]));
+        assert_eq!(requests(r#"[["EventId"],"x"]"#), Json::List(vec![Json::Other, Json::Other]));
     }
 
     #[test]
@@ -164,23 +200,41 @@ mod tests {
     }
 
     #[test]
-    fn only_members_that_matter_are_kept_and_each_time_they_are_given() {
-        let object = parse(r#"{"a":[1e999],"EventId":"x","eventid":"y","EventId":null,"StartRequests":[]}"#);
-        let kept = [
-            (Member::EventId, Json::Text("x".to_owned())),
-            (Member::EventId, Json::Other),
-            (Member::StartRequests, Json::List(vec![])),
-        ];
-        assert_eq!(object, Json::Object(kept.into()));
+    fn only_members_that_matter_are_kept_and_no_more_than_twice() {
+        let entry =
+            r#"{"a":[1e999],"EventId":"x","eventid":"y","EventId":null,"EventId":"z","StartRequests":[]}"#;
+        let kept = Json::Object(vec![Json::Text("x".to_owned()), Json::Other]);
+        assert_eq!(requests(&format!("[{entry}]")), Json::List(vec![kept]));
+        assert_eq!(parse(r#"{"EventId":"x","a":{"StartRequests":[]}}"#), Json::Object(vec![]));
     }
 
     #[test]
-    fn whatever_is_neither_text_nor_list_nor_object_is_other() {
-        for text in ["true", "false", "null", "1", "-1", "1.5"] {
-            assert_eq!(parse(text), Json::Other, "{text}");
+    fn what_stands_in_the_wrong_place_is_not_kept() {
+        for id in [r#"{"EventId":"x"}"#, r#"["x"]"#, "1", "null", "true"] {
+            let entry = format!(r#"[{{"EventId":{id}}}]"#);
+            assert_eq!(requests(&entry), Json::List(vec![Json::Object(vec![Json::Other])]), "{id}");
         }
-        assert_eq!(parse(r#"[1,"\u0041"]"#), Json::List(vec![Json::Other, Json::Text("A".to_owned())]));
-        let error = serde_json::Error::invalid_type(Unexpected::Unit, &AnyValue).to_string();
+        for wrong in [r#"{"StartRequests":[]}"#, r#""x""#, "1"] {
+            assert_eq!(requests(wrong), Json::Other, "{wrong}");
+        }
+        for body in ["true", "false", "null", "1", "-1", "1.5", "[]", r#""\u0041""#] {
+            assert_eq!(parse(body), Json::Other, "{body}");
+        }
+        let error = serde_json::Error::invalid_type(Unexpected::Unit, &Place::Body).to_string();
         assert_eq!(error, "invalid type: null, expected a JSON value");
+    }
+
+    #[test]
+    fn of_a_long_id_so_much_is_kept_that_it_is_known_to_be_too_long() {
+        let long = format!(r#"[{{"EventId":"{}"}}]"#, "é".repeat(1_000));
+        let kept = Json::Text("é".repeat(EVENT_ID_CHARS_MAX + 1));
+        assert_eq!(requests(&long), Json::List(vec![Json::Object(vec![kept])]));
+    }
+
+    #[test]
+    fn one_value_is_the_whole() {
+        for wrong in ["{} {}", "{}x", "{", ""] {
+            assert!(Json::parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -7,7 +7,7 @@
 use forewarn_lifecycle::EventId;
 use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
 
-use crate::json::{DEPTH_MAX, Json, Member, is_too_deep};
+use crate::json::{DEPTH_MAX, Json, is_too_deep};
 
 /// Bytes in the body of a request: room for every id that a request may name, generously spaced.
 pub const BODY_BYTES_MAX: usize = 128 * 1024;
@@ -99,7 +99,7 @@ pub fn parse_start_requests(body: &[u8]) -> Result<Vec<EventId>, BadStartRequest
     if is_too_deep(text) {
         return Err(BadStartRequest::TooDeep);
     }
-    ids(&serde_json::from_str(text).map_err(|error| not_json(&error))?)
+    ids(&Json::parse(text).map_err(|error| not_json(&error))?)
 }
 
 /// Writes the body that approves these events.
@@ -114,9 +114,9 @@ fn not_json(error: &serde_json::Error) -> BadStartRequest {
 }
 
 fn ids(body: &Json) -> Result<Vec<EventId>, BadStartRequest> {
-    let Json::Object(members) = body else { return Err(BadStartRequest::NotAnObject) };
-    let requests = only(members, Member::StartRequests, BadStartRequest::StartRequestsTwice)?
-        .ok_or(BadStartRequest::StartRequestsMissing)?;
+    let Json::Object(values) = body else { return Err(BadStartRequest::NotAnObject) };
+    let requests =
+        only(values, BadStartRequest::StartRequestsTwice)?.ok_or(BadStartRequest::StartRequestsMissing)?;
     let Json::List(entries) = requests else { return Err(BadStartRequest::StartRequestsNotAList) };
     if entries.is_empty() {
         return Err(BadStartRequest::StartRequestsEmpty);
@@ -128,9 +128,8 @@ fn ids(body: &Json) -> Result<Vec<EventId>, BadStartRequest> {
 }
 
 fn id(entry: &Json) -> Result<EventId, BadStartRequest> {
-    let Json::Object(members) = entry else { return Err(BadStartRequest::EntryNotAnObject) };
-    let id = only(members, Member::EventId, BadStartRequest::EventIdTwice)?
-        .ok_or(BadStartRequest::EventIdMissing)?;
+    let Json::Object(values) = entry else { return Err(BadStartRequest::EntryNotAnObject) };
+    let id = only(values, BadStartRequest::EventIdTwice)?.ok_or(BadStartRequest::EventIdMissing)?;
     let Json::Text(text) = id else { return Err(BadStartRequest::EventIdNotAString) };
     if text.chars().count() > EVENT_ID_CHARS_MAX {
         return Err(BadStartRequest::EventIdTooLong);
@@ -139,12 +138,10 @@ fn id(entry: &Json) -> Result<EventId, BadStartRequest> {
 }
 
 /// The value of a member that may be given once.
-fn only(
-    members: &[(Member, Json)],
-    wanted: Member,
-    twice: BadStartRequest,
-) -> Result<Option<&Json>, BadStartRequest> {
-    let mut values = members.iter().filter(|(member, _)| *member == wanted).map(|(_, value)| value);
-    let first = values.next();
-    if values.next().is_some() { Err(twice) } else { Ok(first) }
+fn only(values: &[Json], twice: BadStartRequest) -> Result<Option<&Json>, BadStartRequest> {
+    match values {
+        [] => Ok(None),
+        [value] => Ok(Some(value)),
+        [_, _, ..] => Err(twice),
+    }
 }
