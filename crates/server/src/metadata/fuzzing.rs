@@ -21,17 +21,27 @@ use super::stream::Stream;
 
 /// What a caller sends, in the pieces in which it arrives, and what it has been answered.
 #[derive(Debug)]
-struct Script {
+pub struct Script {
     pieces: VecDeque<Cursor<Vec<u8>>>,
     answers: Arc<Mutex<Vec<u8>>>,
 }
 
-/// Answers these pieces as one connection, of which nothing follows, and gives all bytes of the answers.
-pub async fn converse(front: &Arc<Front>, identity: &Arc<Identity>, pieces: Vec<Vec<u8>>) -> Vec<u8> {
-    let answers = Arc::new(Mutex::new(Vec::new()));
-    // A piece of nothing would be taken for the end.
-    let pieces = pieces.into_iter().filter(|piece| !piece.is_empty()).map(Cursor::new).collect();
-    let script = Script { pieces, answers: Arc::clone(&answers) };
+impl Script {
+    /// A connection on which these pieces arrive, and nothing follows.
+    #[must_use]
+    pub fn new(pieces: Vec<Vec<u8>>) -> Self {
+        // A piece of nothing would be taken for the end.
+        let pieces = pieces.into_iter().filter(|piece| !piece.is_empty()).map(Cursor::new).collect();
+        Self { pieces, answers: Arc::default() }
+    }
+}
+
+/// Answers one connection to its end, and gives all bytes of the answers.
+///
+/// # Panics
+/// When the connection does.
+pub async fn converse(front: &Arc<Front>, identity: &Arc<Identity>, script: Script) -> Vec<u8> {
+    let answers = Arc::clone(&script.answers);
     let (front, identity) = (Arc::clone(front), Arc::clone(identity));
     let (done, is_done) = oneshot::channel();
     let connections = Connections::default();

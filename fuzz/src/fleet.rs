@@ -1,0 +1,84 @@
+//! Fleet files: written as they were read, no different from themselves, and admitted to an empty cluster or refused.
+
+use std::collections::BTreeMap;
+
+use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Seed, Steady, Timestamp};
+use forewarn_wire::operator::{Details, Fleet, Resolved, Site, Unmentioned, difference, fleet_of};
+
+/// Commands of one file that are carried out: enough to reach every rule, few enough for one step of fuzzing.
+const COMMANDS_MAX: usize = 200;
+
+/// 2026-01-01.
+const START_MILLIS: i64 = 1_767_225_600_000;
+
+pub(crate) fn examine(bytes: &[u8]) -> String {
+    let Ok(text) = str::from_utf8(bytes) else { return "not text".to_owned() };
+    let fleet = match Fleet::parse(text) {
+        Ok(fleet) => fleet,
+        Err(problem) => return first_line(&problem.to_string()),
+    };
+    let printed = fleet.print().expect("a fleet that was read can be written");
+    assert_eq!(Fleet::parse(&printed).as_ref(), Ok(&fleet), "read otherwise than written: {printed}");
+    match admit(&fleet) {
+        Ok(count) => format!("{count} commands"),
+        Err(refusal) => first_line(&refusal),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// Carries out what the file asks for. If all of it was accepted, the cluster is what the file says.
+fn admit(fleet: &Fleet) -> Result<usize, String> {
+    let differences =
+        difference(&Fleet::default(), fleet, Unmentioned::Keep).map_err(|bad| bad.to_string())?;
+    let again = difference(fleet, fleet, Unmentioned::Remove).map_err(|bad| bad.to_string())?;
+    assert!(again.is_empty(), "a fleet differs from itself: {again:?}");
+    let count = differences.len();
+    let mut admitted =
+        Admitted { cluster: Cluster::new(Seed([7; 16])), details: BTreeMap::new(), site: Site::default() };
+    for command in differences.into_iter().filter_map(|one| one.command).take(COMMANDS_MAX) {
+        admitted.carry_out(command.resolve(&admitted.cluster).map_err(|bad| bad.to_string())?)?;
+    }
+    if count <= COMMANDS_MAX {
+        let nothing = Details::default();
+        let details = |machine: MachineId| admitted.details.get(&machine).unwrap_or(&nothing);
+        let now = fleet_of(&admitted.cluster, &admitted.site, details);
+        let rest = difference(&now, fleet, Unmentioned::Remove);
+        assert!(rest.as_ref().is_ok_and(Vec::is_empty), "admitted, and not the same: {rest:?}");
+    }
+    Ok(count)
+}
+
+struct Admitted {
+    cluster: Cluster,
+    details: BTreeMap<MachineId, Details>,
+    site: Site,
+}
+
+impl Admitted {
+    fn carry_out(&mut self, resolved: Resolved) -> Result<(), String> {
+        match resolved {
+            Resolved::Rules(command) => drop(self.decide(&command)?),
+            Resolved::Admit(command, details) => {
+                for change in self.decide(&command)? {
+                    if let Change::MachineAdmitted { machine, .. } = change {
+                        self.details.insert(machine, details.clone());
+                    }
+                }
+            }
+            Resolved::Describe(machine, details) => drop(self.details.insert(machine, details)),
+            Resolved::Site(site) => self.site = site,
+            Resolved::Jam(_) => {}
+        }
+        Ok(())
+    }
+
+    fn decide(&mut self, command: &Command) -> Result<Vec<Change>, String> {
+        let now = Now { wall: Timestamp::from_millis(START_MILLIS), steady: Steady::START };
+        let changes = self.cluster.decide(now, command).map_err(|refusal| refusal.to_string())?;
+        changes.iter().for_each(|change| drop(self.cluster.evolve(now, change)));
+        Ok(changes)
+    }
+}
