@@ -1,5 +1,6 @@
 //! Documents, as an agent reads them: within their limits, with times that can be written again.
 
+use forewarn_lifecycle::{EventId, Timestamp};
 use forewarn_wire::{DOCUMENT_BYTES_MAX, Reading, parse_date, print_date, read_document};
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
@@ -9,10 +10,10 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
             assert!(bytes.len() <= DOCUMENT_BYTES_MAX, "a document that is too long");
             for event in &document.events {
                 let text = event.id.to_string();
-                assert_eq!(forewarn_lifecycle::EventId::parse(&text), Some(event.id));
+                assert_eq!(EventId::parse(&text), Some(event.id));
                 if let Some(time) = event.not_before {
                     let date = print_date(time);
-                    let read = parse_date(&date).map(|read| read.seconds());
+                    let read = parse_date(&date).map(Timestamp::seconds);
                     assert_eq!(read, Some(time.seconds()), "a time that cannot be written: {date}");
                 }
             }

@@ -6,6 +6,7 @@
 
 mod bench;
 mod breakages;
+mod fuzz;
 mod mutants;
 mod packages;
 mod steps;
@@ -30,8 +31,11 @@ cargo xtask <command>
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
-        [--save]      of both: and writes it to bench/RESULTS.md
+  bench hostile     what a machine that means no good costs its neighbours; two minutes
+        [--save]      of all: and writes it to bench/RESULTS.md
         [--program FILE]  of metadata: measures that build of forewarn
+  fuzz [TARGET]     bytes that nobody thought of, put to everything that takes bytes from strangers
+        [--seconds N] for each target; 60 unless said
   mutants           changes the rules at random places: how many changes do the tests notice?
         [--sample N]  about N mutants, spread evenly
         [--shard K/N] the K-th of N parts, counted from 0
@@ -69,6 +73,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "clients" => words.done().and_then(|()| suite::run_real_clients()),
         "tidy" => words.done().and_then(|()| tidy::command()),
         "bench" => bench::command(words),
+        "fuzz" => fuzz::command(words),
         "mutants" => mutants::command(words),
         "break" => words.done().and_then(|()| breakages::command()),
         "help" | "--help" | "-h" => {

@@ -9,10 +9,13 @@ use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
-use crate::{bench, breakages, mutants, tidy, tree};
+use crate::{bench, breakages, fuzz, mutants, tidy, tree};
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
+/// For each target.
+const FUZZ_SECONDS: u32 = 15;
+const FUZZ_SECONDS_IN_LONG_RUN: u32 = 600;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
 
 /// How much is run.
@@ -31,7 +34,7 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
         }
     }
     let mut steps = Steps::new();
-    usual(&mut steps);
+    usual(&mut steps, extent);
     match extent {
         Extent::Usual => {}
         Extent::Long => long(&mut steps),
@@ -39,7 +42,7 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
     Ok(steps.finish())
 }
 
-fn usual(steps: &mut Steps) {
+fn usual(steps: &mut Steps, extent: Extent) {
     steps.run("format", || run_cargo(&["fmt", "--all", "--check"]));
     steps.run("lints", || {
         run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
@@ -48,6 +51,11 @@ fn usual(steps: &mut Steps) {
     steps.run("tests", || run_tests(&[]));
     steps.run("real clients", run_real_clients);
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
+    let seconds = match extent {
+        Extent::Usual => FUZZ_SECONDS,
+        Extent::Long => FUZZ_SECONDS_IN_LONG_RUN,
+    };
+    steps.run("fuzz", || fuzz::run(None, seconds));
     steps.run("tidy", tidy::command);
     steps.run("dependencies", check_dependencies);
 }
@@ -58,6 +66,7 @@ fn long(steps: &mut Steps) {
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);
     steps.run("cost of polls", bench::measure_polls);
+    steps.run("hostile machine", bench::measure_hostile);
 }
 
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.

@@ -21,6 +21,9 @@ pub(crate) struct Tool {
 pub(crate) const CARGO_DENY: Tool =
     Tool { name: "cargo-deny", version: "0.20.2", series: "0.20.", version_words: &["--version"] };
 
+pub(crate) const CARGO_FUZZ: Tool =
+    Tool { name: "cargo-fuzz", version: "0.13.2", series: "0.13.", version_words: &["--version"] };
+
 pub(crate) const CARGO_MUTANTS: Tool = Tool {
     name: "cargo-mutants",
     version: "27.1.0",

@@ -1,6 +1,7 @@
 //! `cargo xtask bench …`: what things cost, printed, and kept with `--save`.
 
 mod core;
+mod hostile;
 mod metadata;
 mod results;
 
@@ -20,8 +21,11 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     match words.next().as_deref() {
         Some("core") => core::command(words),
         Some("metadata") => metadata::command(words),
+        Some("hostile") => hostile::command(words),
         Some(other) => Err(Usage::unknown(other).into()),
-        None => Err(Usage::new("no benchmark named\n  hint: cargo xtask bench core, or metadata").into()),
+        None => {
+            Err(Usage::new("no benchmark named\n  hint: cargo xtask bench core, metadata, or hostile").into())
+        }
     }
 }
 
@@ -33,4 +37,9 @@ pub(crate) fn measure_rules() -> Result<Outcome> {
 /// What a poll costs.
 pub(crate) fn measure_polls() -> Result<Outcome> {
     metadata::run(Keep::Nothing, None)
+}
+
+/// What a hostile machine costs its neighbours.
+pub(crate) fn measure_hostile() -> Result<Outcome> {
+    hostile::run(Keep::Nothing)
 }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 
 /// The first and the last core that may be used, and how many there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cores {
+pub(in crate::bench) struct Cores {
     first: u32,
     last: u32,
     count: u32,
@@ -15,7 +15,7 @@ pub(super) struct Cores {
 
 /// Where a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(in crate::bench) enum Place {
     /// On that one.
     Core(u32),
     /// Wherever the kernel puts it, among so many.
@@ -23,7 +23,7 @@ pub(super) enum Place {
 }
 
 /// The cores that this process may use. Needs `taskset` to use them one by one.
-pub(super) fn allowed() -> Result<Cores> {
+pub(in crate::bench) fn allowed() -> Result<Cores> {
     let status = std::fs::read_to_string("/proc/self/status").context("cannot read: /proc/self/status")?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let cores = list.and_then(|list| Cores::parse(list.trim())).context("the kernel does not list cores")?;
@@ -36,7 +36,7 @@ pub(super) fn allowed() -> Result<Cores> {
 
 impl Cores {
     /// Reads `0-3,8`.
-    pub(super) fn parse(list: &str) -> Option<Self> {
+    pub(in crate::bench) fn parse(list: &str) -> Option<Self> {
         let mut found: Option<Self> = None;
         for part in list.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -50,19 +50,19 @@ impl Cores {
         found
     }
 
-    pub(super) fn count(self) -> u32 {
+    pub(in crate::bench) fn count(self) -> u32 {
         self.count
     }
 
     /// A core for the servers and one for the program that polls; the same, if there is one only.
-    pub(super) fn apart(self) -> (Place, Place) {
+    pub(in crate::bench) fn apart(self) -> (Place, Place) {
         (Place::Core(self.first), Place::Core(self.last))
     }
 }
 
 impl Place {
     /// How many threads, or workers, a server has there.
-    pub(super) fn threads(self) -> u32 {
+    pub(in crate::bench) fn threads(self) -> u32 {
         match self {
             Self::Core(_) => 1,
             Self::Anywhere { cores } => cores,
@@ -70,7 +70,7 @@ impl Place {
     }
 
     /// A program that will run there. `taskset` becomes that program, so its number stays the same.
-    pub(super) fn command(self, program: &Path) -> Command {
+    pub(in crate::bench) fn command(self, program: &Path) -> Command {
         match self {
             Self::Core(core) => {
                 let mut command = Command::new("taskset");

@@ -13,21 +13,21 @@ use super::server::{Server, Start};
 
 const NAME: &str = "forewarn";
 /// It is renamed to this when everything listens.
-const ADDRESSES: &str = "addresses.json";
+pub(in crate::bench) const ADDRESSES: &str = "addresses.json";
 
 /// The program.
-pub(super) struct Forewarn {
-    pub(super) program: PathBuf,
+pub(in crate::bench) struct Forewarn {
+    pub(in crate::bench) program: PathBuf,
 }
 
 impl Forewarn {
-    pub(super) fn start(&self, place: Place) -> Result<Server> {
+    pub(in crate::bench) fn start(&self, place: Place) -> Result<Server> {
         let threads = place.threads().to_string();
         self.start_with(place, &["--metadata-threads", &threads])
     }
 
     /// From before the program is started to the end of its first answer. Nothing is chosen for it.
-    pub(super) fn time_to_first_answer(&self) -> Result<Duration> {
+    pub(in crate::bench) fn time_to_first_answer(&self) -> Result<Duration> {
         let begin = Instant::now();
         let server = self.start_with(Place::Anywhere { cores: 1 }, &[])?;
         Answer::get(server.at())?;
@@ -43,7 +43,7 @@ impl Forewarn {
     }
 }
 
-fn find_address(directory: &Path) -> Option<SocketAddr> {
+pub(in crate::bench) fn find_address(directory: &Path) -> Option<SocketAddr> {
     parse_address(&std::fs::read_to_string(directory.join(ADDRESSES)).ok()?)
 }
 

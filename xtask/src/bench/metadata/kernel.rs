@@ -7,11 +7,11 @@ use anyhow::{Context, Result};
 
 /// The time that threads have been on a processor, in nanoseconds, by the number of the thread.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Busy(BTreeMap<u32, u64>);
+pub(in crate::bench) struct Busy(BTreeMap<u32, u64>);
 
 impl Busy {
     /// Of all threads of those processes.
-    pub(super) fn read(processes: &[u32]) -> Result<Self> {
+    pub(in crate::bench) fn read(processes: &[u32]) -> Result<Self> {
         let mut busy = Self::default();
         for process in processes {
             let directory = format!("/proc/{process}/task");
@@ -27,7 +27,7 @@ impl Busy {
     }
 
     /// What has been added since. A thread that has ended since takes its time with it.
-    pub(super) fn since(&self, before: &Self) -> u64 {
+    pub(in crate::bench) fn since(&self, before: &Self) -> u64 {
         let added = self.0.iter().map(|(thread, nanoseconds)| {
             nanoseconds.saturating_sub(before.0.get(thread).copied().unwrap_or_default())
         });
@@ -36,13 +36,13 @@ impl Busy {
 }
 
 /// Its name and version.
-pub(super) fn release() -> String {
+pub(in crate::bench) fn release() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", release.trim())
 }
 
 /// How many threads wanted a processor, on average over the last minute.
-pub(super) fn load() -> String {
+pub(in crate::bench) fn load() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_ascii_whitespace().next().unwrap_or("unknown").to_owned()
 }
@@ -53,7 +53,7 @@ fn parse_busy(schedstat: &str) -> Option<u64> {
 }
 
 /// The process and its children.
-pub(super) fn family(process: u32) -> Result<Vec<u32>> {
+pub(in crate::bench) fn family(process: u32) -> Result<Vec<u32>> {
     let mut family = vec![process];
     for other in numbers_in(Path::new("/proc"))? {
         let status = std::fs::read_to_string(format!("/proc/{other}/status")).unwrap_or_default();
@@ -64,7 +64,7 @@ pub(super) fn family(process: u32) -> Result<Vec<u32>> {
     Ok(family)
 }
 
-pub(super) fn resident_bytes(process: u32) -> Result<u64> {
+pub(in crate::bench) fn resident_bytes(process: u32) -> Result<u64> {
     let file = format!("/proc/{process}/status");
     let status = std::fs::read_to_string(&file).with_context(|| format!("cannot read: {file}"))?;
     let kibibytes = field(&status, "VmRSS:").with_context(|| format!("no resident size in: {file}"))?;

@@ -12,14 +12,14 @@
 //! Everything is on loopback, and bounded in count and in time.
 
 mod answer;
-mod cores;
-mod forewarn;
-mod kernel;
+pub(in crate::bench) mod cores;
+pub(in crate::bench) mod forewarn;
+pub(in crate::bench) mod kernel;
 mod nginx;
 mod report;
-mod rounds;
-mod server;
-mod table;
+pub(in crate::bench) mod rounds;
+pub(in crate::bench) mod server;
+pub(in crate::bench) mod table;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -104,7 +104,7 @@ fn find_needed() -> Result<(Cores, PathBuf)> {
     Ok((cores::allowed()?, tools::find_or_unpack_nginx()?))
 }
 
-fn build(root: &Path, words: &[&str]) -> Result<PathBuf> {
+pub(in crate::bench) fn build(root: &Path, words: &[&str]) -> Result<PathBuf> {
     let mut command = cargo();
     command.current_dir(root).args(["build", "--release", "--locked"]).args(words);
     built_program(&mut command).with_context(|| format!("cannot build: {}", words.join(" ")))

@@ -130,7 +130,7 @@ impl Bench<'_> {
 }
 
 /// What the program printed. It prints one line at its end, which a pipe holds.
-fn wait(child: &mut Child, time_max: Duration) -> Result<String> {
+pub(in crate::bench) fn wait(child: &mut Child, time_max: Duration) -> Result<String> {
     let begin = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {

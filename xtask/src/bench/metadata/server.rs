@@ -19,7 +19,7 @@ const END_TIME_MAX: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_micros(100);
 
 /// A running server, and the directory that it works in.
-pub(super) struct Server {
+pub(in crate::bench) struct Server {
     name: &'static str,
     at: SocketAddr,
     child: Child,
@@ -29,17 +29,17 @@ pub(super) struct Server {
 }
 
 /// How to start one.
-pub(super) struct Start {
-    pub(super) name: &'static str,
-    pub(super) command: Command,
-    pub(super) stop: Option<Command>,
+pub(in crate::bench) struct Start {
+    pub(in crate::bench) name: &'static str,
+    pub(in crate::bench) command: Command,
+    pub(in crate::bench) stop: Option<Command>,
     /// What it prints is kept here, too.
-    pub(super) directory: TempDir,
+    pub(in crate::bench) directory: TempDir,
 }
 
 impl Start {
     /// Starts it, and waits until its address is found: by what it has written to its directory, or by calling it.
-    pub(super) fn run(self, find: impl Fn(&Path) -> Option<SocketAddr>) -> Result<Server> {
+    pub(in crate::bench) fn run(self, find: impl Fn(&Path) -> Option<SocketAddr>) -> Result<Server> {
         let mut server = self.spawn()?;
         let begin = Instant::now();
         while begin.elapsed() < READY_TIME_MAX {
@@ -65,20 +65,20 @@ impl Start {
 }
 
 impl Server {
-    pub(super) fn name(&self) -> &'static str {
+    pub(in crate::bench) fn name(&self) -> &'static str {
         self.name
     }
 
-    pub(super) fn at(&self) -> SocketAddr {
+    pub(in crate::bench) fn at(&self) -> SocketAddr {
         self.at
     }
 
-    pub(super) fn resident_bytes(&self) -> Result<u64> {
+    pub(in crate::bench) fn resident_bytes(&self) -> Result<u64> {
         kernel::resident_bytes(self.child.id())
     }
 
     /// The time that it and its children have been on a processor.
-    pub(super) fn busy(&self) -> Result<Busy> {
+    pub(in crate::bench) fn busy(&self) -> Result<Busy> {
         Busy::read(&kernel::family(self.child.id())?)
     }
 

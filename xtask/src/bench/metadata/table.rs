@@ -6,15 +6,15 @@ use super::rounds::{Row, Sample};
 
 /// The middle, and what lies farthest from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
-    pub(super) min: f64,
-    pub(super) median: f64,
-    pub(super) max: f64,
+pub(in crate::bench) struct Spread {
+    pub(in crate::bench) min: f64,
+    pub(in crate::bench) median: f64,
+    pub(in crate::bench) max: f64,
 }
 
 impl Spread {
     /// Nothing, if there are no values.
-    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub(in crate::bench) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<_> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
@@ -45,7 +45,7 @@ const COLUMNS: [(Figure, usize); 4] = [
 
 impl Row {
     /// Ours divided by theirs, in each round.
-    pub(super) fn ratio(&self, figure: Figure) -> Option<Spread> {
+    pub(in crate::bench) fn ratio(&self, figure: Figure) -> Option<Spread> {
         let ratios = self.rounds.iter().map(|round| figure(&round.ours) / figure(&round.theirs));
         Spread::of(ratios)
     }

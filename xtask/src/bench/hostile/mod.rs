@@ -1,0 +1,187 @@
+//! `cargo xtask bench hostile`: what a machine that means no good costs its neighbours.
+//!
+//! The real program, `forewarn serve`, with the limits of a public cloud. A hundred machines poll; beside them, in every other
+//! round, one machine floods the endpoint. What is compared is the two halves of a round.
+//!
+//! ```text
+//!   core A: forewarn      core B: the good machines, and the hostile one
+//!   round:  [ the good ones alone | the good ones beside the hostile one ] …
+//! ```
+//!
+//! Everything is on loopback, and bounded in count and in time.
+
+mod report;
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+use super::metadata::cores::{self, Place};
+use super::metadata::forewarn::{ADDRESSES, find_address};
+use super::metadata::rounds::wait;
+use super::metadata::server::{Server, Start};
+use super::metadata::{build, kernel};
+use super::{Keep, results};
+use crate::steps::Outcome;
+use crate::tree;
+use crate::words::{Usage, Words};
+
+use report::{Attack, Latency, Report, Round, Row};
+
+/// Its section in the results.
+const NAME: &str = "hostile";
+const ROUNDS: usize = 5;
+const ROUND_TIME: Duration = Duration::from_secs(4);
+const WARM_UP_TIME: Duration = Duration::from_millis(500);
+/// How much longer the hostile machine goes on, and how much earlier it begins.
+const MARGIN: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_secs(10);
+const GOOD_MACHINES: u32 = 100;
+
+/// What the hostile machine may have: what a cloud allows, or so much that all of its connections stay.
+const SETTINGS: [(&str, &str); 2] =
+    [("the usual limits", ""), ("as many connections as it likes", "connections = 4000\n")];
+
+pub(super) fn command(words: Words) -> Result<Outcome> {
+    let mut keep = Keep::Nothing;
+    for word in words {
+        match word.as_str() {
+            "--save" => keep = Keep::Save,
+            _ => return Err(Usage::unknown(&word).into()),
+        }
+    }
+    run(keep)
+}
+
+pub(super) fn run(keep: Keep) -> Result<Outcome> {
+    let cores = match cores::allowed() {
+        Ok(cores) => cores,
+        Err(problem) => return Ok(Outcome::Skipped(format!("{problem:#}"))),
+    };
+    let root = tree::root()?;
+    let program = build(&root, &["--package", "forewarn", "--bin", "forewarn"])?;
+    let machines = build(&root, &["--package", "forewarn-bench", "--bin", "hostile"])?;
+    let (server, generator) = cores.apart();
+    let setting = format!("{}, {}; load before: {}", results::machine(), kernel::release(), kernel::load());
+    let workplace = Workplace { program, machines, server, generator };
+    let rows = SETTINGS.iter().map(|(title, limits)| workplace.row(title, limits)).collect::<Result<_>>()?;
+    let report = Report { setting, rows };
+    println!("{}", report.text());
+    match keep {
+        Keep::Nothing => {}
+        Keep::Save => results::save(&root, NAME, &report.text())?,
+    }
+    Ok(report.judge())
+}
+
+struct Workplace {
+    program: PathBuf,
+    machines: PathBuf,
+    server: Place,
+    generator: Place,
+}
+
+impl Workplace {
+    fn row(&self, title: &'static str, limits: &str) -> Result<Row> {
+        eprintln!(
+            "{title}: {ROUNDS} rounds of {} s without the hostile machine, and with it",
+            ROUND_TIME.as_secs()
+        );
+        let server = self.start(limits)?;
+        self.good(&server, WARM_UP_TIME)?;
+        let mut rounds = Vec::new();
+        for _ in 0..ROUNDS {
+            let alone = self.good(&server, ROUND_TIME)?;
+            let mut bad = self.spawn("bad", &server, ROUND_TIME + 2 * MARGIN)?;
+            std::thread::sleep(MARGIN);
+            let beside = self.good(&server, ROUND_TIME);
+            let attack =
+                Attack::parse(&wait(&mut bad, MARGIN + GRACE).context("the hostile machine failed")?)?;
+            rounds.push(Round { alone, beside: beside?, attack });
+        }
+        Ok(Row { title, rounds })
+    }
+
+    fn good(&self, server: &Server, time: Duration) -> Result<Latency> {
+        let mut good = self.spawn("good", server, time)?;
+        Latency::parse(&wait(&mut good, time + GRACE).context("the good machines failed")?)
+    }
+
+    fn spawn(&self, role: &str, server: &Server, time: Duration) -> Result<Child> {
+        let mut command = self.generator.command(&self.machines);
+        command.args([role, "--at", &server.at().to_string()]);
+        command.args(["--milliseconds", &time.as_millis().to_string()]);
+        command.stdout(Stdio::piped()).spawn().context("cannot run the program of the machines")
+    }
+
+    fn start(&self, limits: &str) -> Result<Server> {
+        let directory = tempfile::tempdir().context("no temporary directory")?;
+        let settings = write_settings(directory.path(), limits, self.server.threads())?;
+        let mut command = self.server.command(&self.program);
+        command.args(["serve", "--config"]).arg(settings);
+        command.arg("--addresses-file").arg(directory.path().join(ADDRESSES));
+        Start { name: "forewarn", command, stop: None, directory }.run(find_address)
+    }
+}
+
+/// The hostile machine is 127.0.0.2, the others are 127.0.1.1 and so on; all of them are on one host.
+fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBuf> {
+    let vm = |name: String, address: String| {
+        format!("[[vm]]\nname = '{name}'\nhost = 'h'\naddresses = ['{address}']\n")
+    };
+    let good = (1..=GOOD_MACHINES).map(|number| vm(format!("good-{number}"), format!("127.0.1.{number}")));
+    let fleet: String = std::iter::once("[[host]]\nname = 'h'\n".to_owned())
+        .chain([vm("bad".to_owned(), "127.0.0.2".to_owned())])
+        .chain(good)
+        .collect();
+    let (fleet_file, file) = (directory.join("fleet.toml"), directory.join("serve.toml"));
+    let settings = format!(
+        "fleet = '{}'\n[metadata]\nthreads = {threads}\nlisten = [{{ address = '127.0.0.1:0' }}]\n\
+         [metadata.limits]\n{limits}[api]\nsocket = '{}'\n[hands]\nkind = 'pretend'\n",
+        fleet_file.display(),
+        directory.join("api.sock").display()
+    );
+    std::fs::write(&fleet_file, fleet).context("cannot write the fleet")?;
+    std::fs::write(&file, settings).context("cannot write the settings")?;
+    Ok(file)
+}
+
+fn number(line: &str, key: &str) -> Result<f64> {
+    let value: Value = serde_json::from_str(line).context("no result")?;
+    value[key].as_f64().with_context(|| format!("not in the result: {key}"))
+}
+
+impl Latency {
+    fn parse(line: &str) -> Result<Self> {
+        Ok(Self {
+            p50_microseconds: number(line, "p50_nanoseconds")? / 1e3,
+            p99_microseconds: number(line, "p99_nanoseconds")? / 1e3,
+        })
+    }
+}
+
+impl Attack {
+    fn parse(line: &str) -> Result<Self> {
+        Ok(Self {
+            requests: number(line, "requests")?,
+            connections: number(line, "connections")?,
+            half_open: number(line, "half_open")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read() {
+        let latency =
+            Latency::parse(r#"{"answers":1,"p50_nanoseconds":2000,"p99_nanoseconds":3000}"#).unwrap();
+        assert_eq!(latency, Latency { p50_microseconds: 2.0, p99_microseconds: 3.0 });
+        assert!(Attack::parse("{}").is_err());
+    }
+}
