@@ -9,7 +9,7 @@ use super::{Problem, Texts};
 
 const SPECIFICATION: &str = "SPECIFICATION.md";
 /// Packages that do not lie under `crates`.
-const BESIDE_CRATES: [&str; 2] = ["xtask", "bench"];
+const BESIDE_CRATES: [&str; 3] = ["xtask", "bench", "fuzz"];
 
 /// The names of test functions, by the directory of their package.
 type Tests<'a> = BTreeMap<String, BTreeSet<&'a str>>;
