@@ -105,6 +105,6 @@ fn claim(claimed: &mut BTreeMap<IpAddr, ()>, details: &Details) -> Result<(), Pr
 fn change_of(record: &Record) -> Option<&Change> {
     match &record.entry {
         Entry::Change(change) => Some(change),
-        Entry::Clock => None,
+        Entry::Clock | Entry::Described { .. } | Entry::Site(_) => None,
     }
 }
