@@ -15,6 +15,7 @@ use rusqlite::config::DbConfig;
 
 use crate::copy::copy_database;
 use crate::database::{Heading, Log, checkpoint, write_heading, write_record};
+use crate::embedded::Options;
 use crate::error::{AppendFailed, CopyError};
 use crate::files::Directory;
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
@@ -71,9 +72,6 @@ pub(crate) struct Shared {
 /// Orders that are committed together.
 const ORDERS_PER_COMMIT_MAX: usize = 64;
 
-/// Bytes in the log after which it is tidied up.
-const LOG_BYTES_MAX: u64 = 4 << 20;
-
 /// Bytes that a commit writes besides what it is about: the pages around it.
 const COMMIT_BYTES: u64 = 3 * 4_096;
 
@@ -89,8 +87,8 @@ struct Work {
     heading: Heading,
     swept: u64,
     folding: Option<Folding>,
-    /// Records after which a state is kept anew.
-    fold_after: u64,
+    options: Options,
+    /// About what is in the log.
     log_bytes: u64,
     shared: Arc<Shared>,
     health: Health,
@@ -109,14 +107,14 @@ impl Committer {
         directory: Directory,
         orders: Receiver<Order>,
         (heading, swept): (Heading, u64),
-        fold_after: u64,
+        options: &Options,
     ) -> (Self, Arc<Shared>) {
         let shared = Arc::new(Shared::default());
         let work = Work {
             heading,
             swept,
             folding: None,
-            fold_after,
+            options: *options,
             log_bytes: 0,
             shared: Arc::clone(&shared),
             health: Health::Well,
@@ -228,7 +226,7 @@ impl Work {
         self.tell();
         let answer = self.answer();
         waiting.into_iter().for_each(|done| done(answer.clone()));
-        if self.health == Health::Well && self.log_bytes > LOG_BYTES_MAX {
+        if self.health == Health::Well && self.log_bytes > self.options.log_bytes {
             self.log_bytes = 0;
             self.check(checkpoint(connection, Log::Reused));
         }
@@ -268,7 +266,7 @@ impl Work {
     }
 
     fn tell(&self) {
-        let long = self.heading.last - self.heading.base >= self.fold_after.max(self.heading.rows);
+        let long = self.heading.last - self.heading.base >= self.options.fold_after.max(self.heading.rows);
         self.shared.wants_fold.store(long && self.folding.is_none(), Ordering::Relaxed);
         self.shared.last.store(self.heading.last, Ordering::Relaxed);
     }

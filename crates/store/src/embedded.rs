@@ -21,6 +21,9 @@ use crate::state::State;
 /// Records after which a state is kept anew, unless the state has more rows than that.
 pub const FOLD_AFTER: u64 = 10_000;
 
+/// Bytes in the log after which it is tidied up.
+pub const LOG_BYTES: u64 = 4 << 20;
+
 /// Orders that wait for the committer; whoever has one more waits too.
 const ORDERS_WAITING_MAX: usize = 256;
 
@@ -33,6 +36,8 @@ pub struct Options {
     pub now: Now,
     /// Records after which a state is kept anew, unless the state has more rows than that.
     pub fold_after: u64,
+    /// Bytes in the log after which it is tidied up.
+    pub log_bytes: u64,
     /// How surely a commit is on the disk.
     pub sync: Sync,
 }
@@ -41,7 +46,7 @@ impl Options {
     /// The usual ones.
     #[must_use]
     pub fn new(seed: Seed, now: Now) -> Self {
-        Self { seed, now, fold_after: FOLD_AFTER, sync: Sync::Full }
+        Self { seed, now, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Sync::Full }
     }
 }
 
@@ -66,8 +71,7 @@ impl Embedded {
         let swept = read_swept(&connection, &heading);
         let swept = swept.map_err(|source| OpenError::database(&journal, source))?;
         let (orders, inbox) = mpsc::sync_channel(ORDERS_WAITING_MAX);
-        let (committer, shared) =
-            Committer::new(connection, directory, inbox, (heading, swept), options.fold_after);
+        let (committer, shared) = Committer::new(connection, directory, inbox, (heading, swept), options);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
         let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;

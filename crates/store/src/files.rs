@@ -19,7 +19,15 @@ use crate::error::OpenError;
 pub(crate) struct Directory {
     path: PathBuf,
     /// The lock goes with the handle, however the process ends.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Directory {
+    /// A program that is just being started may have a copy of the handle for a moment: the lock is given up, not only
+    /// the handle. If it cannot be, it goes with the handle.
+    fn drop(&mut self) {
+        drop(self.lock.unlock());
+    }
 }
 
 /// What a file of `SQLite` says of itself in its first bytes.
@@ -40,7 +48,7 @@ impl Directory {
         let lock = options.create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
         let lock = lock.map_err(OpenError::io("open the lock", &lock_path))?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => Ok(Self { path: path.to_owned(), lock }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
             Err(TryLockError::Error(problem)) => {
                 Err(OpenError::io("lock the directory", &lock_path)(problem))
