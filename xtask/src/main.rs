@@ -1,12 +1,13 @@
 //! Everything that is done to this repository by a command: `cargo xtask …`.
 //!
 //! Checks what a person would have to remember: formatting, lints, tests, and that the documents still speak of what is
-//! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest
-//! and valgrind are used where they are installed.
+//! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest,
+//! valgrind and nginx are used where they are installed.
 
 mod bench;
 mod breakages;
 mod mutants;
+mod packages;
 mod steps;
 mod suite;
 mod tidy;
@@ -25,9 +26,12 @@ const HELP: &str = "\
 cargo xtask <command>
 
   test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
+  clients           real clients against the program, in networks of their own; a step of test
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
-        [--save]      and writes it to bench/RESULTS.md
+  bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
+        [--save]      of both: and writes it to bench/RESULTS.md
+        [--program FILE]  of metadata: measures that build of forewarn
   mutants           changes the rules at random places: how many changes do the tests notice?
         [--sample N]  about N mutants, spread evenly
         [--shard K/N] the K-th of N parts, counted from 0
@@ -62,6 +66,7 @@ fn run(mut words: Words) -> Result<Outcome> {
     };
     match command.as_str() {
         "test" => suite::command(words),
+        "clients" => words.done().and_then(|()| suite::run_real_clients()),
         "tidy" => words.done().and_then(|()| tidy::command()),
         "bench" => bench::command(words),
         "mutants" => mutants::command(words),

@@ -5,6 +5,7 @@
 use anyhow::Result;
 
 use crate::mutants::Selection;
+use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
@@ -43,7 +44,9 @@ fn usual(steps: &mut Steps) {
     steps.run("lints", || {
         run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
     });
+    steps.run("programs", find_programs);
     steps.run("tests", || run_tests(&[]));
+    steps.run("real clients", run_real_clients);
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("tidy", tidy::command);
     steps.run("dependencies", check_dependencies);
@@ -53,7 +56,16 @@ fn long(steps: &mut Steps) {
     steps.run("properties", || run_tests(&[("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN)]));
     steps.run("break", breakages::command);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
-    steps.run("benchmark", bench::measure_and_print);
+    steps.run("cost of rules", bench::measure_rules);
+    steps.run("cost of polls", bench::measure_polls);
+}
+
+/// What tests run besides cargo. Without it, the tests that need it say that they were skipped.
+fn find_programs() -> Result<Outcome> {
+    Ok(match packages::prepare_programs(&PROGRAMS) {
+        Readiness::Ready => Outcome::Passed,
+        Readiness::Lacking(why) => Outcome::Skipped(why),
+    })
 }
 
 fn run_cargo(words: &[&str]) -> Result<Outcome> {
@@ -71,6 +83,18 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
     let mut tests = cargo();
     tests.env_remove("PROPTEST_CASES").envs(environment.iter().copied());
     status(tests.current_dir(tree::root()?).args(words))
+}
+
+/// Programs of others against ours, in networks of their own. They are the ignored tests of the endpoint.
+pub(crate) fn run_real_clients() -> Result<Outcome> {
+    match packages::prepare(&REAL_CLIENTS) {
+        Readiness::Ready => {}
+        Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
+    }
+    let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
+    words.extend(["--package", "forewarn", "--locked", "--test", "endpoint"]);
+    words.extend(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
+    run_cargo(&words)
 }
 
 fn check_dependencies() -> Result<Outcome> {

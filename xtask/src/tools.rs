@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::steps::cargo;
 
@@ -78,6 +78,41 @@ pub(crate) fn has_nextest() -> bool {
     let mut version = cargo();
     version.args(["nextest", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
     version.status().is_ok_and(|status| status.success())
+}
+
+/// The one of the path, or that of Debian, unpacked into the user's cache: an installed one would start to serve.
+pub(crate) fn find_or_unpack_nginx() -> Result<PathBuf> {
+    let cached = cache_directory()?.join("forewarn/tools/nginx");
+    let places = ["nginx".into(), "/usr/sbin/nginx".into(), cached.join("usr/sbin/nginx")];
+    let find = || places.iter().find(|program| is_nginx(program)).cloned();
+    if let Some(program) = find() {
+        return Ok(program);
+    }
+    eprintln!("unpacking nginx into {}", cached.display());
+    unpack_debian("nginx", &cached).context("nginx is missing\n  hint: install it by hand")?;
+    find().context("nginx does not run\n  hint: install it by hand")
+}
+
+fn is_nginx(program: &Path) -> bool {
+    let output = Command::new(program).arg("-v").output();
+    output.is_ok_and(|output| output.status.success() && output.stderr.starts_with(b"nginx version:"))
+}
+
+/// Nothing is installed, so it takes no rights; only a list of packages that is missing takes root to be fetched.
+fn unpack_debian(package: &str, into: &Path) -> Result<()> {
+    std::fs::create_dir_all(into).with_context(|| format!("cannot make: {}", into.display()))?;
+    let run = |program: &str, words: &[&str]| {
+        let status = Command::new(program).current_dir(into).args(words).stdout(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    let is_downloaded = run("apt-get", &["download", package])
+        || (run("apt-get", &["update"]) && run("apt-get", &["download", package]));
+    ensure!(is_downloaded, "cannot download: {package}");
+    let entries = into.read_dir()?.filter_map(Result::ok).map(|entry| entry.path());
+    let archive = entries.filter(|path| path.extension().is_some_and(|extension| extension == "deb")).max();
+    let archive = archive.with_context(|| format!("not downloaded: {package}"))?;
+    ensure!(run("dpkg-deb", &["--extract", &archive.to_string_lossy(), "."]), "cannot unpack: {package}");
+    Ok(())
 }
 
 #[cfg(test)]

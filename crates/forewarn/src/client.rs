@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use http_body_util::{BodyExt, Full, Limited};
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response};
@@ -24,6 +24,9 @@ pub(crate) const USUAL: &str = "http://127.0.0.1:1339";
 
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Bytes of a line of a stream.
+const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How long to wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -51,6 +54,15 @@ pub(crate) struct Refused {
     pub(crate) status: u16,
     /// Why, for people.
     pub(crate) detail: String,
+}
+
+/// How far a stream was followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// Until somebody here had enough.
+    UntilStopped,
+    /// Until the server ended it.
+    ToItsEnd,
 }
 
 impl Client {
@@ -95,26 +107,49 @@ impl Client {
         })
     }
 
-    /// Follows a stream of server-sent events, giving the data of each, until told to stop or the server ends it.
-    pub(crate) fn follow(&self, path: &str, mut each: impl FnMut(&str) -> ControlFlow<()>) -> Result<()> {
+    /// Follows a stream of server-sent events, giving the data of each, until told to stop, interrupted (Ctrl-C), or the
+    /// server ends it.
+    pub(crate) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<Followed> {
         let request = self.request(Method::GET, path, &[], Bytes::new())?;
         self.runtime.block_on(async {
-            let mut body = self.exchange(request).await?.into_body();
-            let mut text = String::new();
-            while let Some(frame) = body.frame().await {
-                let frame = frame.context("the stream broke off")?;
-                text.push_str(&String::from_utf8_lossy(frame.data_ref().unwrap_or(&Bytes::new())));
-                while let Some(end) = text.find('\n') {
-                    let line: String = text.drain(..=end).collect();
-                    if let Some(data) = line.trim_end().strip_prefix("data: ")
-                        && each(data).is_break()
-                    {
-                        return Ok(());
-                    }
+            tokio::select! {
+                interrupted = tokio::signal::ctrl_c() => Ok(interrupted.map(|()| Followed::UntilStopped)?),
+                followed = self.stream(request, each) => followed,
+            }
+        })
+    }
+
+    async fn stream(
+        &self,
+        request: Request<Full<Bytes>>,
+        mut each: impl FnMut(&str) -> ControlFlow<()>,
+    ) -> Result<Followed> {
+        let response = self.exchange(request).await?;
+        let status = response.status().as_u16();
+        let mut body = response.into_body();
+        if !(200..300).contains(&status) {
+            let told = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            return Err(refused(status, &told.map(Collected::to_bytes).unwrap_or_default()));
+        }
+        let mut bytes = Vec::new();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.context("the stream broke off")?;
+            bytes.extend_from_slice(frame.data_ref().unwrap_or(&Bytes::new()));
+            // Only whole lines: a frame may end in the middle of a letter.
+            while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = bytes.drain(..=end).collect();
+                let line = String::from_utf8_lossy(&line);
+                if let Some(data) = line.trim_end().strip_prefix("data:")
+                    && each(data.trim_start()).is_break()
+                {
+                    return Ok(Followed::UntilStopped);
                 }
             }
-            Ok(())
-        })
+            if bytes.len() > LINE_BYTES_MAX {
+                bail!("the stream has a line that is too long: more than {LINE_BYTES_MAX} bytes");
+            }
+        }
+        Ok(Followed::ToItsEnd)
     }
 
     fn request(
@@ -138,18 +173,15 @@ impl Client {
     }
 
     async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
-        let hint = || {
-            format!(
-                "cannot reach a server at {self}\n  hint: start one with `forewarn dev`, or say --api URL"
-            )
-        };
         let connect = async {
             match &self.place {
-                Place::Tcp(authority) => talk(TcpStream::connect(authority).await?, request).await,
-                Place::Unix(path) => talk(UnixStream::connect(path).await?, request).await,
+                Place::Tcp(authority) => talk(in_time(TcpStream::connect(authority)).await?, request).await,
+                Place::Unix(path) => talk(in_time(UnixStream::connect(path)).await?, request).await,
             }
         };
-        connect.await.with_context(hint)
+        connect.await.map_err(|why: anyhow::Error| {
+            anyhow!("cannot reach a server at {self}: {why:#}\n  hint: start one with `forewarn dev`, or say --api URL")
+        })
     }
 }
 
@@ -162,12 +194,16 @@ impl fmt::Display for Client {
     }
 }
 
+async fn in_time<S>(connecting: impl Future<Output = std::io::Result<S>>) -> Result<S> {
+    let connected = tokio::time::timeout(CONNECT_MAX, connecting).await;
+    Ok(connected.map_err(|_| anyhow!("no answer in {} seconds", CONNECT_MAX.as_secs()))??)
+}
+
 async fn talk<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let shaking = hyper::client::conn::http1::handshake(TokioIo::new(stream));
-    let (mut sender, connection) = tokio::time::timeout(CONNECT_MAX, shaking).await??;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the last answer; whatever goes wrong with it shows in the answer.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender.send_request(request).await?)
@@ -177,10 +213,14 @@ fn understand<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {
     if (200..300).contains(status) {
         return serde_json::from_slice(body).context("the answer of the server is not understood");
     }
+    Err(refused(*status, body))
+}
+
+fn refused(status: u16, body: &Bytes) -> anyhow::Error {
     let problem: Result<serde_json::Value, _> = serde_json::from_slice(body);
     let detail = problem.ok().and_then(|problem| problem["detail"].as_str().map(str::to_owned));
     let detail = detail.unwrap_or_else(|| format!("the server answers {status}"));
-    Err(Refused { status: *status, detail }.into())
+    Refused { status, detail }.into()
 }
 
 #[cfg(test)]

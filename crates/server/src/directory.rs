@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use forewarn_lifecycle::{MachineId, Name};
@@ -38,6 +39,7 @@ pub struct Directory {
     by_full_name: Shards<Box<str>, Arc<Caller>>,
     /// By name alone; several, where it is not unique.
     by_name: Shards<Box<str>, Vec<Arc<Caller>>>,
+    generation: AtomicU64,
 }
 
 impl Directory {
@@ -59,6 +61,16 @@ impl Directory {
         }
     }
 
+    /// A number that is another when anything here is. Whoever read it before looking may keep what it found for as long as
+    /// the number stays.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    fn has_changed(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
     pub(crate) fn add(&self, tenant: &Name, caller: &Arc<Caller>, addresses: &[IpAddr]) {
         for address in addresses {
             self.by_address.change(address.to_canonical(), |_| Some(Arc::clone(caller)));
@@ -70,6 +82,7 @@ impl Directory {
             all.push(Arc::clone(caller));
             Some(all)
         });
+        self.has_changed();
     }
 
     pub(crate) fn remove(&self, tenant: &Name, caller: &Caller, addresses: &[IpAddr]) {
@@ -83,6 +96,7 @@ impl Directory {
             all.retain(|other| other.machine != caller.machine);
             (!all.is_empty()).then_some(all)
         });
+        self.has_changed();
     }
 }
 

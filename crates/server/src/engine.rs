@@ -12,7 +12,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, Kind, Speed};
 use crate::directory::Directory;
-use crate::driver::Driver;
+use crate::driver::{Driver, Endings};
 
 /// A handle to the task that owns a cluster.
 #[derive(Clone, Debug)]
@@ -81,10 +81,14 @@ pub struct State<'a> {
     pub cluster: &'a Cluster,
     /// When.
     pub now: Now,
+    /// How long it is until time alone changes something, on the clock.
+    pub next_in: Option<Duration>,
     /// What all machines are told of where they are.
     pub site: &'a Site,
     /// What is known of machines besides; of some, nothing is.
     pub details: &'a BTreeMap<MachineId, Details>,
+    /// How work ended that is over.
+    pub endings: &'a Endings,
 }
 
 /// Those who tell everybody who listens that something has happened.

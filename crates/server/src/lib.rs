@@ -25,6 +25,7 @@ mod telemetry;
 
 pub use clock::{Clock, Kind, Speed};
 pub use directory::{Caller, Directory};
+pub use driver::Endings;
 pub use engine::{ClockCommand, Decided, Engine, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use service::{ApiDoor, Plan, Service, StartError};

@@ -22,9 +22,12 @@ impl fmt::Display for Mistake {
         let Self { line, column, width, text, message } = self;
         let margin = " ".repeat(line.to_string().len());
         let (indent, mark) = (" ".repeat(column.saturating_sub(1)), "^".repeat((*width).max(1)));
-        writeln!(f, "line {line}, column {column}: {message}")?;
+        // A hint stands below: the place is not torn from what is wrong with it.
+        let mut said = message.lines();
+        writeln!(f, "line {line}, column {column}: {}", said.next().unwrap_or_default())?;
         writeln!(f, "{margin} |")?;
         writeln!(f, "{line} | {text}")?;
-        write!(f, "{margin} | {indent}{mark}")
+        write!(f, "{margin} | {indent}{mark}")?;
+        said.try_for_each(|hint| write!(f, "\n{margin} = {}", hint.trim()))
     }
 }

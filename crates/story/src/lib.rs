@@ -1,8 +1,9 @@
 //! The language of stories: what happens to a fleet, told line by line, and what its machines see of it.
 //!
 //! A story is a text. It sets up a fleet, lets things happen at times of its own clock, and says what it expects. Running
-//! it gives a [`Transcript`]: every document that any machine could have read, and what became of the machines. The runner
-//! here plays a story against the pure rules; fifteen minutes of notice take no time.
+//! it gives a [`Transcript`]: every document that any machine could have read, and what became of the machines. [`run`]
+//! plays a story against the pure rules: fifteen minutes of notice take no time. [`play`] plays it on any [`Stage`], and gives
+//! the same transcript.
 //!
 //! ```
 //! let text = "\
@@ -21,23 +22,28 @@
 //! ```
 //!
 //! ```text
-//!   text ──▶ parse ──▶ Story ──▶ run ──▶ Transcript
-//!            words       statements   rules + pretend machines + virtual clock
+//!   text ──▶ parse ──▶ Story ──▶ play ──▶ Transcript
+//!                                 │ ▲
+//!                 commands by name│ │views, documents
+//!                                 ▼ │
+//!                                Stage: the pure rules, or a running server
 //! ```
 
 mod check;
 mod error;
 mod parse;
 mod play;
-mod resolve;
+mod rules;
+mod stage;
 mod statement;
 mod transcript;
 mod words;
-mod world;
 
 pub use error::Mistake;
 pub use parse::parse;
-pub use play::run;
+pub use play::{play, run};
+pub use rules::Rules;
+pub use stage::{ClockStep, Stage, Undone};
 pub use statement::Story;
 pub use transcript::Transcript;
 

@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::{
-    Approve, Brake, FailureKind, HostWork, Orchestration, OsImageNotice, PowerChange, Priority, SetShape,
-    TerminateNotice, Unenrolled, UpgradePolicy,
-};
+use forewarn_wire::operator::{ApproveWord, NamedCommand};
 
 use crate::error::Mistake;
+use crate::stage::{ClockStep, ONLY_BY_THE_RULES};
 use crate::words::{Line, Word};
 
 /// A story that has been read: its lines, in order.
@@ -28,8 +26,9 @@ pub(crate) struct Told {
 /// A line of the text, for mistakes found later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    pub(crate) line: usize,
+    line: usize,
     text: String,
+    words: Vec<Named>,
     /// The words of the line, one space apart.
     pub(crate) plain: String,
 }
@@ -37,7 +36,7 @@ pub(crate) struct Place {
 /// A name, and the column in which it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Named {
-    pub(crate) name: String,
+    name: String,
     column: usize,
 }
 
@@ -49,77 +48,29 @@ pub(crate) enum Says {
     Refused(Deed),
     /// A machine asks for its events; without a name, one of every tenant does.
     Poll(Option<Named>),
-    /// The next thing that is done to the machine fails.
-    Jam(Named),
     Advance(Duration),
     StepClock(ClockStep),
     Crash,
     Expect(Vec<Expectation>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClockStep {
-    Forward(Duration),
-    Back(Duration),
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
-    Hosts { names: Vec<Named>, zone: Option<u16> },
-    Vm { name: Named, spot: Spot },
-    Set { name: Named, shape: SetShape },
-    ScaleSet { name: Named, orchestration: Orchestration, upgrade: UpgradePolicy, traits: Traits },
-    Machine { name: Named, tenant: Named, spot: Spot },
-    Instances { scale_set: Named, spot: Spot, times: u16 },
-    Remove { what: Removed, name: Named },
-    User { what: UserDeed, machine: Named },
-    HostWork { work: HostWork, hosts: Vec<Named> },
-    Degrade { host: Named, fails_in: Option<Duration> },
-    Fail(Named),
-    Recover(Named),
-    Approve { what: Vec<Named>, by: By },
+    /// What can be said without looking at the fleet.
+    Perform(Vec<NamedCommand>),
+    Approve {
+        what: Vec<Named>,
+        by: By,
+    },
     Cancel(Named),
-    CancelRollout,
     Force(Named),
-    Brake(Brake),
-    Policy { tenant: Named, rule: PolicyRule, approve: Approve },
-    Model { scale_set: Named, terminate: Option<TerminateNotice>, os_image: OsImageNotice },
-    Profile { machine: Named, terminate: Option<TerminateNotice>, os_image: OsImageNotice },
-    Upgrade(Named),
-    Choose(Setting),
-}
-
-/// Where a machine goes, and what it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    pub(crate) host: Named,
-    pub(crate) update_domain: u16,
-    pub(crate) fault_domain: u16,
-    pub(crate) traits: Traits,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Traits {
-    pub(crate) priority: Priority,
-    pub(crate) terminate: Option<TerminateNotice>,
-    pub(crate) os_image: OsImageNotice,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Removed {
-    Host,
-    Tenant,
-    ScaleSet,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UserDeed {
-    Restart,
-    Redeploy,
-    Delete,
-    Reimage,
-    Evict,
-    Power(PowerChange),
+    CancelRollout,
+    /// A tenant keeps its policy but for one rule.
+    Policy {
+        tenant: Named,
+        rule: PolicyRule,
+        approve: ApproveWord,
+    },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -133,13 +84,6 @@ pub(crate) enum PolicyRule {
     Restart,
     Redeploy,
     AllDown,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Setting {
-    Unenrolled(Unenrolled),
-    UserOperations(Option<u16>),
-    Failure(FailureKind),
 }
 
 /// Something that must hold.
@@ -169,6 +113,21 @@ pub(crate) enum Seen {
     Started,
 }
 
+impl Story {
+    /// Whether the story can be played on a live server.
+    ///
+    /// # Errors
+    /// Points at the first line that cannot: one where the wall clock is stepped, or the process dies.
+    pub fn check_live(&self) -> Result<(), Mistake> {
+        let only_by_the_rules = |told: &&Told| match told.says {
+            Says::StepClock(_) | Says::Crash => true,
+            Says::Does(_) | Says::Refused(_) | Says::Poll(_) | Says::Advance(_) | Says::Expect(_) => false,
+        };
+        let first = self.lines.iter().find(only_by_the_rules);
+        first.map_or(Ok(()), |told| Err(told.place.mistake_here(ONLY_BY_THE_RULES)))
+    }
+}
+
 impl Named {
     pub(crate) fn new(word: Word<'_>) -> Self {
         Self { name: word.text.to_owned(), column: word.column }
@@ -181,8 +140,9 @@ impl Named {
 
 impl Place {
     pub(crate) fn of(line: &Line<'_>) -> Self {
-        let mistake = line.mistake_at_end("");
-        Self { line: line.number, text: mistake.text, plain: line.plain() }
+        let text = line.mistake_at_end("").text;
+        let words = line.words().map(Named::new).collect();
+        Self { line: line.number, text, words, plain: line.plain() }
     }
 
     /// A mistake at a name of this line.
@@ -194,6 +154,21 @@ impl Place {
             width,
             text: self.text.clone(),
             message: message.into(),
+        }
+    }
+
+    /// A mistake about a name that the message ends with, as `no such host: h9` does; of the line, if it is not in there.
+    /// The last such word is meant: what there is to be found comes after what is new.
+    pub(crate) fn mistake_about(&self, message: &str) -> Mistake {
+        let first = message.lines().next().unwrap_or_default();
+        let name = first.rsplit(": ").next().unwrap_or_default();
+        let is_meant = |word: &&Named| {
+            let rest = word.name.strip_prefix(name);
+            !name.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match self.words.iter().rfind(is_meant) {
+            Some(word) => self.mistake(word, message),
+            None => self.mistake_here(message),
         }
     }
 

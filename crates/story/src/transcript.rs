@@ -7,16 +7,20 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use forewarn_lifecycle::{Cluster, EventId, Machine, Power, Priority, Tenant, TenantId};
-use forewarn_wire::{Document, Edition, ReadEvent, Reading, Word, read_document, show_duration};
+use forewarn_lifecycle::{EventId, Timestamp};
+use forewarn_wire::operator::{MachineView, TenantView};
+use forewarn_wire::{ReadEvent, Reading, Word, read_document, show_duration};
 
-use crate::world::World;
+use crate::stage::{Stage, Undone};
 
 /// The record of a story that was played.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transcript {
     text: String,
-    shown: BTreeMap<TenantId, (String, u64)>,
+    /// The incarnation that was last shown of each tenant.
+    shown: BTreeMap<String, u64>,
+    /// The tenants that were there when last looked at, in the order in which they joined.
+    there: Vec<String>,
     aliases: BTreeMap<EventId, usize>,
     stamped: Option<Duration>,
 }
@@ -29,8 +33,8 @@ impl fmt::Display for Transcript {
 
 impl Transcript {
     /// A line of the story, at its time.
-    pub(crate) fn line(&mut self, world: &World, plain: &str) {
-        self.stamp(world);
+    pub(crate) fn line(&mut self, elapsed: Duration, plain: &str) {
+        self.stamp(elapsed);
         self.push(plain);
     }
 
@@ -42,40 +46,38 @@ impl Transcript {
     }
 
     /// The documents that differ from what was shown before.
-    pub(crate) fn documents(&mut self, world: &World) {
-        for (id, tenant) in world.cluster.tenants() {
-            let known = self.shown.get(&id).map(|(_, incarnation)| *incarnation);
-            if tenant.events().is_empty() && known.is_none() {
-                continue;
-            }
-            if known != Some(tenant.incarnation) {
-                self.stamp(world);
-                self.document(world, id, tenant);
+    pub(crate) fn documents(&mut self, stage: &dyn Stage) -> Result<(), Undone> {
+        let tenants = stage.tenants()?;
+        for tenant in &tenants {
+            let known = self.shown.get(&tenant.name).copied();
+            let unheard_of = tenant.events.is_empty() && known.is_none();
+            if !unheard_of && known != Some(tenant.incarnation) {
+                self.stamp(stage.elapsed());
+                self.document(tenant, &stage.document(&tenant.name)?, stage.beginning());
             }
         }
-        let gone: Vec<_> =
-            self.shown.keys().filter(|id| world.cluster.tenant(**id).is_none()).copied().collect();
-        for id in gone {
-            if let Some((name, _)) = self.shown.remove(&id) {
-                self.stamp(world);
+        let there = tenants.into_iter().map(|tenant| tenant.name).collect();
+        for name in std::mem::replace(&mut self.there, there) {
+            if !self.there.contains(&name) && self.shown.remove(&name).is_some() {
+                self.stamp(stage.elapsed());
                 self.push(&format!("    {name} is gone"));
             }
         }
+        Ok(())
     }
 
-    /// Writes down the document that a machine of the tenant would read: rendered, and read again.
-    fn document(&mut self, world: &World, id: TenantId, tenant: &Tenant) {
-        self.shown.insert(id, (tenant.name.to_string(), tenant.incarnation));
-        let body = Document::of(tenant).render(Edition::newest());
+    /// Writes down the document that a machine of the tenant would read.
+    fn document(&mut self, tenant: &TenantView, body: &[u8], beginning: Timestamp) {
+        self.shown.insert(tenant.name.clone(), tenant.incarnation);
         let (name, head) = (&tenant.name, "sees document");
-        match read_document(body.as_bytes()) {
+        match read_document(body) {
             Ok(Reading::Document(read)) if read.events.is_empty() => {
                 self.push(&format!("    {name} {head} {}: nothing", read.incarnation));
             }
             Ok(Reading::Document(read)) => {
                 self.push(&format!("    {name} {head} {}", read.incarnation));
                 for event in &read.events {
-                    let line = self.event(world, event);
+                    let line = self.event(event, beginning);
                     self.push(&format!("      {line}"));
                 }
             }
@@ -84,10 +86,10 @@ impl Transcript {
         }
     }
 
-    fn event(&mut self, world: &World, event: &ReadEvent) -> String {
+    fn event(&mut self, event: &ReadEvent, beginning: Timestamp) -> String {
         let mut line = format!("E{} {} {}", self.alias(event.id), word(&event.kind), word(&event.status));
         if let Some(not_before) = event.not_before {
-            let _ = write!(line, ", not before {}", show_duration(world.since_beginning(not_before)));
+            let _ = write!(line, ", not before {}", show_duration(not_before.since(beginning)));
         }
         if let Some(source) = &event.source {
             let _ = write!(line, ", {}", word(source));
@@ -113,23 +115,28 @@ impl Transcript {
         self.aliases.iter().find(|(_, alias)| **alias == number).map(|(id, _)| *id)
     }
 
+    /// A text in which events have the names that the transcript gave them: their ids are others on every stage.
+    pub(crate) fn in_its_words(&self, text: &str) -> String {
+        let name = |text: String, (id, alias): (&EventId, &usize)| {
+            text.replace(&id.to_string(), &format!("E{alias}"))
+        };
+        self.aliases.iter().fold(text.to_owned(), name)
+    }
+
     /// What became of the machines.
-    pub(crate) fn machines(&mut self, cluster: &Cluster) {
+    pub(crate) fn machines(&mut self, machines: &[MachineView]) {
         self.text.push_str("\nin the end\n");
-        let width = cluster.machines().map(|(_, machine)| machine.name.as_str().len()).max().unwrap_or(0);
-        for (_, machine) in cluster.machines().take(MACHINES_SHOWN_MAX) {
-            let host = cluster.host(machine.host).map_or("nowhere", |host| host.name.as_str());
-            let line = format!("  {:width$}  {}", machine.name.as_str(), state(machine, host));
-            self.push(&line);
+        let width = machines.iter().map(|machine| machine.name.len()).max().unwrap_or(0);
+        for machine in machines.iter().take(MACHINES_SHOWN_MAX) {
+            self.push(&format!("  {:width$}  {}", machine.name, state(machine)));
         }
-        if cluster.machines().count() > MACHINES_SHOWN_MAX {
-            self.push(&format!("  and {} more", cluster.machines().count() - MACHINES_SHOWN_MAX));
+        if machines.len() > MACHINES_SHOWN_MAX {
+            self.push(&format!("  and {} more", machines.len() - MACHINES_SHOWN_MAX));
         }
     }
 
     /// The time, once for everything that happens at it.
-    fn stamp(&mut self, world: &World) {
-        let elapsed = world.elapsed();
+    fn stamp(&mut self, elapsed: Duration) {
         if self.stamped != Some(elapsed) {
             self.stamped = Some(elapsed);
             let _ = writeln!(self.text, "at {}", show_duration(elapsed));
@@ -151,25 +158,12 @@ fn word<T: fmt::Debug>(word: &Word<T>) -> String {
     }
 }
 
-fn state(machine: &Machine, host: &str) -> String {
-    let power = power(machine.power);
-    let spot = match machine.priority {
-        Priority::Regular => "",
-        Priority::Spot(_) => ", spot",
-    };
-    let model = match machine.model_version {
+fn state(machine: &MachineView) -> String {
+    let MachineView { power, host, update_domain, boots, disk, .. } = machine;
+    let spot = if machine.spot.is_some() { ", spot" } else { "" };
+    let model = match machine.model {
         0 => String::new(),
         version => format!(", model {version}"),
     };
-    let (boots, disk) = (machine.boots, machine.ephemeral_generation);
-    let domain = machine.update_domain;
-    format!("{power} on {host}, update domain {domain}, boot {boots}, disk {disk}{spot}{model}")
-}
-
-pub(crate) fn power(power: Power) -> &'static str {
-    match power {
-        Power::Running => "running",
-        Power::Stopped => "stopped",
-        Power::Deallocated => "deallocated",
-    }
+    format!("{power} on {host}, update domain {update_domain}, boot {boots}, disk {disk}{spot}{model}")
 }

@@ -51,6 +51,11 @@ impl<'a> Line<'a> {
         self.next == self.words.len()
     }
 
+    /// Every word, read or not.
+    pub(crate) fn words(&self) -> impl Iterator<Item = Word<'a>> {
+        self.words.iter().copied()
+    }
+
     pub(crate) fn peek(&self) -> Option<Word<'a>> {
         self.words.get(self.next).copied()
     }

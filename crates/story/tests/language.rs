@@ -51,6 +51,15 @@ fn every_kind_of_mistake_is_told_in_words() {
         ("expect solo disk 2", "not as expected, but: disk 1"),
         ("expect solo stopped", "not as expected, but: running"),
         ("step clock sideways 5s", "here should be `forward` or `back`"),
+        ("vm h9 on h9", "column 10: no such host: h9"),
+        ("machine a of sol on h1", "column 14: no such tenant: sol"),
+        ("restart sol/solo", "column 9: no such tenant: sol"),
+        ("instance of web on h1", "column 13: no such scale set: web"),
+        ("instance of web on h1 spot delete", "column 23: the line should end before this word"),
+        ("poll nobody", "column 6: no such machine: nobody"),
+        ("approve solo by nobody", "column 17: no such machine: nobody"),
+        ("approve solo by owner of nobody", "column 26: no such tenant: nobody"),
+        ("set useroperations 0", "column 20: here should be a number from 1, or `unlimited`"),
         ("set mood good", "here should be `unenrolled` or `useroperations` or `failure`"),
     ] {
         let shown = mistake(&format!("{fleet}{line}\n"));
@@ -59,8 +68,47 @@ fn every_kind_of_mistake_is_told_in_words() {
     assert!(mistake("host h1\nadvance 1m\nat 30s crash").contains("the story is at 1m already"));
     assert!(
         mistake("host h1\nvm vm on h1\nvm a on h1\navailabilityset s\nmachine a of s on h1\nrestart a")
-            .contains("tenant/name")
+            .contains("several machines have this name: a")
     );
+}
+
+#[test]
+fn a_hint_stands_below_the_line_that_is_wrong() {
+    let shown = mistake("host h1\nvm solo on h1\nat 30s  restart slo\n");
+    let expected = "\
+line 3, column 17: no such machine: slo
+  |
+3 | at 30s  restart slo
+  |                 ^^^
+  = hint: did you mean solo?";
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn an_event_that_is_gone_has_the_name_of_the_transcript() {
+    let shown = mistake("host h1\nvm solo on h1\npoll solo\nrestart solo\nadvance 1h\nforce E1\n");
+    assert!(shown.starts_with("line 6, column 7: no such event: E1\n"), "{shown}");
+}
+
+#[test]
+fn an_approval_is_a_request_like_any_other() {
+    let text = "host h1\nvm solo on h1\nexpect solo unenrolled\n";
+    let play = |rest: &str| forewarn_story::run(&forewarn_story::parse(&format!("{text}{rest}")).unwrap());
+    // Even one that is refused.
+    play("refused approve solo by solo\nexpect solo enrolled\n").unwrap();
+    // The day of silence begins anew with it.
+    play("poll solo\nat 23h refused approve solo by solo\nat 46h expect solo enrolled\n").unwrap();
+    play("poll solo\nat 46h expect solo unenrolled\n").unwrap();
+    // The owner is no machine.
+    play("refused approve solo by owner of solo\nexpect solo unenrolled\n").unwrap();
+}
+
+#[test]
+fn what_only_the_rules_can_play_is_known_beforehand() {
+    let check = |text: &str| forewarn_story::parse(text).unwrap().check_live();
+    assert_eq!(check("host h1\nvm a on h1\njam a\n"), Ok(()));
+    assert_eq!(check("host h1\nat 5s crash\ncrash\n").unwrap_err().line, 2);
+    assert_eq!(check("step clock back 5s\n").unwrap_err().message, "this cannot be played on a live server");
 }
 
 #[test]

@@ -1,28 +1,13 @@
-//! `cargo xtask bench core`: what a command costs the rules, and what a machine costs in memory.
-//!
-//! Time depends on the machine and on what else it does; instructions do not, so they are what the goal is about. They
-//! are counted by valgrind, where it is installed.
+//! `cargo xtask bench …`: what things cost, printed, and kept with `--save`.
 
-mod report;
+mod core;
+mod metadata;
+mod results;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use anyhow::Result;
 
-use anyhow::{Context, Result};
-
-use crate::steps::{Outcome, built_program, cargo};
-use crate::tree;
+use crate::steps::Outcome;
 use crate::words::{Usage, Words};
-
-use report::{Counted, Report, Timed};
-
-const RESULTS: &str = "bench/RESULTS.md";
-const TIMED_MACHINES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
-const TIMED_COMMANDS: &str = "20000";
-const TIMED_RUNS: usize = 5;
-const COUNTED_MACHINES: [u64; 3] = [1_000, 100_000, 1_000_000];
-/// Fewer: everything is some fifty times slower while it is counted.
-const COUNTED_COMMANDS: &str = "2000";
 
 /// Where the numbers go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,93 +18,19 @@ enum Keep {
 
 pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     match words.next().as_deref() {
-        Some("core") => {}
-        Some(other) => return Err(Usage::unknown(other).into()),
-        None => return Err(Usage::new("no benchmark named\n  hint: cargo xtask bench core").into()),
+        Some("core") => core::command(words),
+        Some("metadata") => metadata::command(words),
+        Some(other) => Err(Usage::unknown(other).into()),
+        None => Err(Usage::new("no benchmark named\n  hint: cargo xtask bench core, or metadata").into()),
     }
-    let mut keep = Keep::Nothing;
-    for word in words {
-        match word.as_str() {
-            "--save" => keep = Keep::Save,
-            _ => return Err(Usage::unknown(&word).into()),
-        }
-    }
-    run(keep)
 }
 
-pub(crate) fn measure_and_print() -> Result<Outcome> {
-    run(Keep::Nothing)
+/// What the rules cost.
+pub(crate) fn measure_rules() -> Result<Outcome> {
+    core::run(Keep::Nothing)
 }
 
-fn run(keep: Keep) -> Result<Outcome> {
-    let root = tree::root()?;
-    let program = build(&root)?;
-    let timed = TIMED_MACHINES.into_iter().map(|machines| time(&program, machines)).collect::<Result<_>>()?;
-    let counted = if has_valgrind() {
-        COUNTED_MACHINES.into_iter().map(|machines| count(&program, machines)).collect::<Result<_>>()?
-    } else {
-        eprintln!("VALGRIND IS MISSING: instructions are not counted, only time is measured");
-        Vec::new()
-    };
-    let report = Report { timed, counted };
-    println!("{}", report.table());
-    match keep {
-        Keep::Nothing => {}
-        Keep::Save => save(&root, &report)?,
-    }
-    Ok(report.judge())
-}
-
-fn build(root: &Path) -> Result<PathBuf> {
-    let mut command = cargo();
-    command.current_dir(root).args(["build", "--release", "--locked", "--package", "forewarn-bench"]);
-    built_program(&mut command).context("cannot build the benchmark")
-}
-
-/// The fastest of some runs: whatever else the machine does can only make one slower.
-fn time(program: &Path, machines: u64) -> Result<Timed> {
-    eprintln!("timing {TIMED_COMMANDS} commands {TIMED_RUNS} times, machines: {machines}");
-    let runs = (0..TIMED_RUNS).map(|_| time_once(program, machines)).collect::<Result<Vec<_>>>()?;
-    runs.into_iter().min_by_key(Timed::nanoseconds).context("nothing was run")
-}
-
-fn time_once(program: &Path, machines: u64) -> Result<Timed> {
-    let output = Command::new(program)
-        .args(["--machines", &machines.to_string(), "--commands", TIMED_COMMANDS])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot run the benchmark")?;
-    Timed::parse(&String::from_utf8_lossy(&output.stdout))
-}
-
-fn count(program: &Path, machines: u64) -> Result<Counted> {
-    eprintln!("counting the instructions of {COUNTED_COMMANDS} commands, machines: {machines}");
-    let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--toggle-collect=*measured*", "--callgrind-out-file=/dev/null"])
-        .arg(program)
-        .args(["--machines", &machines.to_string(), "--commands", COUNTED_COMMANDS])
-        .output()
-        .context("cannot run valgrind")?;
-    Counted::parse(&String::from_utf8_lossy(&output.stdout), &String::from_utf8_lossy(&output.stderr))
-}
-
-fn has_valgrind() -> bool {
-    let mut version = Command::new("valgrind");
-    version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-    version.status().is_ok_and(|status| status.success())
-}
-
-fn save(root: &Path, report: &Report) -> Result<()> {
-    let file = root.join(RESULTS);
-    let document = std::fs::read_to_string(&file).with_context(|| format!("cannot read: {RESULTS}"))?;
-    let section = format!("{}\n\n{}", machine_facts(), report.table());
-    let document = report::replace_section(&document, &section)?;
-    std::fs::write(&file, document).with_context(|| format!("cannot write: {RESULTS}"))
-}
-
-fn machine_facts() -> String {
-    let information = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let model = report::processor_model(&information).unwrap_or("unknown");
-    format!("Measured on: {model}, {cores} cores.")
+/// What a poll costs.
+pub(crate) fn measure_polls() -> Result<Outcome> {
+    metadata::run(Keep::Nothing, None)
 }

@@ -3,6 +3,7 @@
 //! It takes requests in batches. For a batch it decides and evolves, appends everything to the journal, and only then
 //! publishes, answers and acts. Between batches it sleeps until the next deadline of the rules or of a pretend machine.
 
+mod endings;
 mod errand;
 mod listing;
 mod orders;
@@ -24,6 +25,7 @@ use crate::clock::Clock;
 use crate::directory::Directory;
 use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
 use crate::published::{Published, Slot};
+pub use endings::Endings;
 use listing::Listed;
 
 pub(crate) struct Driver {
@@ -41,6 +43,7 @@ pub(crate) struct Driver {
     slots: BTreeMap<TenantId, Arc<Slot>>,
     details: BTreeMap<MachineId, Details>,
     listed: BTreeMap<MachineId, Listed>,
+    endings: Endings,
     heralds: Heralds,
     batch: Batch,
 }
@@ -106,6 +109,7 @@ impl Driver {
             slots: BTreeMap::new(),
             details: BTreeMap::new(),
             listed: BTreeMap::new(),
+            endings: Endings::default(),
             heralds,
             batch: Batch::default(),
         }
@@ -158,7 +162,9 @@ impl Driver {
     }
 
     fn state(&self) -> State<'_> {
-        State { cluster: &self.cluster, now: self.clock.now(), site: &self.site, details: &self.details }
+        let Self { cluster, site, details, endings, .. } = self;
+        let now = self.clock.now();
+        State { cluster, now, next_in: self.next_after(now), site, details, endings }
     }
 
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
@@ -176,6 +182,7 @@ impl Driver {
                     Effect::Perform(action) => self.batch.perform.push(action),
                 }
             }
+            self.endings.follow(&self.cluster, change);
             self.batch.records.push(Record { now, entry: Entry::Change(change.clone()) });
         }
         Ok(changes)

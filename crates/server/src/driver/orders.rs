@@ -18,12 +18,14 @@ impl Driver {
             self.rehearse(now, commands)?;
         }
         let first = self.batch.records.len();
+        let mut own = 0;
         for command in commands {
-            self.obey(now, command)?;
+            own += self.obey(now, command)?;
         }
         while self.step(now) {}
         let changes: Vec<_> = self.batch.records[first..].iter().filter_map(change_of).cloned().collect();
-        Ok(outcome(&self.cluster, now, &changes))
+        let outcome = outcome(&self.cluster, now, &changes);
+        Ok(Outcome { changes: outcome.changes + own, ..outcome })
     }
 
     /// Tries commands on a copy: the first that would be refused refuses all of them.
@@ -49,7 +51,8 @@ impl Driver {
         Ok(())
     }
 
-    fn obey(&mut self, now: Now, command: &NamedCommand) -> Result<(), Problem> {
+    /// Says how much has changed of which the rules know nothing.
+    fn obey(&mut self, now: Now, command: &NamedCommand) -> Result<usize, Problem> {
         match command.resolve(&self.cluster)? {
             Resolved::Rules(command) => drop(self.decide(now, &command)?),
             Resolved::Admit(command, details) => {
@@ -63,20 +66,26 @@ impl Driver {
             }
             Resolved::Describe(machine, details) => {
                 self.check_addresses(Some(machine), &details)?;
+                if *self.details_of(machine) == details {
+                    return Ok(0);
+                }
                 self.details.insert(machine, details);
                 self.list(machine);
+                return Ok(1);
             }
+            Resolved::Site(site) if site == self.site => {}
             Resolved::Site(site) => {
                 self.site = site;
                 let listed: Vec<_> = self.listed.keys().copied().collect();
                 listed.into_iter().for_each(|machine| self.list(machine));
+                return Ok(1);
             }
             Resolved::Jam(machine) => match self.hands {
-                Hands::Pretend => drop(self.jammed.insert(machine)),
+                Hands::Pretend => return Ok(usize::from(self.jammed.insert(machine))),
                 Hands::Program(_) => return Err(Problem::NotPretending),
             },
         }
-        Ok(())
+        Ok(0)
     }
 
     /// An address is that of one machine.

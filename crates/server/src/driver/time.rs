@@ -18,7 +18,7 @@ impl Driver {
     }
 
     /// How long it is, on the clock, until something is due.
-    fn next_after(&self, now: Now) -> Option<Duration> {
+    pub(super) fn next_after(&self, now: Now) -> Option<Duration> {
         let rules = self.cluster.next_deadline().map(|deadline| deadline.wait(now));
         let machines = self.pretend.next().map(|at| at.since(now.steady));
         rules.into_iter().chain(machines).min()
@@ -57,6 +57,9 @@ impl Driver {
         let shown = self.shown();
         let end = within.map(|span| now.steady.plus(span));
         while self.shown() == shown {
+            if end.is_none() && !self.is_busy() {
+                break;
+            }
             let left = end.map(|end| end.since(now.steady));
             if left == Some(Duration::ZERO) {
                 break;
@@ -67,6 +70,11 @@ impl Driver {
         now
     }
 
+    /// Whether time alone may change a document: where nothing is announced or under way, it cannot.
+    fn is_busy(&self) -> bool {
+        self.cluster.maintenances().next().is_some() || self.cluster.rollouts().next().is_some()
+    }
+
     /// The clock stands there until everything that is due then is done.
     fn stop_at(&mut self, now: Now, own: &mpsc::WeakSender<Request>) -> Now {
         self.clock.set(now, Speed(0));
@@ -74,8 +82,10 @@ impl Driver {
         now
     }
 
-    /// A number that is another when any document is.
-    fn shown(&self) -> u64 {
-        self.slots.values().map(|slot| slot.read().document.incarnation).sum()
+    /// What is another when time has changed a document, or taken one away: incarnations only grow, and the number of
+    /// documents tells when one that goes would make up for others that have grown.
+    fn shown(&self) -> (usize, u64) {
+        let incarnations = self.slots.values().map(|slot| slot.read().document.incarnation);
+        (self.slots.len(), incarnations.sum())
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct Connection<S> {
     stream: S,
     patience: Patience,
     born: Instant,
-    memory: Memory,
+    memory: Memory<Arc<Caller>>,
     answered: usize,
     input: Vec<u8>,
     output: Vec<u8>,

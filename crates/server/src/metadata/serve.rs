@@ -187,23 +187,19 @@ impl Front {
         input: &[u8],
         identity: &Identity,
         peer: Option<IpAddr>,
-        memory: &mut Memory,
+        memory: &mut Memory<Arc<Caller>>,
     ) -> Reading {
-        let recognised = identity.by_network(self.engine.directory(), peer);
-        if let Recognised::Caller(caller) = &recognised
-            && let Some((asked, terms)) = memory.recall(input)
-        {
-            let asked = Ok((Arc::clone(caller), asked));
-            return Reading::Request(Ticket { asked, terms, head_bytes: input.len() });
+        let generation = self.engine.directory().generation();
+        if let Some((caller, asked, terms)) = memory.recall(input, generation) {
+            return Reading::Request(Ticket { asked: Ok((caller, asked)), terms, head_bytes: input.len() });
         }
+        let recognised = identity.by_network(self.engine.directory(), peer);
         match request::read(input, &self.settings.host_names) {
             Ok(None) => Reading::Partial,
             Ok(Some(head)) => {
-                // Where a path names the caller, the same bytes may mean another one later.
-                let is_known = matches!(recognised, Recognised::Caller(_));
                 let ticket = self.ticket(&head, recognised, identity);
-                if is_known && let Ok((_, asked)) = &ticket.asked {
-                    memory.keep(&input[..head.bytes], asked, ticket.terms);
+                if let Ok((caller, asked)) = &ticket.asked {
+                    memory.keep(&input[..head.bytes], generation, caller, asked, ticket.terms);
                 }
                 Reading::Request(ticket)
             }

@@ -9,7 +9,7 @@
 //!   POST /v1/commands                                          one command by name
 //!   GET, POST /v1/fleet                                        all of it, declaratively
 //!   GET, POST /v1/clock                                        the time
-//!   GET  /v1/work                                              whether something is over, or until it is
+//!   GET  /v1/unfinished                                        whether something is over, or until it is
 //!   GET  /v1/watch                                             what happens, as it happens
 //!   GET  /v1/server, /healthz, /readyz, /metrics               the server itself
 //! ```
@@ -64,7 +64,7 @@ pub fn router(engine: Engine, about: ServerView, telemetry: Arc<Telemetry>) -> R
         .route("/events/{id}", get(reads::event))
         .route("/rollouts", get(reads::rollouts))
         .route("/clock", get(reads::clock).post(writes::clock))
-        .route("/work", get(reads::work))
+        .route("/unfinished", get(reads::unfinished))
         .route("/server", get(reads::server))
         .route("/watch", get(watch::watch))
         .route("/commands", axum::routing::post(writes::command))

@@ -6,11 +6,11 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::IntoResponse;
-use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, RolloutId};
+use forewarn_lifecycle::{MachineId, MaintenanceId, RolloutId};
 use forewarn_wire::operator::{
-    ClockView, Details, EventView, HostView, Items, MachineView, RolloutView, ServerView, TenantView,
-    Unfinished, clock_view, event_view, find_event, find_host, find_machine, find_tenant, host_view,
-    machine_view, rollout_view, tenant_view,
+    ClockView, Details, EndedView, EventView, HostView, Items, MachineView, RolloutView, ServerView,
+    TenantView, Unfinished, clock_view, event_view, find_event, find_host, find_machine, find_tenant,
+    host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_wire::{Document, Edition, Span};
 use serde::Deserialize;
@@ -163,7 +163,7 @@ pub(super) async fn clock(State(api): State<Api>) -> Answer<ClockView> {
         Kind::Virtual => "virtual",
     };
     let Speed(speed) = api.engine.clock().speed();
-    look(&api, move |state| Ok(clock_view(state.cluster, state.now, kind, speed))).await
+    look(&api, move |state| Ok(clock_view(state.now, kind, speed, state.next_in))).await
 }
 
 pub(super) async fn server(State(api): State<Api>) -> Json<ServerView> {
@@ -174,7 +174,7 @@ pub(super) async fn server(State(api): State<Api>) -> Json<ServerView> {
 #[serde(deny_unknown_fields)]
 pub(super) struct Asked {
     #[serde(default)]
-    ids: String,
+    work: String,
     #[serde(default)]
     rollouts: String,
     wait: Option<Span>,
@@ -184,15 +184,15 @@ pub(super) struct Asked {
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// What of some work is not over; answered when all of it is, or when the time is up.
-pub(super) async fn work(State(api): State<Api>, Query(asked): Query<Asked>) -> Answer<Unfinished> {
-    let (work, rollouts) = (numbers(&asked.ids)?, numbers(&asked.rollouts)?);
+pub(super) async fn unfinished(State(api): State<Api>, Query(asked): Query<Asked>) -> Answer<Unfinished> {
+    let (work, rollouts) = (numbers(&asked.work)?, numbers(&asked.rollouts)?);
     let wait = asked.wait.map_or(Duration::ZERO, |Span(span)| span.min(WAIT_MAX));
     let deadline = tokio::time::Instant::now() + wait;
     let mut commits = api.engine.commits();
     loop {
         let (work, rollouts) = (work.clone(), rollouts.clone());
-        let left = api.engine.look(move |state| unfinished(state.cluster, &work, &rollouts)).await?;
-        if left == Unfinished::default() {
+        let left = api.engine.look(move |state| left_of(state, &work, &rollouts)).await?;
+        if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }
         match tokio::time::timeout_at(deadline, commits.changed()).await {
@@ -202,10 +202,16 @@ pub(super) async fn work(State(api): State<Api>, Query(asked): Query<Asked>) -> 
     }
 }
 
-fn unfinished(cluster: &Cluster, work: &[u64], rollouts: &[u64]) -> Unfinished {
+fn left_of(state: &engine::State<'_>, work: &[u64], rollouts: &[u64]) -> Unfinished {
+    let cluster = state.cluster;
+    let ended = work.iter().filter_map(|id| {
+        let how = state.endings.of(MaintenanceId(*id))?;
+        Some(EndedView { work: *id, how })
+    });
+    let ended = ended.collect();
     let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some());
     let rollouts = rollouts.iter().copied().filter(|id| cluster.rollout(RolloutId(*id)).is_some());
-    Unfinished { work: work.collect(), rollouts: rollouts.collect() }
+    Unfinished { work: work.collect(), rollouts: rollouts.collect(), ended }
 }
 
 fn numbers(text: &str) -> Result<Vec<u64>, Fault> {

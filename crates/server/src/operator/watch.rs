@@ -5,12 +5,13 @@ use std::convert::Infallible;
 use axum::extract::{Query, State};
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use forewarn_wire::operator::Happening;
+use forewarn_wire::operator::{Happening, find_tenant};
 use serde::Deserialize;
 use tokio_stream::wrappers::BroadcastStream;
 use tokio_stream::{Stream, StreamExt};
 
 use super::Api;
+use super::fault::Fault;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,8 +23,13 @@ pub(super) struct Filter {
 pub(super) async fn watch(
     State(api): State<Api>,
     Query(Filter { tenant }): Query<Filter>,
-) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
-    let stream = BroadcastStream::new(api.engine.happenings()).filter_map(move |next| {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Fault> {
+    if let Some(name) = tenant.clone() {
+        api.engine.look(move |state| find_tenant(state.cluster, &name).map(drop)).await??;
+    }
+    let happenings = BroadcastStream::new(api.engine.happenings());
+    let beginning = tokio_stream::once(Ok(Event::default().comment("listening")));
+    let stream = happenings.filter_map(move |next| {
         let event = match next {
             Ok(happening) if concerns(&happening, tenant.as_deref()) => {
                 Event::default().json_data(&*happening).ok()?
@@ -33,7 +39,7 @@ pub(super) async fn watch(
         };
         Some(Ok(event))
     });
-    Sse::new(stream).keep_alive(KeepAlive::default())
+    Ok(Sse::new(beginning.chain(stream)).keep_alive(KeepAlive::default()))
 }
 
 fn concerns(happening: &Happening, tenant: Option<&str>) -> bool {

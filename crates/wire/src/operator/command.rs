@@ -11,6 +11,8 @@ use super::entry::{
 use crate::span::Span;
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
+///
+/// What needs no fields has braces all the same: without them, keys that mean nothing would be let pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are names of what the command is about")]

@@ -274,6 +274,7 @@ fn instances(
         };
         let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
         check_place(&name, domains(was), domains(instance))?;
+        let name = format!("{set}/{name}");
         list.details(&name, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
     }
     Ok(())
@@ -339,7 +340,7 @@ fn removals(list: &mut List, current: &Fleet, wanted: &Fleet) {
         let listed = keep.map_or(&[][..], |set| &set.instances);
         let kept: BTreeSet<_> = listed.iter().enumerate().map(|(index, one)| number(index, one)).collect();
         for id in set.instances.iter().filter_map(|one| one.id).filter(|id| !kept.contains(id)) {
-            delete(list, format!("- instance {}_{id}", set.name), format!("{}_{id}", set.name));
+            delete(list, format!("- instance {0}_{id}", set.name), format!("{0}/{0}_{id}", set.name));
         }
         if keep.is_none() {
             let command = NamedCommand::RemoveScaleSet { scale_set: set.name.clone() };

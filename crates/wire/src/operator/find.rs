@@ -2,6 +2,8 @@
 
 use forewarn_lifecycle::{Cluster, Event, EventId, HostId, MachineId, ScaleSetId, TenantId};
 
+use super::view::{MachineView, TenantView};
+
 /// A name that does not tell what is meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unknown {
@@ -65,15 +67,21 @@ pub fn find_scale_set(cluster: &Cluster, name: &str) -> Result<ScaleSetId, Unkno
     cluster.scale_set_named(name).ok_or_else(|| nothing("scale set", name, all()))
 }
 
-/// The machine of that name: `tenant/name`, or a name that only one machine has.
+/// The machine of that name: `tenant/name`, or a name that only one machine has. A scale set stands for all its placement
+/// groups: which of them an instance is in, nobody has to know.
 ///
 /// # Errors
 /// When there is none, or several.
 pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, Unknown> {
     let all = || cluster.machines().map(|(_, machine)| machine.name.as_str());
     if let Some((tenant, machine)) = name.split_once('/') {
-        let tenant = find_tenant(cluster, tenant)?;
-        return cluster.machine_named(tenant, machine).ok_or_else(|| nothing("machine", name, all()));
+        let scale_set = cluster.scale_set_named(tenant).and_then(|id| cluster.scale_set(id));
+        let tenants = match scale_set {
+            Some(scale_set) => scale_set.groups.clone(),
+            None => vec![find_tenant(cluster, tenant)?],
+        };
+        let found = tenants.into_iter().find_map(|tenant| cluster.machine_named(tenant, machine));
+        return found.ok_or_else(|| nothing("machine", name, all()));
     }
     let mut found = cluster.machines().filter(|(_, machine)| machine.name.as_str() == name);
     match (found.next(), found.next()) {
@@ -96,6 +104,41 @@ pub fn find_event<'a>(cluster: &'a Cluster, id: &str) -> Result<(TenantId, &'a E
     event.ok_or_else(|| nothing("event", id, std::iter::empty()))
 }
 
+/// The tenant of that name, among those that were shown.
+///
+/// # Errors
+/// When there is none.
+pub fn pick_tenant<'a>(shown: &'a [TenantView], name: &str) -> Result<&'a TenantView, Unknown> {
+    let all = || shown.iter().map(|tenant| tenant.name.as_str());
+    shown.iter().find(|tenant| tenant.name == name).ok_or_else(|| nothing("tenant", name, all()))
+}
+
+/// The machine of that name, among those that were shown: `tenant/name`, or a name that only one machine has.
+///
+/// # Errors
+/// When there is none, or several.
+pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a MachineView, Unknown> {
+    let all = || shown.iter().map(|machine| machine.name.as_str());
+    let is_meant = |machine: &&MachineView| match name.split_once('/') {
+        // Only placement groups have a colon in their names: `web:2` is the second one of `web`.
+        Some((tenant, bare)) => {
+            let group = machine.tenant.split(':').next().unwrap_or_default();
+            (machine.tenant == tenant || group == tenant) && machine.name == bare
+        }
+        None => machine.name == name,
+    };
+    let mut found = shown.iter().filter(is_meant);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(nothing("machine", name, all())),
+        (Some(first), Some(second)) => {
+            let few = [first, second].into_iter().chain(found).take(SHOWN_MAX);
+            let full = few.map(|machine| format!("{}/{}", machine.tenant, machine.name)).collect();
+            Err(Unknown::Several { name: name.to_owned(), tenants: full })
+        }
+    }
+}
+
 /// What a machine is called where its name alone might not be enough: `tenant/name`.
 pub(super) fn full_name(cluster: &Cluster, id: MachineId) -> String {
     let machine = cluster.machine(id);
@@ -109,7 +152,11 @@ pub(super) fn full_name(cluster: &Cluster, id: MachineId) -> String {
 fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Unknown {
     let bare = name.rsplit('/').next().unwrap_or(name);
     let near = all.take(COMPARED_MAX).map(|other| (distance(bare, other), other));
-    let similar = near.filter(|(distance, _)| *distance <= DISTANCE_MAX).min();
+    // Names of which no letter is the same are not similar, however short.
+    let is_near = |&(distance, other): &(usize, &str)| {
+        distance <= DISTANCE_MAX && distance < bare.len().min(other.len())
+    };
+    let similar = near.filter(is_near).min();
     Unknown::Nothing { what, name: name.to_owned(), similar: similar.map(|(_, other)| other.to_owned()) }
 }
 
@@ -144,7 +191,9 @@ mod tests {
         assert_eq!(distance("a", "abcd"), usize::MAX);
         let unknown = nothing("machine", "web/web-1", ["db-0", "web_1"].into_iter());
         assert_eq!(unknown.to_string(), "no such machine: web/web-1\n  hint: did you mean web_1?");
-        let unknown = nothing("host", "x", ["h10"].into_iter());
+        let unknown = nothing("host", "wbe", ["b", "web"].into_iter());
+        assert_eq!(unknown.to_string(), "no such host: wbe\n  hint: did you mean web?");
+        let unknown = nothing("host", "x", ["h10", "y", "xy"].into_iter());
         assert_eq!(unknown.to_string(), "no such host: x");
     }
 }

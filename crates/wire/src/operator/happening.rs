@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{
     Brake, Change, Cluster, Health, HostId, MachineId, Maintenance, MaintenanceId, Now, Plan, Report,
-    TenantId, Withdrawal,
+    StartCause, TenantId, Withdrawal,
 };
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,15 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
             happening
         }
         Change::Started { maintenance, cause, .. } => {
-            teller.of_work("started", *maintenance, &format!("has started, by {}", start(*cause)))
+            let how = match cause {
+                StartCause::AtOnce => "has started at once".to_owned(),
+                StartCause::Approved
+                | StartCause::Expired
+                | StartCause::Automatic
+                | StartCause::Failure
+                | StartCause::Forced => format!("has started, by {}", start(*cause)),
+            };
+            teller.of_work("started", *maintenance, &how)
         }
         Change::Withdrawn { maintenance, why, tenants } => {
             let mut happening = teller.of_work("withdrawn", *maintenance, withdrawal(*why));
@@ -131,9 +139,11 @@ impl Teller<'_> {
     /// What work does to which machines: `Freeze of web_0 (update of h1)`.
     fn what(&self, plan: &Plan) -> String {
         let machines: Vec<_> = plan.machines().map(|machine| self.machine(machine)).collect();
-        let told = plan.parts.iter().find_map(|part| part.announcement.as_ref());
-        let kind = told.map_or("work", |announcement| words::kind(announcement.kind));
-        format!("{kind} of {} ({})", machines.join(", "), cause(self.cluster, &plan.cause))
+        let (machines, cause) = (machines.join(", "), cause(self.cluster, &plan.cause));
+        match plan.parts.iter().find_map(|part| part.announcement.as_ref()) {
+            Some(told) => format!("{} of {machines} ({cause})", words::kind(told.kind)),
+            None => format!("{cause}, for {machines},"),
+        }
     }
 
     fn concerns(&self, plan: &Plan, happening: &mut Happening) {

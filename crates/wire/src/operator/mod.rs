@@ -33,13 +33,15 @@ pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
-pub use find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+pub use find::{
+    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, pick_machine, pick_tenant,
+};
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, Resolved, TAG_BYTES_MAX, TAGS_MAX};
 pub use view::{
-    ClockView, DifferenceState, DifferenceView, EventView, FleetReport, HostView, Items, MachineView,
-    RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
-    rollout_view, tenant_view,
+    ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
+    MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
+    machine_view, rollout_view, tenant_view,
 };

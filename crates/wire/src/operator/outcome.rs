@@ -15,8 +15,9 @@ pub struct Outcome {
     pub changes: usize,
     /// The events that it made.
     pub events: Vec<EventView>,
-    /// The tenants that were not told, because they are not enrolled: what concerns them ran at once.
-    pub at_once: Vec<String>,
+    /// The tenants that are not told, because they are not enrolled. Where nobody is told, it happens at once; where others
+    /// are, their machines wait along.
+    pub untold: Vec<String>,
     /// The numbers of the work that it made.
     pub work: Vec<u64>,
     /// The numbers of the rollouts that it made.
@@ -26,7 +27,7 @@ pub struct Outcome {
 /// What these changes come to. They have been applied.
 #[must_use]
 pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
-    let (mut events, mut at_once, mut work) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut events, mut untold, mut work) = (Vec::new(), Vec::new(), Vec::new());
     let mut rollouts = Vec::new();
     for change in changes {
         if let Change::RolloutPlanned { rollout, .. } = change {
@@ -39,10 +40,10 @@ pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
             if let Some((tenant, event)) = told {
                 events.push(event_view(cluster, tenant, event));
             } else if plan.cause.makes_events() && part.announcement.is_none() {
-                at_once.extend(cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()));
+                untold.extend(cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()));
             }
         }
     }
-    at_once.dedup();
-    Outcome { now: Moment(now.wall), changes: changes.len(), events, at_once, work, rollouts }
+    untold.dedup();
+    Outcome { now: Moment(now.wall), changes: changes.len(), events, untold, work, rollouts }
 }

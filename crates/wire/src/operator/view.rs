@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use forewarn_lifecycle::{
     Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
@@ -146,13 +147,37 @@ pub struct Items<T> {
     pub items: Vec<T>,
 }
 
-/// What of some work is not over.
+/// What of some work is not over, and how the rest ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unfinished {
     /// Numbers of work.
     pub work: Vec<u64>,
     /// Numbers of rollouts.
     pub rollouts: Vec<u64>,
+    /// Work that has ended, as far as that is remembered.
+    #[serde(default)]
+    pub ended: Vec<EndedView>,
+}
+
+/// Work that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedView {
+    /// Its number.
+    pub work: u64,
+    /// How it ended.
+    pub how: Ending,
+}
+
+/// How work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ending {
+    /// All of it was done.
+    Done,
+    /// Some of it could not be done.
+    Failed,
+    /// It was taken back before it started.
+    Withdrawn,
 }
 
 /// How two fleets differ, and what has been done about it.
@@ -311,9 +336,8 @@ pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventVi
 
 /// What a clock shows.
 #[must_use]
-pub fn clock_view(cluster: &Cluster, now: Now, kind: &str, speed: u32) -> ClockView {
-    let next_in = cluster.next_deadline().map(|deadline| Span(deadline.wait(now)));
-    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in }
+pub fn clock_view(now: Now, kind: &str, speed: u32, next_in: Option<Duration>) -> ClockView {
+    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in: next_in.map(Span) }
 }
 
 /// Who approved, in words.
@@ -334,7 +358,7 @@ pub(super) fn start(cause: StartCause) -> &'static str {
         StartCause::Automatic => "the policy of its tenant",
         StartCause::Failure => "the failure of its host",
         StartCause::Forced => "an operator",
-        StartCause::AtOnce => "nothing to wait for",
+        StartCause::AtOnce => "want of anybody to ask",
     }
 }
 

@@ -3,7 +3,13 @@
 #[cfg(test)]
 mod captures;
 #[cfg(test)]
+mod commands;
+#[cfg(test)]
 mod editions;
+#[cfg(test)]
+mod fleets;
+#[cfg(test)]
+mod happenings;
 #[cfg(test)]
 mod instance;
 #[cfg(test)]
@@ -14,3 +20,7 @@ mod reading;
 mod start_requests;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod town;
+#[cfg(test)]
+mod views;

@@ -1,4 +1,6 @@
-//! `forewarn story`: plays stories against the rules.
+//! `forewarn story`: plays stories, against the rules or on a running server.
+
+mod live;
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -6,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use forewarn_story::Transcript;
+
+use live::Live;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -19,17 +24,29 @@ pub(crate) enum Command {
         /// Print nothing but failures.
         #[arg(long, short)]
         quiet: bool,
+        /// Play on the server at --api, which needs a virtual clock that stands still and no fleet of its own.
+        #[arg(long)]
+        live: bool,
     },
 }
 
 /// Bytes of a story that are read: more than the longest story that is understood.
 const STORY_BYTES_MAX: u64 = 2 * 1024 * 1024;
 
-pub(crate) fn run(command: &Command) -> Result<()> {
-    let Command::Run { files, quiet } = command;
+/// Where stories are played.
+enum Where<'a> {
+    /// Against the pure rules.
+    Rules,
+    /// On the server there.
+    Server(&'a str),
+}
+
+pub(crate) fn run(command: &Command, api: &str) -> Result<()> {
+    let Command::Run { files, quiet, live } = command;
+    let place = if *live { Where::Server(api) } else { Where::Rules };
     let mut failed = 0;
     for file in files {
-        match play(file) {
+        match play(file, &place) {
             Ok(_) if *quiet => {}
             Ok(transcript) => print(file, files.len(), &transcript)?,
             Err(problem) => {
@@ -44,11 +61,21 @@ pub(crate) fn run(command: &Command) -> Result<()> {
     Ok(())
 }
 
-fn play(file: &Path) -> Result<String> {
+fn play(file: &Path, place: &Where<'_>) -> Result<String> {
     let text = read(file).with_context(|| format!("cannot read the story: {}", file.display()))?;
-    let played = forewarn_story::parse(&text).and_then(|story| forewarn_story::run(&story));
-    let transcript = played.with_context(|| file.display().to_string())?;
+    let transcript = tell(&text, place).with_context(|| file.display().to_string())?;
     Ok(transcript.to_string())
+}
+
+fn tell(text: &str, place: &Where<'_>) -> Result<Transcript> {
+    let story = forewarn_story::parse(text)?;
+    Ok(match place {
+        Where::Rules => forewarn_story::run(&story)?,
+        Where::Server(api) => {
+            story.check_live()?;
+            forewarn_story::play(&story, &mut Live::new(api)?)?
+        }
+    })
 }
 
 fn read(file: &Path) -> Result<String> {

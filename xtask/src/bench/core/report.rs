@@ -11,8 +11,6 @@ const RATIO_PERCENT_MAX: u64 = 150;
 const BYTES_PER_MACHINE_MAX: u64 = 300;
 const SMALL: u64 = 1_000;
 const LARGE: u64 = 1_000_000;
-const BEGIN: &str = "<!-- core:begin -->";
-const END: &str = "<!-- core:end -->";
 
 /// A run of the benchmark by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -166,18 +164,6 @@ impl Goal {
     }
 }
 
-/// The document with another text between the markers.
-pub(super) fn replace_section(document: &str, section: &str) -> Result<String> {
-    let parts = document.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?.1)));
-    let (head, tail) = parts.with_context(|| format!("no place for the results: {BEGIN} … {END}"))?;
-    Ok(format!("{head}{BEGIN}\n{section}\n{END}{tail}"))
-}
-
-pub(super) fn processor_model(information: &str) -> Option<&str> {
-    let line = information.lines().find(|line| line.starts_with("model name"))?;
-    line.split_once(':').map(|(_, model)| model.trim())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -223,15 +209,5 @@ mod tests {
     fn a_count_of_nothing_is_no_count() {
         assert!(Counted::parse(&line(1_000, 1), "==1== Collected : 0\n").is_err());
         assert!(Counted::parse(&line(1_000, 1), "").is_err());
-    }
-
-    #[test]
-    fn results_go_between_their_markers() {
-        let document = format!("a\n{BEGIN}\nold\n{END}\nb\n");
-        let replaced = replace_section(&document, "new").unwrap();
-        assert_eq!(replaced, format!("a\n{BEGIN}\nnew\n{END}\nb\n"));
-        assert_eq!(replace_section(&replaced, "new").unwrap(), replaced);
-        assert!(replace_section("nothing", "new").is_err());
-        assert_eq!(processor_model("x: 1\nmodel name\t: A B\n"), Some("A B"));
     }
 }

@@ -1,0 +1,112 @@
+//! Asking for something by a command, and saying what came of it.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use forewarn_wire::operator::{Ending, NamedCommand, Outcome, Unfinished};
+
+use super::session::{Session, print, understand};
+use super::{Output, enrol, say, wait};
+use crate::client::Refused;
+
+/// Something to ask for.
+pub(super) struct Errand {
+    pub(super) command: NamedCommand,
+    /// What it is called in sentences: `restart of web_0`.
+    pub(super) phrase: String,
+    /// The machine that it is about, if it is about one.
+    pub(super) machine: Option<String>,
+}
+
+/// How long a command takes.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Patience {
+    /// Wait until it is over, not only until it is announced.
+    #[arg(long)]
+    wait: bool,
+}
+
+impl Errand {
+    pub(super) fn new(phrase: impl Into<String>, command: NamedCommand) -> Self {
+        Self { command, phrase: phrase.into(), machine: None }
+    }
+}
+
+/// Asks for each of them, then waits for all of them if that is wanted.
+///
+/// One that is refused does not keep the others from being done: they are as independent as their names.
+pub(super) fn all(session: &Session, errands: &[Errand], patience: Patience) -> Result<()> {
+    let (mut unfinished, mut unsuccessful) = (Unfinished::default(), 0);
+    let (mut awaited, mut refused) = (Vec::new(), 0);
+    for errand in errands {
+        match one(session, errand) {
+            Ok(outcome) if outcome.work.is_empty() && outcome.rollouts.is_empty() => {}
+            Ok(outcome) => {
+                wait::add(&mut unfinished, &outcome);
+                awaited.push((say::capital(&errand.phrase), outcome.work));
+            }
+            Err(problem) if problem.is::<Refused>() && errands.len() > 1 => {
+                eprintln!("forewarn: {problem}");
+                refused += 1;
+            }
+            Err(problem) => return Err(problem),
+        }
+    }
+    if patience.wait {
+        let endings = wait::until_over(session, unfinished)?;
+        for (phrase, work) in &awaited {
+            let (ending, is_failure) = ended(work, &endings);
+            match session.output() {
+                _ if is_failure => eprintln!("forewarn: {phrase} {ending}."),
+                Output::Table => print(&format!("{phrase} {ending}.\n"))?,
+                Output::Json => {}
+            }
+            unsuccessful += usize::from(is_failure);
+        }
+    }
+    if refused > 0 {
+        bail!("{refused} of {} were refused", errands.len());
+    }
+    if unsuccessful > 0 {
+        bail!("{unsuccessful} of {} did not come about", errands.len());
+    }
+    Ok(())
+}
+
+/// How work ended, in words, and whether that is a failure.
+fn ended(work: &[u64], endings: &BTreeMap<u64, Ending>) -> (&'static str, bool) {
+    let has = |how| work.iter().any(|id| endings.get(id) == Some(&how));
+    match (has(Ending::Failed), has(Ending::Withdrawn)) {
+        (true, _) => ("has failed", true),
+        (false, true) => ("was cancelled", true),
+        (false, false) => ("is over", false),
+    }
+}
+
+/// Asks for one thing and says what came of it.
+pub(super) fn one(session: &Session, errand: &Errand) -> Result<Outcome> {
+    let answer = session.post("/v1/commands", &errand.command)?;
+    let outcome: Outcome = understand(answer.clone())?;
+    session.present(answer, |outcome: Outcome| Ok(say::outcome(&outcome, &errand.phrase)))?;
+    match session.output() {
+        Output::Table => enrol::hints(session, &outcome.untold, errand.machine.as_deref())?,
+        Output::Json => {}
+    }
+    Ok(outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_piece_of_work_that_fails_fails_the_whole() {
+        let endings = BTreeMap::from([(1, Ending::Done), (2, Ending::Failed), (3, Ending::Withdrawn)]);
+        assert_eq!(ended(&[1], &endings), ("is over", false));
+        assert_eq!(ended(&[1, 2], &endings), ("has failed", true));
+        assert_eq!(ended(&[3, 2], &endings), ("has failed", true));
+        assert_eq!(ended(&[1, 3], &endings), ("was cancelled", true));
+        assert_eq!(ended(&[9], &endings), ("is over", false), "nobody remembers");
+    }
+}

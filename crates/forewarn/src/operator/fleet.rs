@@ -1,0 +1,99 @@
+//! `forewarn fleet`: the fleet as a file.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetReport};
+
+use super::session::Session;
+
+const EXAMPLES: &str = "\
+Examples:
+  forewarn fleet apply fleet.toml --dry-run
+  forewarn fleet show | sed s/h1/h2/ | forewarn fleet apply -";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Print the fleet as a file that `apply` reads.
+    Show,
+    /// Make the fleet what a file says. What the file does not mention stays, unless it is pruned.
+    #[command(after_help = EXAMPLES)]
+    Apply {
+        /// The file; `-` is standard input.
+        file: PathBuf,
+        /// Remove what the file does not mention, by the rules of deletion: announced first where that is due.
+        #[arg(long)]
+        prune: bool,
+        /// Only say what would be done.
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
+    match command {
+        Command::Show => session.show("/v1/fleet", |fleet: Fleet| Ok(fleet.print()?)),
+        Command::Apply { file, prune, dry_run } => {
+            let fleet = read(file)?;
+            let unmentioned = if *prune { "remove" } else { "keep" };
+            let path = format!("/v1/fleet?unmentioned={unmentioned}&dry_run={dry_run}");
+            if *dry_run {
+                eprintln!("dry run: nothing is done");
+            }
+            session.ask(&path, &fleet, |report: FleetReport| Ok(say(&report.differences)))
+        }
+    }
+}
+
+fn read(file: &Path) -> Result<Fleet> {
+    let name = || format!("cannot read the fleet: {}", file.display());
+    let mut text = String::new();
+    let source: Box<dyn Read> = match file.to_str() {
+        Some("-") => Box::new(io::stdin()),
+        Some(_) | None => Box::new(File::open(file).with_context(name)?),
+    };
+    // One byte more than may be, so that a file that is too long is not taken for a shorter one.
+    source.take(FLEET_BYTES_MAX as u64 + 1).read_to_string(&mut text).with_context(name)?;
+    Fleet::parse(&text).with_context(name)
+}
+
+fn say(differences: &[DifferenceView]) -> String {
+    if differences.is_empty() {
+        return "Already so: the fleet is what the file says.\n".to_owned();
+    }
+    let line = |difference: &DifferenceView| {
+        let state = match difference.state {
+            DifferenceState::Done | DifferenceState::Planned => "",
+            DifferenceState::Later => "  (later: apply it again when what is announced has happened)",
+        };
+        format!("{}{state}\n", difference.text)
+    };
+    differences.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_said_one_a_line() {
+        let json =
+            r#"{"differences":[{"text":"+ host h3","state":"done"},{"text":"- host h1","state":"later"}]}"#;
+        let report: FleetReport = serde_json::from_str(json).unwrap();
+        let said = say(&report.differences);
+        assert_eq!(
+            said,
+            "+ host h3\n- host h1  (later: apply it again when what is announced has happened)\n"
+        );
+        assert_eq!(say(&[]), "Already so: the fleet is what the file says.\n");
+    }
+
+    #[test]
+    fn a_file_that_is_no_fleet_is_named() {
+        let problem = format!("{:#}", read(Path::new("no-such.toml")).unwrap_err());
+        assert!(problem.starts_with("cannot read the fleet: no-such.toml: "), "{problem}");
+    }
+}

@@ -1,0 +1,161 @@
+//! `forewarn host`: hosts, and what is done to them.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use forewarn_wire::Span;
+use forewarn_wire::operator::{HostView, Items, NamedCommand};
+
+use super::Named;
+use super::ask::{self, Errand, Patience};
+use super::session::{Session, escaped};
+use super::table::{Table, listed};
+
+const EXAMPLES: &str = "\
+Examples:
+  forewarn host update h1 h2            one group of hosts after the other
+  forewarn host update --network h1 --wait";
+
+const DEGRADE_EXAMPLES: &str = "\
+Example:
+  forewarn host degrade h1 --fails-in 3d";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// List hosts.
+    Ls,
+    /// Show a host.
+    Show {
+        /// Its name.
+        host: Named,
+    },
+    /// Update hosts: their machines are paused for some seconds.
+    #[command(after_help = EXAMPLES)]
+    Update {
+        /// The network only: machines lose their connection for a moment.
+        #[arg(long)]
+        network: bool,
+        #[command(flatten)]
+        hosts: Hosts,
+    },
+    /// Restart hosts, and their machines with them.
+    Reboot(Hosts),
+    /// Move the machines of hosts live to others.
+    Migrate(Hosts),
+    /// Say that a host is expected to fail: its machines are moved away before.
+    #[command(after_help = DEGRADE_EXAMPLES)]
+    Degrade {
+        #[command(flatten)]
+        host: Host,
+        /// In what time; seven days, if not said.
+        #[arg(long, value_name = "DURATION")]
+        fails_in: Option<Span>,
+    },
+    /// Say that a host has failed: its machines are restarted elsewhere.
+    Fail(Host),
+    /// Say that a host is well again.
+    Recover(Host),
+}
+
+#[derive(Args)]
+pub(crate) struct Hosts {
+    /// Their names.
+    #[arg(required = true, value_name = "HOST")]
+    hosts: Vec<Named>,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+#[derive(Args)]
+pub(crate) struct Host {
+    /// Its name.
+    host: Named,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+pub(super) fn run(session: &Session, command: Command) -> Result<()> {
+    let (errand, patience) = match command {
+        Command::Ls => return list(session),
+        Command::Show { host } => return show(session, &host),
+        Command::Update { network: false, hosts } => {
+            hosts.errand("update of", |hosts| NamedCommand::UpdateHosts { hosts })
+        }
+        Command::Update { network: true, hosts } => {
+            hosts.errand("network update of", |hosts| NamedCommand::UpdateNetwork { hosts })
+        }
+        Command::Reboot(hosts) => hosts.errand("restart of", |hosts| NamedCommand::RebootHosts { hosts }),
+        Command::Migrate(hosts) => {
+            hosts.errand("live migration from", |hosts| NamedCommand::MigrateHosts { hosts })
+        }
+        Command::Degrade { host, fails_in } => {
+            host.errand("expected failure of", |host| NamedCommand::DegradeHost { host, fails_in })
+        }
+        Command::Fail(host) => host.errand("failure of", |host| NamedCommand::FailHost { host }),
+        Command::Recover(host) => host.errand("recovery of", |host| NamedCommand::RecoverHost { host }),
+    };
+    ask::all(session, &[errand], patience)
+}
+
+impl Hosts {
+    fn errand(self, what: &str, make: impl FnOnce(Vec<String>) -> NamedCommand) -> (Errand, Patience) {
+        let hosts: Vec<_> = self.hosts.into_iter().map(|Named(host)| host).collect();
+        (Errand::new(format!("{what} {}", listed(&hosts)), make(hosts)), self.patience)
+    }
+}
+
+impl Host {
+    fn errand(self, what: &str, make: impl FnOnce(String) -> NamedCommand) -> (Errand, Patience) {
+        let Named(host) = self.host;
+        (Errand::new(format!("{what} {host}"), make(host)), self.patience)
+    }
+}
+
+fn list(session: &Session) -> Result<()> {
+    session.show("/v1/hosts", |hosts: Items<HostView>| Ok(table(&hosts.items)))
+}
+
+fn table(hosts: &[HostView]) -> String {
+    let mut table = Table::new(&["name", "zone", "health", "machines", "work"]);
+    for host in hosts {
+        table.row([
+            host.name.clone(),
+            host.zone.map(|zone| zone.to_string()).unwrap_or_default(),
+            host.health.clone(),
+            listed(&host.machines),
+            host.work.clone().unwrap_or_default(),
+        ]);
+    }
+    table.to_string()
+}
+
+fn show(session: &Session, Named(host): &Named) -> Result<()> {
+    session.show(&format!("/v1/hosts/{}", escaped(host)), |host: HostView| {
+        let facts = [
+            ("name", host.name),
+            ("zone", host.zone.map(|zone| zone.to_string()).unwrap_or_default()),
+            ("health", host.health),
+            ("machines", listed(host.machines)),
+            ("work", host.work.unwrap_or_default()),
+        ];
+        Ok(Table::facts(facts).to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_listed_with_what_is_on_them() {
+        let hosts = serde_json::json!([
+            {"name": "h1", "zone": 1, "health": "healthy", "machines": ["web/web_0", "solo/solo"], "work": null},
+            {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"}
+        ]);
+        assert_eq!(
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap()),
+            "NAME  ZONE  HEALTH   MACHINES              WORK\n\
+             h1    1     healthy  web/web_0, solo/solo  -\n\
+             h10   -     failed   -                     waits for its turn\n"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! The operator's commands: each asks a running server, and shows what it says.
+//!
+//! Nothing is decided here. Names that are not known, work that cannot be done: the server refuses it in words of its own,
+//! which are shown as they are. A command returns once what it asks for is announced; `--wait` waits until it is over.
+
+mod ask;
+mod clock;
+mod enrol;
+mod event;
+mod fleet;
+mod host;
+mod identifier;
+mod rollout;
+mod say;
+mod session;
+mod table;
+mod tenant;
+mod vm;
+mod wait;
+mod watch;
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::client;
+use session::Session;
+pub(crate) use session::print;
+
+/// Where the server is, and how to show what it says.
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Where the server is: http://HOST:PORT, or unix:PATH.
+    #[arg(
+        long, global = true, value_name = "URL", env = "FOREWARN_API", default_value = client::USUAL,
+        help_heading = "Options of every command"
+    )]
+    api: String,
+    /// For people, or what the server answers.
+    #[arg(
+        long, global = true, value_name = "FORM", value_enum, default_value_t = Output::Table,
+        help_heading = "Options of every command"
+    )]
+    output: Output,
+}
+
+impl Options {
+    /// Where the server is.
+    pub(crate) fn api(&self) -> &str {
+        &self.api
+    }
+}
+
+/// How to show what a server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// Tables and sentences.
+    Table,
+    /// The answer of the server.
+    Json,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Machines: list them, restart, move, stop, delete or evict them.
+    #[command(subcommand)]
+    Vm(vm::Command),
+    /// Hosts: list them, update, restart or empty them, say that they fail.
+    #[command(subcommand)]
+    Host(host::Command),
+    /// Tenants: those who are told of events together.
+    #[command(subcommand)]
+    Tenant(tenant::Command),
+    /// Events: what is announced or under way. Approve, cancel or force them.
+    #[command(subcommand)]
+    Event(event::Command),
+    /// The clock: look at it, stop it, set it forward. Only a virtual clock can be touched.
+    #[command(subcommand)]
+    Clock(clock::Command),
+    /// The fleet as a file: what hosts and tenants there are, or are to be.
+    #[command(subcommand)]
+    Fleet(fleet::Command),
+    /// Rollouts: work on many hosts, group by group.
+    #[command(subcommand)]
+    Rollout(rollout::Command),
+    /// Hold every start, or let starts go.
+    #[command(subcommand)]
+    Brake(rollout::Brake),
+    /// Print every change as it happens, one a line. Ctrl-C ends it.
+    #[command(after_help = watch::EXAMPLES)]
+    Watch(watch::Arguments),
+}
+
+pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
+    let session = Session::new(options)?;
+    match command {
+        Command::Vm(command) => vm::run(&session, command),
+        Command::Host(command) => host::run(&session, command),
+        Command::Tenant(command) => tenant::run(&session, &command),
+        Command::Event(command) => event::run(&session, command),
+        Command::Clock(command) => clock::run(&session, &command),
+        Command::Fleet(command) => fleet::run(&session, &command),
+        Command::Rollout(command) => rollout::run(&session, &command),
+        Command::Brake(command) => rollout::brake(&session, command),
+        Command::Watch(arguments) => watch::run(&session, &arguments),
+    }
+}
+
+/// A name as somebody typed it: whatever it is, it is not nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Named(String);
+
+impl std::str::FromStr for Named {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if text.is_empty() { Err("a name has at least one character") } else { Ok(Self(text.to_owned())) }
+    }
+}

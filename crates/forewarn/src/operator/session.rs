@@ -1,0 +1,129 @@
+//! One run of a command: the server it asks, and the form in which it shows the answers.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use anyhow::{Context, Result};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::ClockView;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Options, Output};
+use crate::client::{Client, Followed, Refused};
+
+/// A server, and the form in which its answers are shown.
+pub(super) struct Session {
+    client: Client,
+    output: Output,
+}
+
+impl Session {
+    pub(super) fn new(options: &Options) -> Result<Self> {
+        Ok(Self { client: Client::new(&options.api)?, output: options.output })
+    }
+
+    pub(super) fn output(&self) -> Output {
+        self.output
+    }
+
+    pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
+        self.client.get(path)
+    }
+
+    /// Reads something that may not be there, or not be the only one of its name.
+    pub(super) fn look<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
+        match self.client.get(path) {
+            Ok(found) => Ok(Some(found)),
+            Err(problem) => match problem.downcast_ref::<Refused>() {
+                Some(refused) if (400..500).contains(&refused.status) => Ok(None),
+                Some(_) | None => Err(problem),
+            },
+        }
+    }
+
+    /// What the clock of the server shows.
+    pub(super) fn now(&self) -> Result<Moment> {
+        Ok(self.get::<ClockView>("/v1/clock")?.now)
+    }
+
+    /// Reads something and shows it: as it is, or by `text`.
+    pub(super) fn show<T, F>(&self, path: &str, text: F) -> Result<()>
+    where
+        T: DeserializeOwned,
+        F: FnOnce(T) -> Result<String>,
+    {
+        self.present(self.client.get(path)?, text)
+    }
+
+    /// Asks for something and shows the answer: as it is, or by `text`.
+    pub(super) fn ask<B, T, F>(&self, path: &str, body: &B, text: F) -> Result<()>
+    where
+        B: Serialize,
+        T: DeserializeOwned,
+        F: FnOnce(T) -> Result<String>,
+    {
+        self.present(self.post(path, body)?, text)
+    }
+
+    pub(super) fn post<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
+        self.client.post(path, body)
+    }
+
+    pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<Followed> {
+        self.client.follow(path, each)
+    }
+
+    /// Shows an answer: as it is, or by `text`.
+    pub(super) fn present<T, F>(&self, answer: Value, text: F) -> Result<()>
+    where
+        T: DeserializeOwned,
+        F: FnOnce(T) -> Result<String>,
+    {
+        match self.output {
+            Output::Json => print(&format!("{answer:#}\n")),
+            Output::Table => print(&text(understand(answer)?)?),
+        }
+    }
+}
+
+/// What an answer means.
+pub(super) fn understand<T: DeserializeOwned>(answer: Value) -> Result<T> {
+    serde_json::from_value(answer).context("the answer of the server is not understood")
+}
+
+/// Writes to standard output. A reader who has seen enough and closes the pipe is no failure.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(broken) if broken.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
+}
+
+/// A text as one part of a path, or as a value in a query.
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            escaped.push(char::from(byte));
+        } else {
+            // Writing to a text cannot fail.
+            let _ = write!(escaped, "%{byte:02X}");
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_leave_their_place_in_a_path() {
+        assert_eq!(escaped("web_0"), "web_0");
+        assert_eq!(escaped("a b/../ü?"), "a%20b%2F..%2F%C3%BC%3F");
+    }
+}

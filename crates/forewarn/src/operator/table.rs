@@ -1,0 +1,94 @@
+//! Columns that stand below each other. Nothing is ever cut off.
+
+use std::fmt;
+
+/// Blanks between two columns.
+const GAP: usize = 2;
+
+/// What an empty cell shows, so that a line has as many words as it has columns.
+const NOTHING: &str = "-";
+
+/// Rows of cells.
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with a line of headings.
+    pub(super) fn new(headings: &[&str]) -> Self {
+        Self { rows: vec![headings.iter().map(|heading| heading.to_uppercase()).collect()] }
+    }
+
+    /// Names and values, one pair a line.
+    pub(super) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+        let mut table = Self { rows: Vec::new() };
+        for (name, value) in facts {
+            table.row([name.to_owned(), value]);
+        }
+        table
+    }
+
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        let cells = cells.into_iter();
+        self.rows.push(cells.map(|cell| if cell.is_empty() { NOTHING.to_owned() } else { cell }).collect());
+    }
+
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<_> = (0..columns).map(|column| self.width(column) + GAP).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(&format!("{cell:<width$}"));
+            }
+            writeln!(out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Several things in one cell.
+pub(super) fn listed<T: AsRef<str>>(things: impl IntoIterator<Item = T>) -> String {
+    let things: Vec<_> = things.into_iter().collect();
+    let words: Vec<_> = things.iter().map(AsRef::as_ref).collect();
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let mut table = Table::new(&["name", "host", "power"]);
+        table.row(["web_0".to_owned(), "h1".to_owned(), "running".to_owned()]);
+        table.row(["FrontEnd_IN_0".to_owned(), String::new(), "stopped".to_owned()]);
+        table.row(["größe".to_owned(), "h10".to_owned(), String::new()]);
+        let shown = table.to_string();
+        assert_eq!(
+            shown,
+            "NAME           HOST  POWER\n\
+             web_0          h1    running\n\
+             FrontEnd_IN_0  -     stopped\n\
+             größe          h10   -\n"
+        );
+    }
+
+    #[test]
+    fn facts_have_no_heading() {
+        let table = Table::facts([("name", "solo".to_owned()), ("update domain", "0".to_owned())]);
+        assert_eq!(table.to_string(), "name           solo\nupdate domain  0\n");
+    }
+
+    #[test]
+    fn a_table_without_rows_still_says_its_columns() {
+        assert_eq!(Table::new(&["id", "not before"]).to_string(), "ID  NOT BEFORE\n");
+    }
+}

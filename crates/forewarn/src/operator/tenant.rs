@@ -1,0 +1,90 @@
+//! `forewarn tenant`: those who are told of events together.
+
+use anyhow::Result;
+use clap::Subcommand;
+use forewarn_wire::operator::{ApproveWord, Items, PolicyEntry, TenantView};
+
+use super::Named;
+use super::session::{Session, escaped};
+use super::table::{Table, listed};
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// List tenants.
+    Ls,
+    /// Show a tenant.
+    Show {
+        /// Its name.
+        name: Named,
+    },
+}
+
+pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
+    match command {
+        Command::Ls => session.show("/v1/tenants", |tenants: Items<TenantView>| Ok(table(&tenants.items))),
+        Command::Show { name: Named(name) } => {
+            session.show(&format!("/v1/tenants/{}", escaped(name)), |tenant| Ok(facts(tenant)))
+        }
+    }
+}
+
+fn table(tenants: &[TenantView]) -> String {
+    let mut table = Table::new(&["name", "kind", "enrolled", "incarnation", "machines", "events"]);
+    for tenant in tenants {
+        table.row([
+            tenant.name.clone(),
+            tenant.kind.clone(),
+            enrolled(tenant).to_owned(),
+            tenant.incarnation.to_string(),
+            tenant.machines.len().to_string(),
+            tenant.events.len().to_string(),
+        ]);
+    }
+    table.to_string()
+}
+
+fn facts(tenant: TenantView) -> String {
+    let enrolled = enrolled(&tenant).to_owned();
+    let facts = [
+        ("name", tenant.name),
+        ("kind", tenant.kind),
+        ("enrolled", enrolled),
+        ("incarnation", tenant.incarnation.to_string()),
+        ("approves itself", automatic(tenant.policy)),
+        ("machines", listed(tenant.machines)),
+        ("events", listed(tenant.events)),
+    ];
+    Table::facts(facts).to_string()
+}
+
+fn enrolled(tenant: &TenantView) -> &'static str {
+    if tenant.enrolled { "yes" } else { "no" }
+}
+
+/// What needs nobody's approval.
+fn automatic(policy: PolicyEntry) -> String {
+    let rules = [
+        (policy.restart, "restarts by the owner"),
+        (policy.redeploy, "redeploys by the owner"),
+        (policy.all_down, "everything while no machine runs"),
+    ];
+    let automatic = rules.into_iter().filter(|(word, _)| match word {
+        ApproveWord::Automatic => true,
+        ApproveWord::Asked => false,
+    });
+    listed(automatic.map(|(_, what)| what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_told_by_what_approves_itself() {
+        let (asked, automatic) = (ApproveWord::Asked, ApproveWord::Automatic);
+        let policy = PolicyEntry { restart: automatic, redeploy: asked, all_down: automatic };
+        assert_eq!(super::automatic(policy), "restarts by the owner, everything while no machine runs");
+        let policy = PolicyEntry { restart: asked, redeploy: asked, all_down: asked };
+        assert_eq!(super::automatic(policy), "");
+    }
+}

@@ -1,0 +1,180 @@
+//! `forewarn vm`: machines.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use forewarn_wire::operator::{Eviction, Items, MachineView, NamedCommand};
+use forewarn_wire::show_duration;
+
+use super::Named;
+use super::ask::{self, Errand, Patience};
+use super::identifier::short;
+use super::session::{Session, escaped};
+use super::table::{Table, listed};
+
+const EXAMPLES: &str = "\
+Examples:
+  forewarn vm restart web_0
+  forewarn vm restart web_0 web_1 --wait
+  forewarn vm delete web/web_0          where several machines are called web_0";
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// List machines.
+    Ls {
+        /// Only those of this tenant.
+        #[arg(long)]
+        tenant: Option<Named>,
+    },
+    /// Show a machine.
+    Show {
+        /// Its name, or tenant/name.
+        name: Named,
+    },
+    /// Restart machines: disks stay, memory is lost.
+    #[command(after_help = EXAMPLES)]
+    Restart(Machines),
+    /// Move machines to other hosts: memory and ephemeral disks are lost.
+    Redeploy(Machines),
+    /// Give machines their operating-system image anew.
+    Reimage(Machines),
+    /// Stop machines; they keep their hosts.
+    Stop(Machines),
+    /// Start machines that are stopped or deallocated.
+    Start(Machines),
+    /// Stop machines and take them from their hosts.
+    Deallocate(Machines),
+    /// Delete machines.
+    #[command(after_help = EXAMPLES)]
+    Delete(Machines),
+    /// Evict spot machines.
+    Evict(Machines),
+    /// Have the next thing fail that is done to machines; only where they pretend.
+    Jam(Machines),
+}
+
+#[derive(Args)]
+pub(crate) struct Machines {
+    /// Their names, or tenant/name.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<Named>,
+    #[command(flatten)]
+    patience: Patience,
+}
+
+pub(super) fn run(session: &Session, command: Command) -> Result<()> {
+    let (machines, verb, make): (_, _, fn(String) -> NamedCommand) = match command {
+        Command::Ls { tenant } => return list(session, tenant.as_ref()),
+        Command::Show { name } => return show(session, &name),
+        Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
+        Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
+        Command::Reimage(machines) => (machines, "reimage", |machine| NamedCommand::Reimage { machine }),
+        Command::Stop(machines) => (machines, "stop", |machine| NamedCommand::Stop { machine }),
+        Command::Start(machines) => (machines, "start", |machine| NamedCommand::Start { machine }),
+        Command::Deallocate(machines) => {
+            (machines, "deallocation", |machine| NamedCommand::Deallocate { machine })
+        }
+        Command::Delete(machines) => (machines, "delete", |machine| NamedCommand::Delete { machine }),
+        Command::Evict(machines) => (machines, "eviction", |machine| NamedCommand::Evict { machine }),
+        Command::Jam(machines) => (machines, "jam", |machine| NamedCommand::Jam { machine }),
+    };
+    let errands = machines.names.into_iter().map(|Named(name)| Errand {
+        command: make(name.clone()),
+        phrase: format!("{verb} of {name}"),
+        machine: Some(name),
+    });
+    ask::all(session, &errands.collect::<Vec<_>>(), machines.patience)
+}
+
+fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
+    let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
+    session.show(&format!("/v1/machines{query}"), |machines: Items<MachineView>| Ok(table(&machines.items)))
+}
+
+fn table(machines: &[MachineView]) -> String {
+    let mut table = Table::new(&["name", "tenant", "host", "ud", "fd", "power", "spot", "events"]);
+    for machine in machines {
+        table.row([
+            machine.name.clone(),
+            machine.tenant.clone(),
+            machine.host.clone(),
+            machine.update_domain.to_string(),
+            machine.fault_domain.to_string(),
+            machine.power.clone(),
+            eviction(machine.spot),
+            listed(machine.events.iter().map(|id| short(id))),
+        ]);
+    }
+    table.to_string()
+}
+
+fn show(session: &Session, Named(name): &Named) -> Result<()> {
+    let path = match name.split_once('/') {
+        Some((tenant, name)) => format!("{}/{}", escaped(tenant), escaped(name)),
+        None => escaped(name),
+    };
+    session.show(&format!("/v1/machines/{path}"), |machine| Ok(facts(machine)))
+}
+
+fn facts(machine: MachineView) -> String {
+    let facts = [
+        ("name", machine.name),
+        ("tenant", machine.tenant),
+        ("host", machine.host),
+        ("update domain", machine.update_domain.to_string()),
+        ("fault domain", machine.fault_domain.to_string()),
+        ("power", machine.power),
+        ("boots", machine.boots.to_string()),
+        ("ephemeral disk", machine.disk.to_string()),
+        ("spot", eviction(machine.spot)),
+        ("notice of deletion", machine.terminate.map(|span| show_duration(span.0)).unwrap_or_default()),
+        ("notice of images", if machine.os_image { "15m" } else { "" }.to_owned()),
+        ("model", machine.model.to_string()),
+        ("addresses", listed(machine.addresses.iter().map(ToString::to_string))),
+        ("tags", listed(machine.tags.iter().map(|(name, value)| format!("{name}={value}")))),
+        ("events", listed(machine.events)),
+    ];
+    Table::facts(facts).to_string()
+}
+
+fn eviction(spot: Option<Eviction>) -> String {
+    match spot {
+        Some(Eviction::Delete) => "delete",
+        Some(Eviction::Deallocate) => "deallocate",
+        None => "",
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine() -> MachineView {
+        serde_json::from_value(serde_json::json!({
+            "name": "web_0", "tenant": "web", "host": "h1", "update_domain": 0, "fault_domain": 2,
+            "power": "running", "boots": 1, "disk": 1, "spot": null, "terminate": "5m", "os_image": false,
+            "model": 1, "addresses": ["10.0.0.4"], "tags": {"role": "front"},
+            "events": ["28512AF7-C957-4500-9BC4-842D6FB531E4"]
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn machines_are_listed_one_a_line() {
+        let spot = MachineView { spot: Some(Eviction::Delete), events: Vec::new(), ..machine() };
+        assert_eq!(
+            table(&[machine(), spot]),
+            "NAME   TENANT  HOST  UD  FD  POWER    SPOT    EVENTS\n\
+             web_0  web     h1    0   2   running  -       28512AF7\n\
+             web_0  web     h1    0   2   running  delete  -\n"
+        );
+    }
+
+    #[test]
+    fn a_machine_is_shown_whole() {
+        let shown = facts(machine());
+        assert!(shown.contains("notice of deletion  5m\n"), "{shown}");
+        assert!(shown.contains("tags                role=front\n"), "{shown}");
+        assert!(shown.ends_with("events              28512AF7-C957-4500-9BC4-842D6FB531E4\n"), "{shown}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Waiting until work is over.
+//!
+//! The server holds each question until nothing is left, or for a moment. In between, whatever has changed is said on
+//! standard error.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
+
+use anyhow::Result;
+use forewarn_wire::operator::{ClockView, Ending, EventView, Items, Outcome, RolloutView, Unfinished};
+use forewarn_wire::{Moment, show_duration};
+
+use super::say;
+use super::session::Session;
+
+/// How long the server holds a question: as often is progress looked at.
+const HOLD: &str = "2s";
+
+/// Adds what a command has begun.
+pub(super) fn add(unfinished: &mut Unfinished, outcome: &Outcome) {
+    unfinished.work.extend(&outcome.work);
+    unfinished.rollouts.extend(&outcome.rollouts);
+}
+
+fn is_over(unfinished: &Unfinished) -> bool {
+    unfinished.work.is_empty() && unfinished.rollouts.is_empty()
+}
+
+fn question(unfinished: &Unfinished) -> String {
+    let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+    let (work, rollouts) = (listed(&unfinished.work), listed(&unfinished.rollouts));
+    format!("/v1/unfinished?work={work}&rollouts={rollouts}&wait={HOLD}")
+}
+
+/// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
+pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, Ending>> {
+    let mut teller = Teller { session, said: BTreeMap::new(), advised: Vec::new() };
+    let mut endings = BTreeMap::new();
+    while !is_over(&unfinished) {
+        teller.tell(&unfinished)?;
+        unfinished = session.get(&question(&unfinished))?;
+        endings.extend(unfinished.ended.iter().map(|one| (one.work, one.how)));
+    }
+    Ok(endings)
+}
+
+/// Says what has changed since it last said something.
+struct Teller<'a> {
+    session: &'a Session,
+    /// The last word about each event.
+    said: BTreeMap<String, String>,
+    /// The kinds of advice that have been given.
+    advised: Vec<Discriminant<Advice>>,
+}
+
+/// What gets work going while the clock stands still.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Advice {
+    /// Its notice has to run out, in that time, or somebody approves.
+    AdvanceOrApprove(Duration),
+    /// It has started and takes time.
+    Next,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AdvanceOrApprove(span) => {
+                write!(
+                    out,
+                    "the clock is frozen: `forewarn clock advance {}`, or approve",
+                    show_duration(*span)
+                )
+            }
+            Self::Next => write!(out, "the clock is frozen: `forewarn clock next`, until it is over"),
+        }
+    }
+}
+
+impl Teller<'_> {
+    fn tell(&mut self, unfinished: &Unfinished) -> Result<()> {
+        let clock: ClockView = self.session.get("/v1/clock")?;
+        let events = self.events(unfinished)?;
+        for event in &events {
+            let progress = event.progress.clone();
+            if self.said.insert(event.id.clone(), progress.clone()) != Some(progress) {
+                eprintln!("{}", say::standing(event, clock.now));
+            }
+        }
+        if let Some(advice) = advice(&clock, &events)
+            && !self.advised.contains(&discriminant(&advice))
+        {
+            eprintln!("{advice}");
+            self.advised.push(discriminant(&advice));
+        }
+        Ok(())
+    }
+
+    /// The events of the work that is not over.
+    fn events(&self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
+        let mut work = unfinished.work.clone();
+        if !unfinished.rollouts.is_empty() {
+            let rollouts: Items<RolloutView> = self.session.get("/v1/rollouts")?;
+            let ours = rollouts.items.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
+            work.extend(ours.filter_map(|rollout| rollout.current));
+        }
+        let events: Items<EventView> = self.session.get("/v1/events")?;
+        Ok(events.items.into_iter().filter(|event| work.contains(&event.work)).collect())
+    }
+}
+
+/// What to do about a clock that stands still; nothing, if it does not.
+fn advice(clock: &ClockView, events: &[EventView]) -> Option<Advice> {
+    if clock.speed > 0 {
+        return None;
+    }
+    let open = events.iter().filter(|event| !event.approved);
+    let last: Option<Moment> = open.filter_map(|event| event.not_before).max();
+    Some(last.map_or(Advice::Next, |moment| {
+        // Whole seconds, and enough of them.
+        Advice::AdvanceOrApprove(moment.0.since(clock.now.0) + Duration::from_millis(999))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::say::tests::event;
+    use super::*;
+
+    fn clock(speed: u32) -> ClockView {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        ClockView { now, kind: "virtual".to_owned(), speed, next_in: None }
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_is_worth_a_word() {
+        assert_eq!(advice(&clock(1), &[event("Scheduled")]), None);
+        assert_eq!(
+            advice(&clock(0), &[event("Scheduled")]).unwrap().to_string(),
+            "the clock is frozen: `forewarn clock advance 15m`, or approve"
+        );
+        assert_eq!(
+            advice(&clock(0), &[event("Started")]).unwrap().to_string(),
+            "the clock is frozen: `forewarn clock next`, until it is over"
+        );
+    }
+
+    #[test]
+    fn the_server_is_asked_for_what_is_left() {
+        let left = Unfinished { work: vec![1, 2], ..Unfinished::default() };
+        assert_eq!(question(&left), "/v1/unfinished?work=1,2&rollouts=&wait=2s");
+    }
+}

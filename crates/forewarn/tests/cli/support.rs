@@ -1,0 +1,174 @@
+//! The program itself: once as a server, and again for every command.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longer than anything here takes on the slowest machine. Whoever waits for it has failed already.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// `forewarn dev` with its demo fleet, on a clock that stands still.
+pub(crate) struct Server {
+    process: Child,
+    directory: TempDir,
+    pub(crate) api: String,
+    metadata: String,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// A command that runs until it is ended.
+pub(crate) struct Running {
+    process: Child,
+    lines: Receiver<String>,
+}
+
+fn forewarn() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_forewarn"));
+    command.env_remove("FOREWARN_API").env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+/// Runs a command that asks no server, or asks for one that is not there.
+pub(crate) fn alone(words: &str) -> Ran {
+    finish(forewarn().args(words.split_whitespace()), "")
+}
+
+fn finish(command: &mut Command, input: &str) -> Ran {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().expect("the program starts");
+    process.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("the program reads");
+    let output = process.wait_with_output().expect("the program ends");
+    let text = |bytes| String::from_utf8(bytes).expect("the program writes text");
+    Ran { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+impl Server {
+    pub(crate) fn start() -> Self {
+        let directory = TempDir::new().unwrap();
+        let addresses = directory.path().join("addresses.json");
+        let mut command = forewarn();
+        command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"]);
+        command.arg("--addresses-file").arg(&addresses);
+        let log = File::create(directory.path().join("log")).unwrap();
+        let process = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+        let begin = Instant::now();
+        while !addresses.exists() {
+            assert!(begin.elapsed() < PATIENCE, "the server does not start");
+            sleep(Duration::from_millis(5));
+        }
+        let addresses: Value = serde_json::from_str(&fs::read_to_string(addresses).unwrap()).unwrap();
+        let address = |of: &str| addresses[of].as_str().unwrap().to_owned();
+        Self { process, directory, api: address("api"), metadata: address("metadata") }
+    }
+
+    /// A file in a directory that goes with the server.
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub(crate) fn run(&self, words: &str) -> Ran {
+        self.run_with(words, "")
+    }
+
+    /// Runs a command that reads something.
+    pub(crate) fn run_with(&self, words: &str, input: &str) -> Ran {
+        finish(forewarn().args(words.split_whitespace()).env("FOREWARN_API", &self.api), input)
+    }
+
+    /// What a command prints that has to succeed.
+    pub(crate) fn out(&self, words: &str) -> String {
+        let ran = self.run(words);
+        assert_eq!(ran.code, Some(0), "{words}: {ran:?}");
+        ran.out
+    }
+
+    /// What a command prints as JSON, and nothing besides.
+    pub(crate) fn json(&self, words: &str) -> Value {
+        let out = self.out(&format!("{words} --output json"));
+        serde_json::from_str(&out).unwrap_or_else(|problem| panic!("{words}: {problem}: {out}"))
+    }
+
+    /// Makes the tenant of a machine be told of events from now on.
+    pub(crate) fn enrol(&self, machine: &str) {
+        let place = format!("{}/vm/{machine}/metadata/scheduledevents", self.metadata);
+        curl(&format!("curl -H Metadata:true '{place}?api-version=2020-07-01'"));
+    }
+
+    pub(crate) fn begin(&self, words: &str) -> Running {
+        let mut command = forewarn();
+        command.args(words.split_whitespace()).env("FOREWARN_API", &self.api);
+        let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let out = BufReader::new(process.stdout.take().unwrap());
+        // It ends with the process, or when nobody wants more of it.
+        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Running { process, lines }
+    }
+}
+
+/// Runs the request that is proposed in a text; gives the answer.
+pub(crate) fn curl(text: &str) -> Value {
+    let command = text.lines().find_map(|line| line.find("curl ").map(|at| &line[at..]));
+    let command = command.unwrap_or_else(|| panic!("no request in: {text}"));
+    let ran = finish(Command::new("sh").args(["-c", &command.replacen("curl", "curl -sS", 1)]), "");
+    serde_json::from_str(&ran.out).unwrap_or_else(|problem| panic!("{command}: {problem}: {ran:?}"))
+}
+
+impl Running {
+    /// The next line that it prints.
+    pub(crate) fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("another line")
+    }
+
+    /// The next line that it prints, if that is soon.
+    pub(crate) fn line_soon(&self) -> Option<String> {
+        self.lines.recv_timeout(Duration::from_millis(100)).ok()
+    }
+
+    pub(crate) fn is_over(&mut self) -> bool {
+        self.process.try_wait().unwrap().is_some()
+    }
+
+    /// Ends it as Ctrl-C does; gives its exit code.
+    pub(crate) fn interrupt(mut self) -> Option<i32> {
+        let number = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &number]).status().unwrap().success());
+        self.process.wait().unwrap().code()
+    }
+
+    /// Waits until it ends.
+    pub(crate) fn end(self) -> Ran {
+        let output = self.process.wait_with_output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        let out = self.lines.iter().map(|line| line + "\n").collect();
+        Ran { code: output.status.code(), out, err }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to end.
+        self.process.kill().ok();
+        self.process.wait().ok();
+        if std::thread::panicking() {
+            eprintln!("{}", fs::read_to_string(self.directory.path().join("log")).unwrap_or_default());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Bytes out, bytes in. No HTTP library: one would hide what these tests are about.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+
+use super::PATIENCE;
+
+/// The path of the events in the newest edition.
+pub(crate) const NEWEST: &str = "/metadata/scheduledevents?api-version=2020-07-01";
+
+/// A connection.
+pub(crate) struct Line(TcpStream);
+
+/// An answer.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// Status line and header fields.
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+/// A request without a body. `fields` are whole lines.
+pub(crate) fn request(line: &str, fields: &str) -> String {
+    format!("{line} HTTP/1.1\r\nHost: 169.254.169.254\r\n{fields}\r\n")
+}
+
+/// A proper GET.
+pub(crate) fn get(target: &str) -> String {
+    request(&format!("GET {target}"), "Metadata: true\r\n")
+}
+
+/// A proper POST.
+pub(crate) fn post(target: &str, body: &str) -> String {
+    let fields = format!("Metadata: true\r\nContent-Length: {}\r\n", body.len());
+    request(&format!("POST {target}"), &fields) + body
+}
+
+/// The body that approves these events.
+pub(crate) fn approve(ids: &[&str]) -> String {
+    let ids: Vec<_> = ids.iter().map(|id| format!(r#"{{"EventId":"{id}"}}"#)).collect();
+    format!(r#"{{"StartRequests":[{}]}}"#, ids.join(","))
+}
+
+impl Line {
+    pub(crate) fn to(at: SocketAddr) -> Self {
+        let stream = TcpStream::connect(at).expect("somebody listens");
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self(stream)
+    }
+
+    pub(crate) fn send(&mut self, bytes: &str) {
+        self.0.write_all(bytes.as_bytes()).expect("somebody reads");
+    }
+
+    /// Says that nothing more will be sent.
+    pub(crate) fn end(&mut self) {
+        self.0.shutdown(Shutdown::Write).unwrap();
+    }
+
+    /// One answer, and not a byte more.
+    pub(crate) fn answer(&mut self) -> Answer {
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            self.0.read_exact(&mut byte).unwrap_or_else(|problem| {
+                panic!("no answer ({problem}) after {:?}", String::from_utf8_lossy(&head))
+            });
+            head.push(byte[0]);
+        }
+        let head = String::from_utf8(head).unwrap();
+        let mut body = vec![0; length(&head)];
+        self.0.read_exact(&mut body).expect("a whole body");
+        Answer { head, body: String::from_utf8(body).unwrap() }
+    }
+
+    /// Whatever comes until the connection is closed.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = Vec::new();
+        // A closed connection may also be reset; one that stays open is a failure.
+        if let Err(problem) = self.0.read_to_end(&mut rest) {
+            assert_eq!(problem.kind(), std::io::ErrorKind::ConnectionReset, "the connection stays open");
+        }
+        String::from_utf8(rest).unwrap()
+    }
+}
+
+fn length(head: &str) -> usize {
+    let mut lengths = head.lines().filter_map(|line| line.strip_prefix("Content-Length: "));
+    lengths.next().map_or(0, |length| length.parse().unwrap())
+}
+
+impl Answer {
+    pub(crate) fn status(&self) -> u16 {
+        self.head.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut fields = self.head.lines().filter_map(|line| line.split_once(": "));
+        fields.find(|(field, _)| *field == name).map(|(_, value)| value)
+    }
+
+    /// Status and body.
+    pub(crate) fn short(&self) -> (u16, &str) {
+        (self.status(), &self.body)
+    }
+}

@@ -1,0 +1,111 @@
+//! Machines that are network namespaces, and a host that has the address everybody expects.
+//!
+//! ```text
+//!   namespace of a machine                          namespace of the host
+//!   eth0 10.77.N.2 ───────────── veth ───────────── vmN 10.77.N.1     lo 169.254.169.254
+//!   169.254.169.254 via 10.77.N.1                   (the program listens on port 80)
+//! ```
+//!
+//! Needs root. Whatever a test leaves behind goes when its namespaces go.
+
+use std::ffi::OsStr;
+use std::process::{self, Command};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Where every client looks.
+pub(crate) const METADATA: &str = "169.254.169.254";
+
+/// A host, and machines beside it.
+pub(crate) struct Network {
+    host: Namespace,
+    machines: Vec<Namespace>,
+}
+
+/// A network namespace of our own.
+pub(crate) struct Namespace(String);
+
+static COUNTER: AtomicU32 = AtomicU32::new(0);
+
+impl Network {
+    /// A host and that many machines; number N calls from [`address`] N.
+    pub(crate) fn of(machines: u8) -> Self {
+        let host = Namespace::new("host");
+        host.ip(&["addr", "add", &format!("{METADATA}/32"), "dev", "lo"]);
+        let machines = (0..machines).map(|number| host.attach(number)).collect();
+        Self { host, machines }
+    }
+
+    pub(crate) fn host(&self) -> &Namespace {
+        &self.host
+    }
+
+    pub(crate) fn machine(&self, number: usize) -> &Namespace {
+        &self.machines[number]
+    }
+}
+
+/// From where a machine calls.
+pub(crate) fn address(number: u8) -> String {
+    format!("10.77.{number}.2")
+}
+
+impl Namespace {
+    fn new(role: &str) -> Self {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("forewarn-{role}-{}-{number}", process::id());
+        run(Command::new("ip").args(["netns", "add", &name]));
+        let namespace = Self(name);
+        namespace.ip(&["link", "set", "lo", "up"]);
+        namespace
+    }
+
+    fn attach(&self, number: u8) -> Self {
+        let machine = Self::new("vm");
+        let link = format!("vm{number}");
+        self.ip(&["link", "add", &link, "type", "veth", "peer", "name", "eth0", "netns", &machine.0]);
+        let gateway = format!("10.77.{number}.1");
+        self.ip(&["addr", "add", &format!("{gateway}/24"), "dev", &link]);
+        self.ip(&["link", "set", &link, "up"]);
+        machine.ip(&["addr", "add", &format!("{}/24", address(number)), "dev", "eth0"]);
+        machine.ip(&["link", "set", "eth0", "up"]);
+        machine.ip(&["route", "add", METADATA, "via", &gateway]);
+        machine
+    }
+
+    fn ip(&self, words: &[&str]) {
+        run(Command::new("ip").args(["-n", &self.0]).args(words));
+    }
+
+    /// A program that runs in here, ready for its arguments.
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new("ip");
+        // A proxy of the developer's knows nothing of the machines here.
+        for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+            command.env_remove(name);
+        }
+        command.args(["netns", "exec", &self.0]).arg(program);
+        command
+    }
+
+    /// What a line for the shell prints in here.
+    pub(crate) fn shell(&self, line: &str) -> String {
+        run(self.command("sh").args(["-c", line]))
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let deleted = Command::new("ip").args(["netns", "del", &self.0]).output();
+        if !deleted.is_ok_and(|output| output.status.success()) {
+            eprintln!("left behind: the network namespace {}", self.0);
+        }
+    }
+}
+
+/// Runs a command that has to succeed; gives what it prints.
+pub(crate) fn run(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|problem| panic!("{command:?}: {problem}"));
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{command:?}: {}\n{err}{out}", output.status);
+    out.into_owned()
+}

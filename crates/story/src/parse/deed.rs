@@ -1,0 +1,235 @@
+//! What happens to the fleet.
+
+use forewarn_wire::Span;
+use forewarn_wire::operator::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+
+use super::fleet::{fleet_deed, profile};
+use super::{choice, known, name};
+use crate::error::Mistake;
+use crate::statement::{By, Deed, PolicyRule};
+use crate::words::{Line, Word};
+
+/// Every word with which a line may begin, for suggestions.
+const VERBS: &[&str] = &[
+    "host",
+    "vm",
+    "availabilityset",
+    "service",
+    "scaleset",
+    "machine",
+    "instance",
+    "remove",
+    "poll",
+    "restart",
+    "redeploy",
+    "delete",
+    "reimage",
+    "evict",
+    "stop",
+    "start",
+    "deallocate",
+    "update",
+    "migrate",
+    "reboot",
+    "degrade",
+    "fail",
+    "recover",
+    "approve",
+    "cancel",
+    "force",
+    "brake",
+    "policy",
+    "model",
+    "profile",
+    "upgrade",
+    "set",
+    "jam",
+    "advance",
+    "step",
+    "crash",
+    "expect",
+    "refused",
+    "at",
+];
+
+pub(super) fn deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Deed, Mistake> {
+    if let Some(commands) = fleet_deed(line, verb)? {
+        return Ok(Deed::Perform(commands));
+    }
+    if let Some(command) = machine_deed(line, verb)? {
+        return Ok(Deed::Perform(vec![command]));
+    }
+    if let Some(command) = host_deed(line, verb)? {
+        return Ok(Deed::Perform(vec![command]));
+    }
+    Ok(match verb.text {
+        "approve" => approve(line)?,
+        "cancel" => match line.take_if("rollout") {
+            Some(_) => Deed::CancelRollout,
+            None => Deed::Cancel(name(line, "an event, such as E1, or `rollout`")?),
+        },
+        "force" => Deed::Force(name(line, "an event, such as E1")?),
+        "brake" => Deed::Perform(vec![match choice(line, &["on", "off"])? {
+            "on" => NamedCommand::BrakeOn {},
+            _ => NamedCommand::BrakeOff {},
+        }]),
+        "policy" => policy(line)?,
+        "model" => {
+            let scale_set = known(line, "a scale set")?;
+            let (terminate, os_image) = profile(line)?;
+            Deed::Perform(vec![NamedCommand::ChangeModel { scale_set, terminate, os_image }])
+        }
+        "set" => Deed::Perform(vec![NamedCommand::ChangeSettings(setting(line)?)]),
+        _ => return Err(line.mistake(verb, unknown(verb.text))),
+    })
+}
+
+/// What is done to one machine.
+fn machine_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<NamedCommand>, Mistake> {
+    let known = |line: &mut Line<'_>| known(line, "a machine");
+    Ok(Some(match verb.text {
+        "restart" => NamedCommand::Restart { machine: known(line)? },
+        "redeploy" => NamedCommand::Redeploy { machine: known(line)? },
+        "delete" => NamedCommand::Delete { machine: known(line)? },
+        "reimage" => NamedCommand::Reimage { machine: known(line)? },
+        "evict" => NamedCommand::Evict { machine: known(line)? },
+        "stop" => NamedCommand::Stop { machine: known(line)? },
+        "start" => NamedCommand::Start { machine: known(line)? },
+        "deallocate" => NamedCommand::Deallocate { machine: known(line)? },
+        "upgrade" => NamedCommand::UpgradeInstance { machine: known(line)? },
+        "jam" => NamedCommand::Jam { machine: known(line)? },
+        "profile" => {
+            let machine = known(line)?;
+            let (terminate, os_image) = profile(line)?;
+            NamedCommand::ChangeProfile { machine, terminate, os_image }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// What is done to hosts, and what becomes of them.
+fn host_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<NamedCommand>, Mistake> {
+    if verb.text == "update" {
+        return Ok(Some(match choice(line, &["host", "network"])? {
+            "host" => NamedCommand::UpdateHosts { hosts: hosts(line)? },
+            _ => NamedCommand::UpdateNetwork { hosts: hosts(line)? },
+        }));
+    }
+    if !["migrate", "reboot", "degrade", "fail", "recover"].contains(&verb.text) {
+        return Ok(None);
+    }
+    line.need_word("host")?;
+    Ok(Some(match verb.text {
+        "migrate" => NamedCommand::MigrateHosts { hosts: hosts(line)? },
+        "reboot" => NamedCommand::RebootHosts { hosts: hosts(line)? },
+        "degrade" => degrade(line)?,
+        "fail" => NamedCommand::FailHost { host: known(line, "a host")? },
+        _ => NamedCommand::RecoverHost { host: known(line, "a host")? },
+    }))
+}
+
+/// Every word that is left, at least one.
+fn hosts(line: &mut Line<'_>) -> Result<Vec<String>, Mistake> {
+    let mut all = vec![known(line, "a host")?];
+    while let Some(word) = line.take() {
+        all.push(word.text.to_owned());
+    }
+    Ok(all)
+}
+
+fn degrade(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    let host = known(line, "a host")?;
+    let fails_in = match line.take_if("fails") {
+        Some(_) => {
+            line.need_word("in")?;
+            Some(Span(line.need_duration()?))
+        }
+        None => None,
+    };
+    Ok(NamedCommand::DegradeHost { host, fails_in })
+}
+
+fn approve(line: &mut Line<'_>) -> Result<Deed, Mistake> {
+    let mut what = vec![name(line, "a tenant, or events such as E1")?];
+    while line.take_if("by").is_none() {
+        what.push(name(line, "`by`")?);
+    }
+    let by = match line.take_if("owner") {
+        Some(_) => {
+            line.need_word("of")?;
+            By::OwnerOf(name(line, "a tenant")?)
+        }
+        None => By::Machine(name(line, "a machine, or `owner of` a tenant")?),
+    };
+    Ok(Deed::Approve { what, by })
+}
+
+fn policy(line: &mut Line<'_>) -> Result<Deed, Mistake> {
+    let tenant = name(line, "a tenant")?;
+    let rule = match choice(line, &["restart", "redeploy", "alldown"])? {
+        "restart" => PolicyRule::Restart,
+        "redeploy" => PolicyRule::Redeploy,
+        _ => PolicyRule::AllDown,
+    };
+    let approve = match choice(line, &["automatic", "asked"])? {
+        "automatic" => ApproveWord::Automatic,
+        _ => ApproveWord::Asked,
+    };
+    Ok(Deed::Policy { tenant, rule, approve })
+}
+
+fn setting(line: &mut Line<'_>) -> Result<SettingsChange, Mistake> {
+    let mut change = SettingsChange::default();
+    match choice(line, &["unenrolled", "useroperations", "failure"])? {
+        "unenrolled" => {
+            change.unenrolled = Some(match choice(line, &["runs", "waits"])? {
+                "runs" => UnenrolledWord::Runs,
+                _ => UnenrolledWord::Waits,
+            });
+        }
+        "useroperations" => change.user_operations_max = Some(user_operations(line)?),
+        _ => {
+            change.failure = Some(match choice(line, &["reboot", "redeploy"])? {
+                "reboot" => FailureWord::Reboot,
+                _ => FailureWord::Redeploy,
+            });
+        }
+    }
+    Ok(change)
+}
+
+/// A command says 0 for as many as fit; a story has a word for that.
+fn user_operations(line: &mut Line<'_>) -> Result<u16, Mistake> {
+    if line.take_if("unlimited").is_some() {
+        return Ok(0);
+    }
+    let place = line.peek();
+    match (line.need_number()?, place) {
+        (0, Some(word)) => Err(line.mistake(word, "here should be a number from 1, or `unlimited`")),
+        (number, _) => Ok(number),
+    }
+}
+
+fn unknown(verb: &str) -> String {
+    let near =
+        VERBS.iter().min_by_key(|known| distance(known, verb)).filter(|known| distance(known, verb) <= 2);
+    match near {
+        Some(near) => format!("not something that can happen; did you mean `{near}`?"),
+        None => "not something that can happen".to_owned(),
+    }
+}
+
+/// How many letters must change to make one word the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, b) in other.iter().enumerate() {
+            let change = diagonal + usize::from(a != *b);
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
+}

@@ -1,0 +1,181 @@
+//! What sets the fleet up.
+
+use forewarn_lifecycle::TerminateNotice;
+use forewarn_wire::Span;
+use forewarn_wire::operator::{
+    Eviction, HostEntry, InstanceEntry, MachineEntry, NamedCommand, OrchestrationWord, PolicyEntry,
+    ScaleSetEntry, SetEntry, UpgradeWord, VmEntry,
+};
+
+use super::{choice, known, new_name};
+use crate::error::Mistake;
+use crate::words::{Line, Word};
+
+/// Where a machine goes.
+struct Placed {
+    host: String,
+    update_domain: u16,
+    fault_domain: u16,
+}
+
+/// What a machine is.
+struct Traits {
+    spot: Option<Eviction>,
+    terminate: Option<Span>,
+    os_image: bool,
+}
+
+/// The commands of a line about the fleet; nothing, if it is about something else.
+pub(super) fn fleet_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<Vec<NamedCommand>>, Mistake> {
+    Ok(Some(match verb.text {
+        "host" => return hosts(line).map(Some),
+        "instance" => return instances(line).map(Some),
+        "vm" => vec![vm(line)?],
+        "availabilityset" => vec![NamedCommand::AdmitAvailabilitySet(set(line)?)],
+        "service" => vec![NamedCommand::AdmitCloudService(set(line)?)],
+        "scaleset" => vec![scale_set(line)?],
+        "machine" => vec![machine(line)?],
+        "remove" => vec![match choice(line, &["host", "tenant", "scaleset"])? {
+            "host" => NamedCommand::RemoveHost { host: known(line, "a name")? },
+            "tenant" => NamedCommand::RemoveTenant { tenant: known(line, "a name")? },
+            _ => NamedCommand::RemoveScaleSet { scale_set: known(line, "a name")? },
+        }],
+        _ => return Ok(None),
+    }))
+}
+
+fn hosts(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {
+    let mut names = vec![new_name(line)?];
+    while line.peek().is_some_and(|word| word.text != "zone") {
+        names.push(new_name(line)?);
+    }
+    let zone = match line.take_if("zone") {
+        Some(_) => Some(line.need_number()?),
+        None => None,
+    };
+    Ok(names.into_iter().map(|name| NamedCommand::AdmitHost(HostEntry { name, zone })).collect())
+}
+
+fn vm(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    let name = new_name(line)?;
+    let Placed { host, update_domain, fault_domain } = placed(line)?;
+    let Traits { spot, terminate, os_image } = traits(line)?;
+    Ok(NamedCommand::AdmitVm(VmEntry {
+        name,
+        host,
+        update_domain,
+        fault_domain,
+        spot,
+        terminate,
+        os_image,
+        policy: PolicyEntry::default(),
+        addresses: Vec::new(),
+        tags: std::collections::BTreeMap::new(),
+    }))
+}
+
+fn set(line: &mut Line<'_>) -> Result<SetEntry, Mistake> {
+    Ok(SetEntry { name: new_name(line)?, policy: PolicyEntry::default(), machines: Vec::new() })
+}
+
+fn machine(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    let name = new_name(line)?;
+    line.need_word("of")?;
+    let tenant = known(line, "a tenant")?;
+    let Placed { host, update_domain, fault_domain } = placed(line)?;
+    let Traits { spot, terminate, os_image } = traits(line)?;
+    let machine = MachineEntry {
+        name,
+        host,
+        update_domain,
+        fault_domain,
+        spot,
+        terminate,
+        os_image,
+        addresses: Vec::new(),
+        tags: std::collections::BTreeMap::new(),
+    };
+    Ok(NamedCommand::AdmitMachine { tenant, machine })
+}
+
+fn scale_set(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    let name = new_name(line)?;
+    let orchestration =
+        line.take_if("flexible").map_or(OrchestrationWord::Uniform, |_| OrchestrationWord::Flexible);
+    let upgrade = line.take_if("automatic").map_or(UpgradeWord::Manual, |_| UpgradeWord::Automatic);
+    let Traits { spot, terminate, os_image } = traits(line)?;
+    Ok(NamedCommand::AdmitScaleSet(ScaleSetEntry {
+        name,
+        orchestration,
+        upgrade,
+        spot,
+        terminate,
+        os_image,
+        policy: PolicyEntry::default(),
+        instances: Vec::new(),
+    }))
+}
+
+fn instances(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {
+    line.need_word("of")?;
+    let scale_set = known(line, "a scale set")?;
+    let Placed { host, update_domain, fault_domain } = placed(line)?;
+    let times = match line.take_if("times") {
+        Some(_) => line.need_number()?,
+        None => 1,
+    };
+    let instance = InstanceEntry {
+        id: None,
+        host,
+        update_domain,
+        fault_domain,
+        addresses: Vec::new(),
+        tags: std::collections::BTreeMap::new(),
+    };
+    Ok(vec![NamedCommand::AdmitInstance { scale_set, instance }; usize::from(times)])
+}
+
+fn placed(line: &mut Line<'_>) -> Result<Placed, Mistake> {
+    line.need_word("on")?;
+    let host = known(line, "a host")?;
+    let mut numbers = [0; 2];
+    for (number, word) in numbers.iter_mut().zip(["ud", "fd"]) {
+        if line.take_if(word).is_some() {
+            *number = line.need_number()?;
+        }
+    }
+    let [update_domain, fault_domain] = numbers;
+    Ok(Placed { host, update_domain, fault_domain })
+}
+
+fn traits(line: &mut Line<'_>) -> Result<Traits, Mistake> {
+    let spot = match line.take_if("spot") {
+        Some(_) => Some(match choice(line, &["delete", "deallocate"])? {
+            "delete" => Eviction::Delete,
+            _ => Eviction::Deallocate,
+        }),
+        None => None,
+    };
+    let terminate = match line.take_if("terminate") {
+        Some(_) => terminate(line)?,
+        None => None,
+    };
+    Ok(Traits { spot, terminate, os_image: line.take_if("osimage").is_some() })
+}
+
+/// The notice of a deletion, and whether new images are announced.
+pub(super) fn profile(line: &mut Line<'_>) -> Result<(Option<Span>, bool), Mistake> {
+    line.need_word("terminate")?;
+    Ok((terminate(line)?, line.take_if("osimage").is_some()))
+}
+
+fn terminate(line: &mut Line<'_>) -> Result<Option<Span>, Mistake> {
+    if line.take_if("off").is_some() {
+        return Ok(None);
+    }
+    let place = line.peek();
+    let span = line.need_duration()?;
+    let notice = TerminateNotice::from_seconds(span.as_secs());
+    let wrong = |word| line.mistake(word, "the notice of a Terminate event is 5m to 15m");
+    notice.map(|_| Some(Span(span))).ok_or_else(|| place.map_or_else(|| line.mistake_at_end(""), wrong))
+}

@@ -1,0 +1,401 @@
+//! Fleet files, and what has to be done to make one fleet the other.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forewarn_wire::Span;
+use forewarn_wire::operator::*;
+use proptest::prelude::*;
+
+use crate::town::Town;
+
+/// Does everything that can be done at once to give a town that fleet.
+fn apply(town: &mut Town, wanted: &Fleet, unmentioned: Unmentioned) -> Vec<Difference> {
+    let differences = difference(&town.fleet(), wanted, unmentioned).unwrap();
+    for command in differences.iter().filter_map(|difference| difference.command.as_ref()) {
+        town.perform(command);
+    }
+    town.finish();
+    differences
+}
+
+fn texts(differences: &[Difference]) -> Vec<&str> {
+    differences.iter().map(|difference| difference.text.as_str()).collect()
+}
+
+/// A fleet file that says a bit of everything.
+const FILE: &str = r#"
+[site]
+location = "north"
+
+[[host]]
+name = "h1"
+zone = 1
+
+[[host]]
+name = "h2"
+
+[[vm]]
+name = "solo"
+host = "h1"
+terminate = "5m"
+addresses = ["10.0.0.4"]
+policy = { restart = "automatic" }
+
+[[availability_set]]
+name = "db"
+machine = [
+  { name = "db-0", host = "h1", tags = { role = "primary" } },
+  { name = "db-1", host = "h2", update_domain = 1, spot = "deallocate" },
+]
+
+[[cloud_service]]
+name = "shop"
+
+[[scale_set]]
+name = "web"
+upgrade = "automatic"
+os_image = true
+instance = [{ host = "h1" }, { host = "h2", update_domain = 1 }]
+"#;
+
+fn fleet() -> Fleet {
+    Fleet::parse(FILE).unwrap()
+}
+
+#[test]
+fn a_fleet_file_says_what_is_there() {
+    let mut town = Town::new();
+    let done = apply(&mut town, &fleet(), Unmentioned::Keep);
+    let expected = [
+        "~ site",
+        "+ host h1",
+        "+ host h2",
+        "+ vm solo on h1",
+        "+ availability set db",
+        "+ machine db/db-0 on h1",
+        "+ machine db/db-1 on h2",
+        "+ cloud service shop",
+        "+ scale set web",
+        "+ instance web_0 on h1",
+        "+ instance web_1 on h2",
+    ];
+    assert_eq!(texts(&done), expected);
+    let there = town.fleet();
+    assert_eq!(there.site.location, "north");
+    assert_eq!(there.vms, fleet().vms);
+    assert_eq!(there.availability_sets, fleet().availability_sets);
+    let numbers: Vec<_> = there.scale_sets[0].instances.iter().map(|instance| instance.id).collect();
+    assert_eq!(numbers, [Some(0), Some(1)]);
+}
+
+#[test]
+fn what_is_no_fleet_file_is_refused() {
+    for (text, words) in [
+        ("hots = []", "unknown field"),
+        ("[[vm]]\nname = 'solo'", "missing field `host`"),
+        ("[[vm]]\nname = 'solo'\nhost = 'h1'\nupdate_domian = 1", "unknown field"),
+        ("[[vm]]\nname = 'solo'\nhost = 'h1'\nspot = 'sometimes'", "unknown variant"),
+        ("[[vm]]\nname = 'solo'\nhost = 'h1'\nterminate = '5x'", "not a length of time"),
+        ("[[vm]]\nname = 'solo'\nhost = 'h1'\naddresses = ['here']", "invalid IP address"),
+        ("[[host", "TOML"),
+    ] {
+        let bad = Fleet::parse(text).expect_err(text).to_string();
+        assert!(bad.contains(words), "{text}: {bad}");
+    }
+    assert_eq!(Fleet::parse(&"#".repeat(FLEET_BYTES_MAX)), Ok(Fleet::default()));
+    assert_eq!(Fleet::parse(&"#".repeat(FLEET_BYTES_MAX + 1)), Err(BadFleet::TooLong));
+}
+
+#[test]
+fn what_can_change_is_changed_in_place() {
+    let mut town = Town::new();
+    apply(&mut town, &fleet(), Unmentioned::Keep);
+    let mut wanted = town.fleet();
+    wanted.vms[0].terminate = Some(Span(Duration::from_secs(600)));
+    wanted.vms[0].policy = PolicyEntry::default();
+    wanted.vms[0].addresses.clear();
+    wanted.availability_sets[0].machines[0].os_image = true;
+    wanted.availability_sets[0].policy.all_down = ApproveWord::Asked;
+    wanted.scale_sets[0].terminate = Some(Span(Duration::from_secs(300)));
+    wanted.scale_sets[0].policy.redeploy = ApproveWord::Automatic;
+    wanted.scale_sets[0].instances[1].tags = BTreeMap::from([("role".to_owned(), "spare".to_owned())]);
+    let done = apply(&mut town, &wanted, Unmentioned::Remove);
+    let expected = [
+        "~ solo: policy",
+        "~ solo/solo: terminate 5m -> 10m",
+        "~ solo/solo: addresses, tags",
+        "~ db: policy",
+        "~ db/db-0: notice of new images",
+        "~ web: policy",
+        "~ web: terminate off -> 5m",
+        "~ web/web_1: addresses, tags",
+    ];
+    assert_eq!(texts(&done), expected);
+    assert_eq!(town.fleet(), wanted);
+}
+
+#[test]
+fn what_cannot_change_is_an_error() {
+    type Change = (&'static str, fn(&mut Fleet));
+    let changes: [Change; 9] = [
+        ("the zone of h1 cannot", |fleet| fleet.hosts[0].zone = None),
+        ("the update domain of solo cannot", |fleet| fleet.vms[0].update_domain = 1),
+        ("the fault domain of solo cannot", |fleet| fleet.vms[0].fault_domain = 1),
+        ("the priority of solo cannot", |fleet| fleet.vms[0].spot = Some(Eviction::Delete)),
+        ("the priority of db/db-1 cannot", |fleet| fleet.availability_sets[0].machines[1].spot = None),
+        ("the update domain of web_1 cannot", |fleet| fleet.scale_sets[0].instances[1].update_domain = 2),
+        ("the priority of web cannot", |fleet| fleet.scale_sets[0].spot = Some(Eviction::Delete)),
+        ("the orchestration of web cannot", |fleet| {
+            fleet.scale_sets[0].orchestration = OrchestrationWord::Flexible;
+        }),
+        ("the upgrade policy of web cannot", |fleet| fleet.scale_sets[0].upgrade = UpgradeWord::Manual),
+    ];
+    let mut town = Town::new();
+    apply(&mut town, &fleet(), Unmentioned::Keep);
+    for (words, change) in changes {
+        let mut wanted = town.fleet();
+        change(&mut wanted);
+        let bad = difference(&town.fleet(), &wanted, Unmentioned::Keep).expect_err(words).to_string();
+        assert!(bad.starts_with(words) && bad.contains("hint: delete it first"), "{words}: {bad}");
+    }
+}
+
+#[test]
+fn nothing_is_there_twice() {
+    let twice: [fn(&mut Fleet); 6] = [
+        |fleet| fleet.hosts.push(fleet.hosts[0].clone()),
+        |fleet| fleet.vms.push(fleet.vms[0].clone()),
+        |fleet| fleet.availability_sets.push(fleet.availability_sets[0].clone()),
+        |fleet| {
+            let machine = fleet.availability_sets[0].machines[0].clone();
+            fleet.availability_sets[0].machines.push(machine);
+        },
+        |fleet| fleet.scale_sets.push(fleet.scale_sets[0].clone()),
+        |fleet| fleet.scale_sets[0].instances[0].id = Some(1),
+    ];
+    for change in twice {
+        let mut wanted = fleet();
+        change(&mut wanted);
+        let bad = difference(&Fleet::default(), &wanted, Unmentioned::Keep).unwrap_err().to_string();
+        assert!(bad.starts_with("this is there twice: "), "{bad}");
+    }
+}
+
+#[test]
+fn a_machine_stays_where_it_is() {
+    let mut town = Town::new();
+    apply(&mut town, &fleet(), Unmentioned::Keep);
+    let mut wanted = town.fleet();
+    wanted.vms[0].host = "h2".to_owned();
+    assert_eq!(difference(&town.fleet(), &wanted, Unmentioned::Remove), Ok(Vec::new()));
+}
+
+#[test]
+fn a_scale_set_without_instances_gets_another_policy() {
+    let mut town = Town::new();
+    town.say(r#"{"command":"admit_scale_set","name":"web"}"#);
+    let mut wanted = town.fleet();
+    wanted.scale_sets[0].policy.restart = ApproveWord::Automatic;
+    apply(&mut town, &wanted, Unmentioned::Keep);
+    assert_eq!(town.fleet(), wanted);
+}
+
+#[test]
+fn an_instance_is_told_from_a_machine_of_the_same_name() {
+    let mut town = Town::new();
+    let mut wanted = fleet();
+    wanted.availability_sets[0].machines[0].name = "web_0".to_owned();
+    apply(&mut town, &wanted, Unmentioned::Keep);
+    let mut wanted = town.fleet();
+    wanted.scale_sets[0].instances[0].tags = BTreeMap::from([("role".to_owned(), "first".to_owned())]);
+    apply(&mut town, &wanted, Unmentioned::Keep);
+    assert_eq!(town.fleet(), wanted);
+    wanted.scale_sets[0].instances.remove(0);
+    apply(&mut town, &wanted, Unmentioned::Remove);
+    assert_eq!(town.fleet(), wanted);
+}
+
+#[test]
+fn what_is_not_mentioned_stays_unless_it_is_to_go() {
+    let mut town = Town::new();
+    apply(&mut town, &fleet(), Unmentioned::Keep);
+    let mut wanted = Fleet { site: town.site.clone(), ..Fleet::default() };
+    assert_eq!(difference(&town.fleet(), &wanted, Unmentioned::Keep), Ok(Vec::new()));
+    wanted.hosts = fleet().hosts[..1].to_vec();
+    let first = apply(&mut town, &wanted, Unmentioned::Remove);
+    let expected = [
+        "- vm solo",
+        "- machine db/db-0",
+        "- machine db/db-1",
+        "- db, once its machines are gone",
+        "- shop",
+        "- instance web_0",
+        "- instance web_1",
+        "- scale set web, once its machines are gone",
+        "- host h2, once its machines are gone",
+    ];
+    assert_eq!(texts(&first), expected);
+    let later = first.iter().filter(|difference| difference.command.is_none()).count();
+    assert_eq!(later, 3);
+    let second = apply(&mut town, &wanted, Unmentioned::Remove);
+    assert_eq!(texts(&second), ["- db", "- scale set web", "- host h2"]);
+    assert_eq!(town.fleet(), wanted);
+}
+
+/// What is true of any machine: the update domain is the number of its host, so that no two clash.
+fn machine(hosts: u16) -> impl Strategy<Value = MachineEntry> {
+    let spot = prop::option::of(prop::sample::select(vec![Eviction::Delete, Eviction::Deallocate]));
+    let terminate = prop::option::of(300..=900u64);
+    let tags = prop::collection::btree_map("[a-z]{1,4}", "[ -~]{0,6}", 0..3);
+    (0..hosts, 0..5u16, spot, terminate, any::<bool>(), tags).prop_map(
+        |(host, fault_domain, spot, terminate, os_image, tags)| MachineEntry {
+            name: String::new(),
+            host: format!("h{host}"),
+            update_domain: host,
+            fault_domain,
+            spot,
+            terminate: terminate.filter(|_| spot.is_none()).map(|seconds| Span(Duration::from_secs(seconds))),
+            os_image,
+            addresses: Vec::new(),
+            tags,
+        },
+    )
+}
+
+fn policy() -> impl Strategy<Value = PolicyEntry> {
+    let word = || prop::sample::select(vec![ApproveWord::Automatic, ApproveWord::Asked]);
+    (word(), word(), word()).prop_map(|(restart, redeploy, all_down)| PolicyEntry {
+        restart,
+        redeploy,
+        all_down,
+    })
+}
+
+fn vm(machine: MachineEntry, name: String, policy: PolicyEntry) -> VmEntry {
+    VmEntry {
+        name,
+        host: machine.host,
+        update_domain: machine.update_domain,
+        fault_domain: machine.fault_domain,
+        spot: machine.spot,
+        terminate: machine.terminate,
+        os_image: machine.os_image,
+        policy,
+        addresses: machine.addresses,
+        tags: machine.tags,
+    }
+}
+
+fn sets(letter: char, hosts: u16) -> impl Strategy<Value = Vec<SetEntry>> {
+    let one = (policy(), prop::collection::vec(machine(hosts), 0..4));
+    prop::collection::vec(one, 0..3).prop_map(move |all| {
+        let numbered = all.into_iter().enumerate();
+        let named = |(set, (policy, machines)): (usize, (PolicyEntry, Vec<MachineEntry>))| {
+            let machines = machines.into_iter().enumerate();
+            let machines =
+                machines.map(|(n, machine)| MachineEntry { name: format!("{letter}{set}-{n}"), ..machine });
+            SetEntry { name: format!("{letter}{set}"), policy, machines: machines.collect() }
+        };
+        numbered.map(named).collect()
+    })
+}
+
+/// The instances of a scale set, numbered as they stand or with gaps.
+fn scale_set(hosts: u16) -> impl Strategy<Value = ScaleSetEntry> {
+    let instances = prop::collection::vec((machine(hosts), 1..4u32), 0..5);
+    let words = (
+        prop::sample::select(vec![OrchestrationWord::Uniform, OrchestrationWord::Flexible]),
+        prop::sample::select(vec![UpgradeWord::Manual, UpgradeWord::Automatic]),
+    );
+    (words, policy(), machine(hosts), instances, any::<bool>()).prop_map(
+        |((orchestration, upgrade), policy, model, instances, numbered)| {
+            let mut next = 0;
+            let instance = |(machine, gap): (MachineEntry, u32)| {
+                next += gap;
+                InstanceEntry {
+                    id: numbered.then_some(next),
+                    host: machine.host,
+                    update_domain: machine.update_domain,
+                    fault_domain: machine.fault_domain,
+                    addresses: Vec::new(),
+                    tags: machine.tags,
+                }
+            };
+            ScaleSetEntry {
+                name: String::new(),
+                orchestration,
+                upgrade,
+                spot: model.spot,
+                terminate: model.terminate,
+                os_image: model.os_image,
+                policy,
+                instances: instances.into_iter().map(instance).collect(),
+            }
+        },
+    )
+}
+
+prop_compose! {
+    fn any_fleet()(zones in prop::collection::vec(prop::option::of(0..3u16), 1..5))(
+        vms in prop::collection::vec((machine(u16::try_from(zones.len()).unwrap()), policy()), 0..4),
+        availability_sets in sets('a', u16::try_from(zones.len()).unwrap()),
+        cloud_services in sets('c', u16::try_from(zones.len()).unwrap()),
+        scale_sets in prop::collection::vec(scale_set(u16::try_from(zones.len()).unwrap()), 0..3),
+        location in "[a-z]{1,8}",
+        zones in Just(zones),
+    ) -> Fleet {
+        let hosts = zones.into_iter().enumerate();
+        let vms = vms.into_iter().enumerate();
+        let scale_sets = scale_sets.into_iter().enumerate();
+        Fleet {
+            site: Site { location, ..Site::default() },
+            hosts: hosts.map(|(n, zone)| HostEntry { name: format!("h{n}"), zone }).collect(),
+            vms: vms.map(|(n, (machine, policy))| vm(machine, format!("v{n}"), policy)).collect(),
+            availability_sets,
+            cloud_services,
+            scale_sets: scale_sets.map(|(n, set)| ScaleSetEntry { name: format!("s{n}"), ..set }).collect(),
+        }
+    }
+}
+
+/// The same fleet, every instance with its number.
+fn numbered(mut fleet: Fleet) -> Fleet {
+    for set in &mut fleet.scale_sets {
+        for (place, instance) in (0..).zip(&mut set.instances) {
+            instance.id = instance.id.or(Some(place));
+        }
+    }
+    fleet
+}
+
+proptest! {
+    #[test]
+    fn a_fleet_file_reads_as_it_is_written(fleet in any_fleet()) {
+        let text = fleet.print().unwrap();
+        prop_assert_eq!(Fleet::parse(&text), Ok(fleet.clone()), "{}", text);
+        let json = serde_json::to_string(&fleet).unwrap();
+        prop_assert_eq!(serde_json::from_str::<Fleet>(&json).unwrap(), fleet);
+    }
+
+    #[test]
+    fn what_is_wanted_is_there_once_it_is_done(fleet in any_fleet()) {
+        let mut town = Town::new();
+        apply(&mut town, &fleet, Unmentioned::Keep);
+        prop_assert_eq!(town.fleet(), numbered(fleet.clone()));
+        for unmentioned in [Unmentioned::Keep, Unmentioned::Remove] {
+            prop_assert_eq!(difference(&town.fleet(), &fleet, unmentioned), Ok(Vec::new()));
+        }
+    }
+
+    #[test]
+    fn a_fleet_that_is_not_wanted_goes(fleet in any_fleet()) {
+        let mut town = Town::new();
+        apply(&mut town, &fleet, Unmentioned::Keep);
+        let nothing = Fleet { site: fleet.site.clone(), ..Fleet::default() };
+        // Machines, then what they were in and on.
+        apply(&mut town, &nothing, Unmentioned::Remove);
+        apply(&mut town, &nothing, Unmentioned::Remove);
+        prop_assert_eq!(town.fleet(), nothing);
+    }
+}

@@ -1,0 +1,117 @@
+//! What the kernel tells: of itself, and of a process: its time on a processor, its memory, its children.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+
+/// The time that threads have been on a processor, in nanoseconds, by the number of the thread.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Busy(BTreeMap<u32, u64>);
+
+impl Busy {
+    /// Of all threads of those processes.
+    pub(super) fn read(processes: &[u32]) -> Result<Self> {
+        let mut busy = Self::default();
+        for process in processes {
+            let directory = format!("/proc/{process}/task");
+            for thread in numbers_in(Path::new(&directory))? {
+                // A thread may end while it is looked at.
+                let text =
+                    std::fs::read_to_string(format!("{directory}/{thread}/schedstat")).unwrap_or_default();
+                busy.0.extend(parse_busy(&text).map(|nanoseconds| (thread, nanoseconds)));
+            }
+        }
+        anyhow::ensure!(!busy.0.is_empty(), "the kernel does not count time: /proc/…/schedstat");
+        Ok(busy)
+    }
+
+    /// What has been added since. A thread that has ended since takes its time with it.
+    pub(super) fn since(&self, before: &Self) -> u64 {
+        let added = self.0.iter().map(|(thread, nanoseconds)| {
+            nanoseconds.saturating_sub(before.0.get(thread).copied().unwrap_or_default())
+        });
+        added.sum()
+    }
+}
+
+/// Its name and version.
+pub(super) fn release() -> String {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
+
+/// How many threads wanted a processor, on average over the last minute.
+pub(super) fn load() -> String {
+    let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.split_ascii_whitespace().next().unwrap_or("unknown").to_owned()
+}
+
+/// The first of three numbers: nanoseconds on a processor, nanoseconds waiting for one, times it was given one.
+fn parse_busy(schedstat: &str) -> Option<u64> {
+    schedstat.split_ascii_whitespace().next()?.parse().ok()
+}
+
+/// The process and its children.
+pub(super) fn family(process: u32) -> Result<Vec<u32>> {
+    let mut family = vec![process];
+    for other in numbers_in(Path::new("/proc"))? {
+        let status = std::fs::read_to_string(format!("/proc/{other}/status")).unwrap_or_default();
+        if field(&status, "PPid:") == Some(u64::from(process)) {
+            family.push(other);
+        }
+    }
+    Ok(family)
+}
+
+pub(super) fn resident_bytes(process: u32) -> Result<u64> {
+    let file = format!("/proc/{process}/status");
+    let status = std::fs::read_to_string(&file).with_context(|| format!("cannot read: {file}"))?;
+    let kibibytes = field(&status, "VmRSS:").with_context(|| format!("no resident size in: {file}"))?;
+    Ok(kibibytes * 1_024)
+}
+
+/// The number behind a name in the status of a process.
+fn field(status: &str, name: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    value.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// The entries of a directory that are numbers.
+fn numbers_in(directory: &Path) -> Result<Vec<u32>> {
+    let entries = directory.read_dir().with_context(|| format!("cannot read: {}", directory.display()))?;
+    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name());
+    Ok(names.filter_map(|name| name.to_str()?.parse().ok()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_the_first_number() {
+        assert_eq!(parse_busy("123456789 42 7\n"), Some(123_456_789));
+        assert_eq!(parse_busy(""), None);
+    }
+
+    #[test]
+    fn time_is_added_up_over_threads_that_are_still_there() {
+        let before = Busy(BTreeMap::from([(1, 100), (2, 50)]));
+        let after = Busy(BTreeMap::from([(1, 130), (3, 7)]));
+        assert_eq!(after.since(&before), 37);
+    }
+
+    #[test]
+    fn a_status_has_numbers_behind_names() {
+        let status = "Name:\tx\nPPid:\t17\nVmRSS:\t    2048 kB\n";
+        assert_eq!((field(status, "PPid:"), field(status, "VmRSS:")), (Some(17), Some(2_048)));
+        assert_eq!(field(status, "VmSwap:"), None);
+    }
+
+    #[test]
+    fn this_process_has_memory_and_a_family() {
+        let this = std::process::id();
+        assert!(resident_bytes(this).unwrap() > 0);
+        assert!(family(this).unwrap().contains(&this));
+    }
+}

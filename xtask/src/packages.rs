@@ -1,0 +1,107 @@
+//! What Debian brings: programs of others that tests run, installed where that is possible.
+//!
+//! Only root can install them, and only root can make the network namespaces in which they run. Whoever is not root, or not on
+//! Debian, is told what was not tested.
+
+use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
+
+/// Packages of the clients that tests run, and of the tools that put them into a network of their own.
+pub(crate) const REAL_CLIENTS: [&str; 5] = ["curl", "iproute2", "python3", "resource-agents", "util-linux"];
+
+/// What became of the wish to have packages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Readiness {
+    /// They are there, and so is the permission to use them.
+    Ready,
+    /// They cannot be had, and this is why.
+    Lacking(String),
+}
+
+/// Programs that usual tests run, and the packages that bring them where they are missing.
+pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "nodejs")];
+
+/// Finds programs on the path, or installs the packages that bring them.
+pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
+    let is_missing = |program: &str| !runs(Command::new(program).arg("--version"));
+    let missing: Vec<_> = programs.iter().filter(|(program, _)| is_missing(program)).collect();
+    if missing.is_empty() {
+        return Readiness::Ready;
+    }
+    let packages: Vec<_> = missing.iter().map(|(_, package)| *package).collect();
+    if is_root() && runs(Command::new("dpkg-query").arg("--version")) && install(&packages) {
+        return Readiness::Ready;
+    }
+    lacking(&format!("not on the path, and cannot be installed: {}", packages.join(" ")))
+}
+
+/// Finds packages, or installs them.
+pub(crate) fn prepare(packages: &[&str]) -> Readiness {
+    if !is_root() {
+        return lacking("only root on Linux can make network namespaces");
+    }
+    if !runs(Command::new("dpkg-query").arg("--version")) {
+        return lacking("this is not Debian: there is no dpkg");
+    }
+    let missing: Vec<_> = packages.iter().copied().filter(|package| !is_installed(package)).collect();
+    if !missing.is_empty() && !install(&missing) {
+        return lacking(&format!("cannot install: {}", missing.join(" ")));
+    }
+    if !can_make_namespaces() {
+        return lacking("network namespaces cannot be made here");
+    }
+    Readiness::Ready
+}
+
+fn lacking(why: &str) -> Readiness {
+    Readiness::Lacking(why.to_owned())
+}
+
+/// The entry of a process belongs to whoever it acts for. Where there are no entries, there are no namespaces either.
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+fn is_installed(package: &str) -> bool {
+    let mut query = Command::new("dpkg-query");
+    query.args(["--show", "--showformat=${db:Status-Status}", package]).stderr(Stdio::null());
+    query.output().is_ok_and(|output| output.stdout == b"installed")
+}
+
+fn install(packages: &[&str]) -> bool {
+    eprintln!("installing from Debian: {}", packages.join(" "));
+    let apt = |words: &[&str]| {
+        let mut apt = Command::new("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive").args(words).stdin(Stdio::null());
+        apt.status().is_ok_and(|status| status.success())
+    };
+    // Lists may be old, or none; if new ones cannot be had, the old ones may still do.
+    apt(&["update", "--quiet"]);
+    apt(&[&["install", "--quiet", "--yes", "--no-install-recommends"], packages].concat())
+}
+
+/// Not even root can, inside most containers.
+fn can_make_namespaces() -> bool {
+    let name = format!("forewarn-probe-{}", std::process::id());
+    let made = runs(Command::new("ip").args(["netns", "add", &name]));
+    made && runs(Command::new("ip").args(["netns", "del", &name]))
+}
+
+fn runs(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_that_nobody_made_is_not_installed() {
+        assert!(!is_installed("no-package-of-this-name"));
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_does_not_run() {
+        assert!(!runs(&mut Command::new("no-program-of-this-name")));
+    }
+}
