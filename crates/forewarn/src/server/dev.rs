@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
-use forewarn_server::{ApiDoor, Clock, Plan, Service, Speed};
+use forewarn_server::{ApiDoor, ClockPlan, Hands, Plan, Service, Speed};
 use forewarn_wire::operator::Fleet;
 use forewarn_wire::{Moment, parse_duration};
 
@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// The fleet to start with: a file, or `none`. Without it, a demo fleet.
     #[arg(long, value_name = "FILE")]
     fleet: Option<PathBuf>,
+    /// Keep everything in this directory; without it, in memory. A fleet is read only where nothing is kept yet.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// Where machines come in; port 0 is any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1338")]
     metadata_listen: SocketAddr,
@@ -120,8 +123,9 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
     Ok(Plan {
         mode: "dev",
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
-        clock: Clock::virtual_at(start, arguments.clock),
-        program: None,
+        clock: ClockPlan::Virtual { start, speed: arguments.clock },
+        data_dir: arguments.data_dir.clone(),
+        hands: Hands::Pretend,
         fleet,
         settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
         doors: vec![(Door::Tcp(arguments.metadata_listen), Identity::Prefix { default })],
