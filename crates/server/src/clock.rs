@@ -32,8 +32,8 @@ pub enum ClockPlan {
     Real,
     /// One that its operator sets and drives.
     Virtual {
-        /// What it shows at first, unless it has shown more before.
-        start: Timestamp,
+        /// What it shows at first, unless it has shown more before; `None`: what it has shown before, or else the time of day.
+        start: Option<Timestamp>,
         /// How fast it runs.
         speed: Speed,
     },
@@ -74,7 +74,7 @@ impl Clock {
     pub fn new_for(plan: ClockPlan) -> Self {
         match plan {
             ClockPlan::Real => Self::real(Steady::START),
-            ClockPlan::Virtual { start, speed } => Self::virtual_at(start, speed),
+            ClockPlan::Virtual { start, speed } => Self::virtual_at(start.unwrap_or_else(wall), speed),
         }
     }
 
@@ -83,7 +83,9 @@ impl Clock {
     pub(crate) fn resumed(plan: ClockPlan, shown: Now, boot: Option<Boot>) -> Self {
         match plan {
             ClockPlan::Real => Self::real(resumed(shown.steady, boot)),
-            ClockPlan::Virtual { start, speed } => Self::virtual_at(start.max(shown.wall), speed),
+            ClockPlan::Virtual { start, speed } => {
+                Self::virtual_at(start.unwrap_or(shown.wall).max(shown.wall), speed)
+            }
         }
     }
 

@@ -194,7 +194,7 @@ impl Engine {
     pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hands: Hands) -> Result<Self, OpenError> {
         let start = match clock {
             ClockPlan::Real => Now { wall: wall(), steady: Steady::START },
-            ClockPlan::Virtual { start, .. } => Now::at_millis(start.millis()),
+            ClockPlan::Virtual { start, .. } => Now::at_millis(start.unwrap_or_else(wall).millis()),
         };
         let (journal, found) = Journal::open(place, &Options::new(seed, start))?;
         let clock = Clock::resumed(clock, found.clock, found.state.boot);

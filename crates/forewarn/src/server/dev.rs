@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// How the virtual clock runs: `frozen`, `real` (as fast as a real one), or a speed such as `60x`.
     #[arg(long, value_name = "SPEED", default_value = "real", value_parser = parse_speed)]
     clock: Speed,
-    /// What the virtual clock shows at first; without it, the time of day.
+    /// What the virtual clock shows at first; without it, what it last showed in the data directory, or the time of day.
     #[arg(long, value_name = "TIME")]
     clock_start: Option<Moment>,
     /// Makes event ids the same in every run; any number.
@@ -112,7 +112,9 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         Some(none) if none.as_os_str() == "none" => Fleet::default(),
         Some(file) => read_fleet(file)?,
     };
-    let start = arguments.clock_start.map_or_else(wall, |Moment(start)| start);
+    // A clock that runs as a real one does shows the time of day; another goes on from where it stood.
+    let of_day = (arguments.clock == Speed(1)).then(wall);
+    let start = arguments.clock_start.map(|Moment(start)| start).or(of_day);
     let default = arguments.default_vm.clone().or_else(|| default_vm(&fleet));
     let limits = match arguments.limits {
         LimitsWord::Off => None,
