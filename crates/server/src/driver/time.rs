@@ -13,12 +13,18 @@ use crate::engine::{ClockCommand, Problem, Request};
 /// How far ahead of a virtual clock that runs it is written down, in real time: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether everything has stopped.
+const STOPPING_LOOK: Duration = Duration::from_millis(50);
+
 /// How often the steady clock is written down while something waits on it.
 const NOTED_EVERY: Duration = Duration::from_mins(1);
 
 impl Driver {
     /// How long, in real time, there is nothing to do.
     pub(super) fn until_next(&self) -> Duration {
+        if self.stopping.is_some() {
+            return STOPPING_LOOK;
+        }
         if let Some(retry) = self.keeping.until_retry() {
             return retry.min(SLEEP_MAX);
         }
