@@ -14,6 +14,7 @@ use crate::codec::seal::{self, Place};
 use crate::codec::stored_struct;
 use crate::error::OpenError;
 use crate::files::{self, FileHeader};
+use crate::log::{LogLook, look_at_log};
 use forewarn_lifecycle::{Now, Seed, Timestamp};
 
 /// `FWRN`: what this file is, for programs that look at the first bytes of files.
@@ -91,6 +92,13 @@ pub(crate) fn place_of(generation: u64, number: u64) -> i64 {
 /// Opens a journal that is there.
 pub(crate) fn open(path: &Path, sync: Sync, look: Look) -> Result<Connection, OpenError> {
     check_header(path, files::read_header(path)?)?;
+    let log = files::with_suffix(path, "-wal");
+    match look_at_log(&log).map_err(OpenError::io("read the log", &log))? {
+        LogLook::Sound => {}
+        LogLook::Damaged => {
+            return Err(OpenError::damaged(&log, "commits are behind a frame that is not what was written"));
+        }
+    }
     let failed = |source| OpenError::database(path, source);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -121,6 +129,8 @@ pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
 /// Makes an empty journal in a file that nobody looks at before it is renamed: it needs no protection of its own.
 pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);
+    // It holds secrets. The log gets the same permissions.
+    files::create_private(path).map_err(OpenError::io("make the new journal", path))?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;

@@ -106,6 +106,11 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes an empty file that only its owner may read.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
+}
+
 fn make_directory(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());

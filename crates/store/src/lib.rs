@@ -20,6 +20,7 @@ mod embedded;
 mod error;
 mod files;
 mod fold;
+mod log;
 mod record;
 mod recover;
 mod state;

@@ -14,6 +14,7 @@
 mod world;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -289,6 +290,23 @@ fn an_interrupted_first_start_is_started_again() {
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["journal.db", "lock"]);
+}
+
+#[test]
+fn only_the_owner_may_read_what_holds_secrets() {
+    let directory = tempdir().unwrap();
+    let inside = directory.path().join("data");
+    let (mut journal, _) = open(&inside);
+    journal.append(&[host(0)]).unwrap();
+    let copy = directory.path().join("copy");
+    let (tell, told) = mpsc::channel();
+    journal.copy_then(&copy, move |result| tell.send(result).unwrap());
+    told.recv().unwrap().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&inside), 0o700);
+    for path in ["journal.db", "journal.db-wal", "lock"].map(|name| inside.join(name)).iter().chain([&copy]) {
+        assert_eq!(mode(path), 0o600, "{}", path.display());
+    }
 }
 
 #[test]
