@@ -104,6 +104,15 @@ pub(crate) fn run_real_clients() -> Result<Outcome> {
     run_cargo(&words)
 }
 
+/// Both steps that take the disk away from the journal.
+pub(crate) fn run_disks() -> Result<Outcome> {
+    let cut = cut_power(POWER_CUTS)?;
+    if cut != Outcome::Passed {
+        return Ok(cut);
+    }
+    fill_disks()
+}
+
 /// Disks as a power cut may leave them, built from a run that strace has seen.
 fn cut_power(states: &str) -> Result<Outcome> {
     match packages::prepare_programs(&TRACER) {
