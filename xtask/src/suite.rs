@@ -15,6 +15,9 @@ use crate::{bench, breakages, mutants, tidy, tree};
 const MUTANTS_IN_LONG_RUN: usize = 300;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
 
+/// How often the process that writes a journal is killed.
+const KILL_ROUNDS_IN_LONG_RUN: &str = "200";
+
 /// Disks after a power cut, each of which is opened.
 const POWER_CUTS: &str = "320";
 const POWER_CUTS_IN_LONG_RUN: &str = "2000";
@@ -59,7 +62,12 @@ fn usual(steps: &mut Steps) {
 }
 
 fn long(steps: &mut Steps) {
-    steps.run("properties", || run_tests(&[("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN)]));
+    steps.run("properties", || {
+        run_tests(&[
+            ("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN),
+            ("FOREWARN_KILL_ROUNDS", KILL_ROUNDS_IN_LONG_RUN),
+        ])
+    });
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("break", breakages::command);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));

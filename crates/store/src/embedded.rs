@@ -10,7 +10,7 @@ use forewarn_lifecycle::{Now, Seed};
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::committer::{Append, Committer, Done, Order, Shared};
-use crate::database::{self, Heading, Look, Sync, write_heading};
+use crate::database::{self, Heading, Look, Syncs, write_heading};
 use crate::error::{AppendFailed, CopyError, OpenError};
 use crate::files::Directory;
 use crate::fold::Folding;
@@ -38,15 +38,15 @@ pub struct Options {
     pub fold_after: u64,
     /// Bytes in the log after which it is tidied up.
     pub log_bytes: u64,
-    /// How surely a commit is on the disk.
-    pub sync: Sync,
+    /// When a commit is on the disk.
+    pub sync: Syncs,
 }
 
 impl Options {
     /// The usual ones.
     #[must_use]
     pub fn new(seed: Seed, now: Now) -> Self {
-        Self { seed, now, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Sync::Full }
+        Self { seed, now, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Syncs::EachCommit }
     }
 }
 

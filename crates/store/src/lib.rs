@@ -29,7 +29,7 @@ mod transfer;
 use std::path::Path;
 
 pub use codec::Malformed;
-pub use database::Sync;
+pub use database::Syncs;
 pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use record::{Entry, Record};

@@ -14,7 +14,7 @@ use forewarn_lifecycle::{BadRows, Brake, EventId, Now, Restoring, Row, Seed, Tim
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
-use crate::database::{self, Heading, Look, Sync};
+use crate::database::{self, Heading, Look, Syncs};
 use crate::embedded::{Options, create};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
@@ -122,7 +122,7 @@ fn read(directory: &Path) -> Result<(Heading, Recovered), OpenError> {
         return Err(missing());
     }
     let journal = owned.journal();
-    recover(&database::open(&journal, Sync::Full, Look::Thorough)?, &journal)
+    recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
