@@ -11,14 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_hypervisor::Program;
 use forewarn_lifecycle::Seed;
 use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::clock::Clock;
-use crate::engine::{Engine, Problem};
+use crate::clock::{Clock, ClockPlan};
+use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator;
 use crate::socket_file::SocketFile;
@@ -29,13 +28,15 @@ use crate::telemetry::Telemetry;
 pub struct Plan {
     /// `dev` or `serve`: what it calls itself.
     pub mode: &'static str,
-    /// What event ids are made of.
+    /// Where everything is kept; `None`: in memory.
+    pub data_dir: Option<PathBuf>,
+    /// What event ids are made of, where nothing is kept yet.
     pub seed: Seed,
     /// The clock.
-    pub clock: Clock,
-    /// Who takes care of machines; `None`: they pretend.
-    pub program: Option<Program>,
-    /// What there is at first.
+    pub clock: ClockPlan,
+    /// Who takes care of machines.
+    pub hands: Hands,
+    /// What there is at first, where nothing is kept yet.
     pub fleet: Fleet,
     /// How the metadata endpoint behaves.
     pub settings: Settings,
@@ -72,6 +73,9 @@ pub struct Service {
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// What was kept cannot be read.
+    #[error(transparent)]
+    Store(#[from] forewarn_store::OpenError),
     /// The fleet is none.
     #[error("the fleet cannot be")]
     Fleet(#[from] BadFleet),
@@ -101,9 +105,9 @@ impl Service {
     /// # Errors
     /// When the fleet is refused, or an address cannot be listened on.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
-        let engine = match plan.program {
-            Some(program) => Engine::with_program(plan.seed, plan.clock, program),
-            None => Engine::pretending(plan.seed, plan.clock),
+        let engine = match &plan.data_dir {
+            Some(place) => Engine::open(place, plan.seed, plan.clock, plan.hands)?,
+            None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
         };
         fill(&engine, &plan.fleet).await?;
         let telemetry = Telemetry::new();
@@ -157,11 +161,18 @@ impl Service {
         if stopping.await.is_err() {
             tracing::error!("the threads of the metadata endpoint could not be stopped");
         }
+        self.engine.stop().await;
     }
 }
 
-/// Admits a fleet to an empty cluster.
+/// Admits a fleet to an empty cluster; one that is not empty is left alone.
 async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+    let is_empty = |state: &State<'_>| {
+        state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
+    };
+    if !engine.look(is_empty).await? {
+        return Ok(());
+    }
     let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
     let commands: Vec<_> = differences.into_iter().filter_map(|one| one.command).collect();
     if !commands.is_empty() {

@@ -31,6 +31,17 @@ pub enum Entry {
     },
     /// All machines are told something else of where they are.
     Site(Site),
+    /// The steady clock goes with that boot of the computer.
+    Booted(Boot),
+}
+
+/// How the steady clock goes with a boot of the computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// Which boot it is.
+    pub id: [u8; 16],
+    /// What the steady clock shows, less the time since that boot: in milliseconds.
+    pub offset_millis: i64,
 }
 
 impl Record {

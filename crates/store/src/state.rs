@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, Restoring, Row, Seed};
 use forewarn_wire::operator::{Details, Site};
 
-use crate::record::{Entry, Record};
+use crate::record::{Boot, Entry, Record};
 
 /// All that has to survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct State {
     pub site: Site,
     /// What is known of machines besides; of some, nothing is.
     pub details: BTreeMap<MachineId, Details>,
+    /// How the steady clock last went with a boot of the computer.
+    pub boot: Option<Boot>,
 }
 
 /// One row of it.
@@ -24,6 +26,7 @@ pub(crate) enum StateRow {
     Rules(Row),
     Site(Site),
     Described(MachineId, Details),
+    Booted(Boot),
 }
 
 /// A state that is being made from its rows.
@@ -32,13 +35,14 @@ pub(crate) struct RestoringState {
     rules: Restoring,
     site: Site,
     details: BTreeMap<MachineId, Details>,
+    boot: Option<Boot>,
 }
 
 impl State {
     /// Nothing has happened.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        Self { cluster: Cluster::new(seed), site: Site::default(), details: BTreeMap::new() }
+        Self { cluster: Cluster::new(seed), site: Site::default(), details: BTreeMap::new(), boot: None }
     }
 
     /// Lets happen what has happened. What was owed then, is owed no more: [`Cluster::unfinished`] says what still is.
@@ -56,6 +60,7 @@ impl State {
             Entry::Clock => {}
             Entry::Described { machine, details } => drop(self.details.insert(*machine, details.clone())),
             Entry::Site(site) => self.site = site.clone(),
+            Entry::Booted(boot) => self.boot = Some(*boot),
         }
     }
 
@@ -64,7 +69,8 @@ impl State {
         let rules = self.cluster.into_rows().map(StateRow::Rules);
         let details =
             self.details.into_iter().map(|(machine, details)| StateRow::Described(machine, details));
-        rules.chain([StateRow::Site(self.site)]).chain(details)
+        let boot = self.boot.map(StateRow::Booted);
+        rules.chain([StateRow::Site(self.site)]).chain(details).chain(boot)
     }
 }
 
@@ -74,11 +80,12 @@ impl RestoringState {
             StateRow::Rules(row) => self.rules.add(row)?,
             StateRow::Site(site) => self.site = site,
             StateRow::Described(machine, details) => drop(self.details.insert(machine, details)),
+            StateRow::Booted(boot) => self.boot = Some(boot),
         }
         Ok(())
     }
 
     pub(crate) fn finish(self) -> Result<State, BadRows> {
-        Ok(State { cluster: self.rules.finish()?, site: self.site, details: self.details })
+        Ok(State { cluster: self.rules.finish()?, site: self.site, details: self.details, boot: self.boot })
     }
 }

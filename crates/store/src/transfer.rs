@@ -188,7 +188,8 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
 
 /// The state as it goes on after an import.
 fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
-    let State { cluster, site, details } = state;
+    // An import goes on wherever it is: no boot is known there.
+    let State { cluster, site, details, boot: _ } = state;
     let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
     let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
     let mut restoring = Restoring::new();
@@ -215,5 +216,5 @@ fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
         }
         restoring.add(row)?;
     }
-    Ok(State { cluster: restoring.finish()?, site, details })
+    Ok(State { cluster: restoring.finish()?, site, details, boot: None })
 }

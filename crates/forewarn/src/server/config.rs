@@ -27,6 +27,11 @@ const SOCKET_MODE: u32 = 0o660;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
+    /// Where everything is kept.
+    data_dir: Option<PathBuf>,
+    /// Nothing is kept, and that is meant.
+    #[serde(default)]
+    in_memory: bool,
     /// What there is at first.
     pub(super) fleet: Option<PathBuf>,
     pub(super) metadata: Metadata,
@@ -114,6 +119,17 @@ impl Config {
         }
         Ok(toml::from_str(text)?)
     }
+
+    pub(super) fn data_dir(&self) -> Result<Option<PathBuf>> {
+        match (&self.data_dir, self.in_memory) {
+            (Some(place), false) => Ok(Some(place.clone())),
+            (None, true) => Ok(None),
+            (None, false) => bail!(
+                "nowhere to keep anything\n  hint: data_dir = \"/var/lib/forewarn\"; or in_memory = true, if nothing needs to be kept"
+            ),
+            (Some(_), true) => bail!("data_dir and in_memory exclude each other"),
+        }
+    }
 }
 
 impl Metadata {
@@ -200,12 +216,12 @@ impl Api {
 }
 
 impl Hands {
-    pub(super) fn program(self) -> Option<Program> {
+    pub(super) fn hands(self) -> forewarn_server::Hands {
         match self {
-            Self::Pretend {} => None,
+            Self::Pretend {} => forewarn_server::Hands::Pretend,
             Self::Program { program, time_limit } => {
                 let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
-                Some(Program { path: program, time_limit })
+                forewarn_server::Hands::Program(Program { path: program, time_limit })
             }
         }
     }
@@ -216,6 +232,7 @@ mod tests {
     use super::*;
 
     const LEAST: &str = "
+in_memory = true
 [[metadata.listen]]
 address = '169.254.169.254:80'
 [api]
@@ -232,7 +249,8 @@ kind = 'pretend'
         assert_eq!(settings.identity_token, IdentityToken::Off);
         assert_eq!(config.metadata.doors().unwrap()[0].1, Identity::Address);
         assert_eq!(config.api.door().unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));
-        assert!(config.hands.program().is_none());
+        assert!(config.data_dir().unwrap().is_none());
+        assert_eq!(config.hands.hands(), forewarn_server::Hands::Pretend);
     }
 
     #[test]

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use forewarn_lifecycle::Steady;
-use forewarn_server::{Clock, Plan};
+use forewarn_server::{ClockPlan, Plan};
 use forewarn_wire::operator::Fleet;
 
 use super::config::{CONFIG_BYTES_MAX, Config};
@@ -51,12 +50,13 @@ fn plan(config: Config) -> Result<Plan> {
     Ok(Plan {
         mode: "serve",
         seed: random_seed()?,
-        clock: Clock::real(Steady::START),
+        clock: ClockPlan::Real,
+        data_dir: config.data_dir()?,
         fleet: config.fleet.as_deref().map_or_else(|| Ok(Fleet::default()), read_fleet)?,
         settings: config.metadata.settings()?,
         doors: config.metadata.doors()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.door()?,
-        program: config.hands.program(),
+        hands: config.hands.hands(),
     })
 }

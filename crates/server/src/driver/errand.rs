@@ -6,7 +6,7 @@ use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Command, Report};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::Request;
+use crate::engine::{Problem, Request};
 
 /// The first pause before an order is given again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -37,10 +37,19 @@ pub(super) async fn run(
             }
         }
     };
-    let Some(driver) = driver.upgrade() else { return };
-    let command = Command::Complete { maintenance: action.maintenance, machine: action.machine, report };
-    let (reply, answer) = oneshot::channel();
-    if driver.send(Request::Submit { command, reply }).await.is_ok() {
-        drop(answer.await);
+    let mut pause = PAUSE_MIN;
+    while let Some(driver) = driver.upgrade() {
+        let command = Command::Complete { maintenance: action.maintenance, machine: action.machine, report };
+        let (reply, answer) = oneshot::channel();
+        if driver.send(Request::Submit { command, reply }).await.is_err() {
+            return;
+        }
+        drop(driver);
+        match answer.await {
+            // What could not be written now can be later; it must not be forgotten.
+            Ok(Err(Problem::Unavailable)) => tokio::time::sleep(pause).await,
+            Ok(_) | Err(_) => return,
+        }
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }

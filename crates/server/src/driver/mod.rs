@@ -7,18 +7,21 @@ mod endings;
 mod errand;
 mod listing;
 mod orders;
+mod recovery;
 mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_hypervisor::{Order, Pretend};
 use forewarn_lifecycle::{
-    Action, Change, Cluster, Command, Effect, MachineId, Now, Refusal, Report, Seed, Steady, TenantId, limits,
+    Action, Change, Command, Effect, MachineId, MaintenanceId, Now, Refusal, Report, Seed, Steady, TenantId,
+    limits,
 };
-use forewarn_store::{Entry, Journal, Record};
-use forewarn_wire::operator::{Details, Happening, Outcome, Site, happening};
+use forewarn_store::{Entry, Record, State as Kept};
+use forewarn_wire::operator::{Happening, Outcome, happening};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::Clock;
@@ -27,24 +30,28 @@ use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
 use crate::published::{Published, Slot};
 pub use endings::Endings;
 use listing::Listed;
+pub(crate) use recovery::Keeping;
 
 pub(crate) struct Driver {
-    cluster: Cluster,
+    /// All that has to survive.
+    kept: Kept,
+    keeping: Keeping,
     /// Ids of machines are made of it.
-    seed: Seed,
-    site: Site,
-    journal: Journal,
+    identity: Seed,
     clock: Clock,
     hands: Hands,
     pretend: Pretend,
     /// Pretend machines for which the next thing fails.
     jammed: BTreeSet<MachineId>,
+    /// What programs are busy with: nothing is ordered twice at a time.
+    errands: BTreeSet<(MaintenanceId, MachineId)>,
     directory: Arc<Directory>,
     slots: BTreeMap<TenantId, Arc<Slot>>,
-    details: BTreeMap<MachineId, Details>,
     listed: BTreeMap<MachineId, Listed>,
     endings: Endings,
     heralds: Heralds,
+    /// The clocks as they were last written down.
+    noted: Now,
     batch: Batch,
 }
 
@@ -89,35 +96,40 @@ const BATCH_MAX: usize = 256;
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
 impl Driver {
+    /// A driver of what was kept. Everything is published when this returns.
     pub(crate) fn new(
-        seed: Seed,
+        (kept, identity): (Kept, Seed),
+        keeping: Keeping,
         clock: Clock,
         hands: Hands,
         directory: Arc<Directory>,
         heralds: Heralds,
     ) -> Self {
-        Self {
-            cluster: Cluster::new(seed),
-            seed,
-            site: Site::default(),
-            journal: Journal::memory(),
+        let mut driver = Self {
+            kept,
+            keeping,
+            identity,
             clock,
             hands,
             pretend: Pretend::default(),
             jammed: BTreeSet::new(),
+            errands: BTreeSet::new(),
             directory,
             slots: BTreeMap::new(),
-            details: BTreeMap::new(),
             listed: BTreeMap::new(),
             endings: Endings::default(),
             heralds,
+            noted: Now::at_millis(0),
             batch: Batch::default(),
-        }
+        };
+        driver.show_all();
+        driver
     }
 
-    /// Runs until nobody has a handle any more.
+    /// Runs until it is told to stop, or nobody has a handle any more.
     pub(crate) async fn run(mut self, mut inbox: mpsc::Receiver<Request>, own: mpsc::WeakSender<Request>) {
         let mut requests = Vec::with_capacity(BATCH_MAX);
+        self.resume(&own);
         loop {
             let sleep = tokio::time::sleep(self.until_next());
             tokio::select! {
@@ -129,17 +141,28 @@ impl Driver {
                 () = sleep => {}
             }
             for request in requests.drain(..) {
-                self.handle(request, &own);
+                if self.handle(request, &own).is_break() {
+                    return;
+                }
             }
+            self.try_again(&own);
+            self.note_time();
             let now = self.clock.now();
             self.settle(now, &own);
         }
     }
 
-    fn handle(&mut self, request: Request, own: &mpsc::WeakSender<Request>) {
+    fn handle(&mut self, request: Request, own: &mpsc::WeakSender<Request>) -> ControlFlow<()> {
+        if self.keeping.is_broken() && !matches!(request, Request::Stop { .. }) {
+            request.refuse();
+            return ControlFlow::Continue(());
+        }
         match request {
             Request::Submit { command, reply } => {
                 let now = self.clock.now();
+                if let Command::Complete { maintenance, machine, .. } = &command {
+                    self.errands.remove(&(*maintenance, *machine));
+                }
                 match self.decide(now, &command) {
                     Ok(changes) => self.batch.replies.push(Reply::Decided(reply, Decided { changes, now })),
                     // Whoever asked may have gone; nothing has changed.
@@ -154,35 +177,44 @@ impl Driver {
                 self.commit(own);
                 look(&self.state());
             }
-            Request::Drive { command, reply } => {
-                let now = self.drive(command, own);
-                drop(reply.send(Ok(now)));
+            Request::Drive { command, reply } => drop(reply.send(self.drive(command, own))),
+            Request::Copy { to, reply } => {
+                self.commit(own);
+                self.keeping.copy(&to, reply);
+            }
+            Request::Stop { reply } => {
+                self.commit(own);
+                self.keeping.close();
+                // Whoever asked may have gone.
+                reply.send(()).ok();
+                return ControlFlow::Break(());
             }
         }
+        ControlFlow::Continue(())
     }
 
     fn state(&self) -> State<'_> {
-        let Self { cluster, site, details, endings, .. } = self;
+        let Self { kept: Kept { cluster, site, details, .. }, endings, .. } = self;
         let now = self.clock.now();
         State { cluster, now, next_in: self.next_after(now), site, details, endings }
     }
 
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
     fn decide(&mut self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
-        let changes = self.cluster.decide(now, command)?;
+        let changes = self.kept.cluster.decide(now, command)?;
         let watched = self.heralds.is_watched();
         for change in &changes {
             if watched {
-                self.batch.happenings.extend(happening(&self.cluster, now, change));
+                self.batch.happenings.extend(happening(&self.kept.cluster, now, change));
             }
-            for effect in self.cluster.evolve(now, change) {
+            for effect in self.kept.cluster.evolve(now, change) {
                 match effect {
                     Effect::Publish(tenant) => drop(self.batch.publish.insert(tenant)),
                     Effect::Unpublish(tenant) => drop(self.batch.unpublish.insert(tenant)),
                     Effect::Perform(action) => self.batch.perform.push(action),
                 }
             }
-            self.endings.follow(&self.cluster, change);
+            self.endings.follow(&self.kept.cluster, change);
             self.batch.records.push(Record { now, entry: Entry::Change(change.clone()) });
         }
         Ok(changes)
@@ -191,28 +223,25 @@ impl Driver {
     /// Durable first; then published, answered and done. What could not be written is neither published nor done.
     fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
         let batch = std::mem::take(&mut self.batch);
-        if let Err(problem) = self.journal.append(&batch.records) {
-            tracing::error!(%problem, "nothing of this batch counts");
+        if let Err(problem) = self.keeping.append(&batch.records) {
             batch.replies.into_iter().for_each(Reply::fail);
+            self.break_off(&problem);
             return;
         }
-        for record in &batch.records {
-            if let Entry::Change(change) = &record.entry {
-                self.follow(change);
-            }
-        }
+        batch.records.iter().for_each(|record| self.follow(&record.entry));
         batch.publish.iter().for_each(|tenant| self.publish(*tenant));
         batch.unpublish.iter().for_each(|tenant| drop(self.slots.remove(tenant)));
         batch.replies.into_iter().for_each(Reply::send);
         if !batch.records.is_empty() {
             self.heralds.tell(batch.happenings);
+            self.keeping.fold_if_wanted(&self.kept);
         }
         batch.perform.into_iter().for_each(|action| self.perform(action, own));
     }
 
     fn publish(&mut self, id: TenantId) {
-        let Some(tenant) = self.cluster.tenant(id) else { return };
-        let machines = tenant.machines().iter().filter_map(|id| self.cluster.machine(*id));
+        let Some(tenant) = self.kept.cluster.tenant(id) else { return };
+        let machines = tenant.machines().iter().filter_map(|id| self.kept.cluster.machine(*id));
         let published = Published::of(tenant, machines.map(|machine| machine.name.clone()).collect());
         match self.slots.get(&id) {
             Some(slot) => slot.publish(published),
@@ -222,10 +251,12 @@ impl Driver {
 
     fn perform(&mut self, action: Action, own: &mpsc::WeakSender<Request>) {
         match &self.hands {
-            Hands::Pretend => self.pretend.take_on(&self.cluster, action, self.clock.now().steady),
+            Hands::Pretend => self.pretend.take_on(&self.kept.cluster, action, self.clock.now().steady),
             Hands::Program(program) => {
-                let order = Order::of(&self.cluster, action);
-                tokio::spawn(errand::run(program.clone(), order, action, own.clone()));
+                if self.errands.insert((action.maintenance, action.machine)) {
+                    let order = Order::of(&self.kept.cluster, action);
+                    tokio::spawn(errand::run(program.clone(), order, action, own.clone()));
+                }
             }
         }
     }
@@ -240,12 +271,15 @@ impl Driver {
 
     /// Does the first thing that is due. Says whether there was one.
     fn step(&mut self, now: Now) -> bool {
+        if self.keeping.is_broken() {
+            return false;
+        }
         let command = if let Some((maintenance, machine)) = self.pretend.take_done(now.steady) {
             let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
             Command::Complete { maintenance, machine, report }
-        } else if let Some(tenant) = self.cluster.silences_due(now).next() {
+        } else if let Some(tenant) = self.kept.cluster.silences_due(now).next() {
             self.answer_silence(tenant, now)
-        } else if self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(now)) {
+        } else if self.kept.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(now)) {
             Command::Tick
         } else {
             return false;

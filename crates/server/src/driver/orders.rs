@@ -24,13 +24,13 @@ impl Driver {
         }
         while self.step(now) {}
         let changes: Vec<_> = self.batch.records[first..].iter().filter_map(change_of).cloned().collect();
-        let outcome = outcome(&self.cluster, now, &changes);
+        let outcome = outcome(&self.kept.cluster, now, &changes);
         Ok(Outcome { changes: outcome.changes + own, ..outcome })
     }
 
     /// Tries commands on a copy: the first that would be refused refuses all of them.
     fn rehearse(&self, now: Now, commands: &[NamedCommand]) -> Result<(), Problem> {
-        let mut copy = self.cluster.clone();
+        let mut copy = self.kept.cluster.clone();
         let mut claimed = BTreeMap::new();
         for command in commands {
             let (rules, details) = match command.resolve(&copy)? {
@@ -53,14 +53,14 @@ impl Driver {
 
     /// Says how much has changed of which the rules know nothing.
     fn obey(&mut self, now: Now, command: &NamedCommand) -> Result<usize, Problem> {
-        match command.resolve(&self.cluster)? {
+        match command.resolve(&self.kept.cluster)? {
             Resolved::Rules(command) => drop(self.decide(now, &command)?),
             Resolved::Admit(command, details) => {
                 self.check_addresses(None, &details)?;
                 let changes = self.decide(now, &command)?;
                 for change in &changes {
                     if let Change::MachineAdmitted { machine, .. } = change {
-                        self.details.insert(*machine, details.clone());
+                        self.describe(now, *machine, &details);
                     }
                 }
             }
@@ -69,15 +69,13 @@ impl Driver {
                 if *self.details_of(machine) == details {
                     return Ok(0);
                 }
-                self.details.insert(machine, details);
-                self.list(machine);
+                self.describe(now, machine, &details);
                 return Ok(1);
             }
-            Resolved::Site(site) if site == self.site => {}
+            Resolved::Site(site) if site == self.kept.site => {}
             Resolved::Site(site) => {
-                self.site = site;
-                let listed: Vec<_> = self.listed.keys().copied().collect();
-                listed.into_iter().for_each(|machine| self.list(machine));
+                self.batch.records.push(Record { now, entry: Entry::Site(site.clone()) });
+                self.kept.site = site;
                 return Ok(1);
             }
             Resolved::Jam(machine) => match self.hands {
@@ -86,6 +84,12 @@ impl Driver {
             },
         }
         Ok(0)
+    }
+
+    fn describe(&mut self, now: Now, machine: MachineId, details: &Details) {
+        let entry = Entry::Described { machine, details: details.clone() };
+        self.batch.records.push(Record { now, entry });
+        self.kept.details.insert(machine, details.clone());
     }
 
     /// An address is that of one machine.
@@ -114,6 +118,6 @@ fn claim(claimed: &mut BTreeMap<IpAddr, ()>, details: &Details) -> Result<(), Pr
 fn change_of(record: &Record) -> Option<&Change> {
     match &record.entry {
         Entry::Change(change) => Some(change),
-        Entry::Clock | Entry::Described { .. } | Entry::Site(_) => None,
+        Entry::Clock | Entry::Described { .. } | Entry::Site(_) | Entry::Booted(_) => None,
     }
 }
