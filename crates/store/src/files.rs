@@ -56,6 +56,16 @@ impl Directory {
         }
     }
 
+    /// The same, of a directory in which there is a journal. A look must not leave a new directory behind.
+    pub(crate) fn with_journal(path: &Path) -> Result<Self, OpenError> {
+        let missing = || OpenError::Missing(path.to_owned());
+        if !path.is_dir() {
+            return Err(missing());
+        }
+        let owned = Self::own(path)?;
+        if owned.has_journal()? { Ok(owned) } else { Err(missing()) }
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.path.join("journal.db")
     }

@@ -30,7 +30,7 @@ use std::path::Path;
 
 pub use codec::Malformed;
 pub use database::Syncs;
-pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Options};
+pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;

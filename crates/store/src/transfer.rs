@@ -109,18 +109,7 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
 }
 
 fn read(directory: &Path) -> Result<(Heading, Recovered), OpenError> {
-    let missing = || {
-        let source = io::Error::from(io::ErrorKind::NotFound);
-        OpenError::Io { doing: "find a journal in", path: directory.to_owned(), source }
-    };
-    // A look must not leave a new directory behind.
-    if !directory.is_dir() {
-        return Err(missing());
-    }
-    let owned = Directory::own(directory)?;
-    if !owned.has_journal()? {
-        return Err(missing());
-    }
+    let owned = Directory::with_journal(directory)?;
     let journal = owned.journal();
     recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)
 }

@@ -20,8 +20,8 @@ use std::sync::mpsc;
 
 use forewarn_lifecycle::*;
 use forewarn_store::{
-    AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, OpenError, Options, Record, Recovered, State,
-    check, export, import,
+    AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
+    Recovered, State, check, export, import,
 };
 use forewarn_wire::operator::{Details, Site};
 use proptest::prelude::*;
@@ -392,10 +392,17 @@ fn a_damaged_export_is_refused() {
 }
 
 #[test]
-fn looking_at_what_is_not_there_makes_nothing() {
+fn a_journal_that_must_be_there_is_not_made_anew() {
     let directory = tempdir().unwrap();
-    let missing = directory.path().join("missing");
-    assert!(matches!(check(&missing), Err(OpenError::Io { .. })));
-    assert!(!missing.exists());
-    assert!(matches!(check(directory.path()), Err(OpenError::Io { .. })));
+    let inside = directory.path().join("data");
+    let must = Options { missing: Missing::Refuse, ..options(50) };
+    assert!(matches!(Journal::open(&inside, &must), Err(OpenError::Missing(_))));
+    assert!(matches!(check(&inside), Err(OpenError::Missing(_))));
+    assert!(!inside.exists());
+    // A mount point without its disk.
+    fs::create_dir(&inside).unwrap();
+    assert!(matches!(Journal::open(&inside, &must), Err(OpenError::Missing(_))));
+    assert!(matches!(export(&inside, &mut Vec::new()), Err(OpenError::Missing(_))));
+    open(&inside).0.close().unwrap();
+    Journal::open(&inside, &must).unwrap();
 }
