@@ -7,7 +7,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use crate::clock::{Clock, ClockPlan};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
-use crate::operator;
+use crate::operator::{self, Access, KeyHash};
 use crate::socket_file::SocketFile;
 use crate::telemetry::Telemetry;
 
@@ -51,8 +51,10 @@ pub struct Plan {
 /// Where operators come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApiDoor {
-    /// A TCP address. Port 0 is one that is free.
-    Tcp(SocketAddr),
+    /// A TCP address, for whoever can connect. Port 0 is one that is free.
+    Open(SocketAddr),
+    /// A TCP address, for whoever has the key. Port 0 is one that is free.
+    Locked(SocketAddr),
     /// A Unix-domain socket, for its owner alone.
     Unix(PathBuf),
 }
@@ -68,6 +70,7 @@ pub struct Service {
     _socket: Option<SocketFile>,
     metadata_url: Option<String>,
     api_url: String,
+    new_key: Option<String>,
 }
 
 /// Why a server did not start.
@@ -88,6 +91,9 @@ pub enum StartError {
     /// Operators cannot come in.
     #[error("cannot listen for operators: {0}")]
     Api(String, #[source] std::io::Error),
+    /// The key of operators cannot be read or made.
+    #[error("cannot read or make the key of operators")]
+    Key(#[source] std::io::Error),
     /// There are not enough threads or file descriptors.
     #[error("cannot start the threads of the metadata endpoint")]
     Threads(#[source] std::io::Error),
@@ -124,10 +130,11 @@ impl Service {
             default_machine,
         };
         let metadata_url = about.metadata.first().cloned();
-        let router = operator::router(engine.clone(), about, telemetry);
+        let (access, new_key) = access(&plan.api, plan.data_dir.as_deref())?;
+        let router = operator::router(engine.clone(), about, telemetry, plan.data_dir, access);
         let (stop, _) = watch::channel(false);
         let (api, api_url, socket) = serve_operators(&plan.api, router, stop.subscribe())?;
-        Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url })
+        Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url, new_key })
     }
 
     /// The engine.
@@ -146,6 +153,12 @@ impl Service {
     #[must_use]
     pub fn api_url(&self) -> &str {
         &self.api_url
+    }
+
+    /// The key of operators, if it has just been made: nobody will see it again.
+    #[must_use]
+    pub fn new_key(&self) -> Option<&str> {
+        self.new_key.as_deref()
     }
 
     /// Takes no more requests, answers those that are under way, and ends; within a few seconds.
@@ -194,6 +207,18 @@ fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
     defaults.next().map_or((false, None), |default| (true, default))
 }
 
+/// Who may use the API, and the key to it, if it has just been made.
+fn access(door: &ApiDoor, data_dir: Option<&Path>) -> Result<(Access, Option<String>), StartError> {
+    match door {
+        ApiDoor::Open(_) | ApiDoor::Unix(_) => Ok((Access::Open, None)),
+        ApiDoor::Locked(_) => {
+            let found = data_dir.map_or_else(KeyHash::of_process, KeyHash::of_directory);
+            let (hash, new) = found.map_err(StartError::Key)?;
+            Ok((Access::Key(hash), new))
+        }
+    }
+}
+
 type Operators = (JoinHandle<std::io::Result<()>>, String, Option<SocketFile>);
 
 fn serve_operators(
@@ -206,7 +231,7 @@ fn serve_operators(
         drop(stop.wait_for(|stop| *stop).await);
     };
     match door {
-        ApiDoor::Tcp(address) => {
+        ApiDoor::Open(address) | ApiDoor::Locked(address) => {
             let failed = |source| StartError::Api(address.to_string(), source);
             let listener = std::net::TcpListener::bind(address).map_err(failed)?;
             listener.set_nonblocking(true).map_err(failed)?;

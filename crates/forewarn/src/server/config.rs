@@ -93,9 +93,6 @@ impl Default for LimitsTable {
 pub(super) struct Api {
     socket: Option<PathBuf>,
     listen: Option<SocketAddr>,
-    /// Anybody who can connect may do anything, and that is meant.
-    #[serde(default)]
-    open: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -203,10 +200,10 @@ impl Api {
     pub(super) fn door(&self) -> Result<ApiDoor> {
         Ok(match (&self.socket, self.listen) {
             (Some(path), None) => ApiDoor::Unix(path.clone()),
-            (None, Some(address)) if self.open => ApiDoor::Tcp(address),
+            (None, Some(address)) if address.ip().is_loopback() => ApiDoor::Locked(address),
             (None, Some(address)) => bail!(
-                "anybody who can connect to {address} may do anything\n  \
-                 hint: use api.socket, or say api.open = true if that is what you want"
+                "the key would travel in clear: {address} is not loopback\n  \
+                 hint: use api.socket or a loopback address, and a tunnel from elsewhere"
             ),
             (Some(_), Some(_)) | (None, None) => {
                 bail!("operators come in through one door: api.socket, or api.listen")
@@ -285,12 +282,12 @@ kind = 'pretend'
     }
 
     #[test]
-    fn an_open_api_has_to_be_meant() {
+    fn the_api_is_a_socket_or_locked_and_never_seen_on_a_network() {
         let api = |text: &str| {
             Config::parse(&LEAST.replace("socket = '/run/forewarn/api.sock'", text)).unwrap().api.door()
         };
-        assert!(api("listen = '127.0.0.1:1339'").unwrap_err().to_string().contains("hint"));
-        assert!(api("listen = '127.0.0.1:1339'\nopen = true").is_ok());
+        assert!(matches!(api("listen = '127.0.0.1:1339'"), Ok(ApiDoor::Locked(_))));
+        assert!(api("listen = '10.0.0.1:1339'").unwrap_err().to_string().contains("hint"));
         assert!(api("").is_err());
     }
 

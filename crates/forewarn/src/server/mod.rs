@@ -58,7 +58,7 @@ fn read(file: &Path, bytes_max: usize) -> Result<String> {
 }
 
 /// A secret that nobody can guess.
-fn random_seed() -> Result<Seed> {
+pub(crate) fn random_seed() -> Result<Seed> {
     let mut seed = [0; 16];
     let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
     read.context("no random numbers to be had: /dev/urandom")?;
