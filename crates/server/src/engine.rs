@@ -51,6 +51,9 @@ pub enum Problem {
         /// Who has it.
         machine: String,
     },
+    /// No clock shows what no document can.
+    #[error("the clock ends with the year 9989")]
+    EndOfTime,
     /// Real machines cannot be told to fail.
     #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
     NotPretending,
@@ -156,6 +159,10 @@ pub(crate) enum Request {
         commands: Vec<NamedCommand>,
         reply: oneshot::Sender<Result<Outcome, Problem>>,
     },
+    Rehearse {
+        commands: Vec<NamedCommand>,
+        reply: oneshot::Sender<Result<(), Problem>>,
+    },
     Look(Look),
     Drive {
         command: ClockCommand,
@@ -187,6 +194,7 @@ impl Request {
         match self {
             Self::Submit { .. }
             | Self::Order { .. }
+            | Self::Rehearse { .. }
             | Self::Look(_)
             | Self::Drive { .. }
             | Self::Copy { .. } => true,
@@ -199,6 +207,7 @@ impl Request {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Order { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
             // Whoever waits for the answer finds that there will be none.
@@ -293,6 +302,14 @@ impl Engine {
     /// When something that is named is not there, the rules refuse, or nothing can be written.
     pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
         self.ask(|reply| Request::Order { commands, reply }).await?
+    }
+
+    /// Finds out whether [`Self::order`] would be refused, and changes nothing.
+    ///
+    /// # Errors
+    /// When it would.
+    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
+        self.ask(|reply| Request::Rehearse { commands, reply }).await?
     }
 
     /// What happens from now on.

@@ -24,7 +24,7 @@ mod service;
 mod socket_file;
 mod telemetry;
 
-pub use clock::{Clock, ClockPlan, Kind, Speed};
+pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::Endings;
 pub use engine::{ClockCommand, Decided, Engine, Hands, Problem, State};

@@ -11,6 +11,7 @@ mod recovery;
 mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ pub(crate) struct Driver {
     stop: watch::Sender<bool>,
     directory: Arc<Directory>,
     slots: BTreeMap<TenantId, Arc<Slot>>,
+    /// Which machine has an address.
+    held: BTreeMap<IpAddr, MachineId>,
     listed: BTreeMap<MachineId, Listed>,
     endings: Endings,
     heralds: Heralds,
@@ -133,6 +136,7 @@ impl Driver {
             stop: watch::Sender::new(false),
             directory,
             slots: BTreeMap::new(),
+            held: BTreeMap::new(),
             listed: BTreeMap::new(),
             endings: Endings::default(),
             heralds,
@@ -187,6 +191,8 @@ impl Driver {
                 Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
                 Err(problem) => drop(reply.send(Err(problem))),
             },
+            // Whoever asked may have gone.
+            Request::Rehearse { commands, reply } => drop(reply.send(self.rehearse(&commands))),
             Request::Look(look) => {
                 self.commit(own);
                 look(&self.state());

@@ -7,7 +7,7 @@ use forewarn_store::{Entry, Record};
 use tokio::sync::mpsc;
 
 use super::{Driver, SLEEP_MAX};
-use crate::clock::{Kind, Speed, later};
+use crate::clock::{CLOCK_END, Kind, Speed, later};
 use crate::engine::{ClockCommand, Problem, Request};
 
 /// How far ahead of a virtual clock that runs it is written down, in real time: a restart sets it forward by that at most.
@@ -52,6 +52,9 @@ impl Driver {
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {
+                if span > CLOCK_END.since(now.wall) {
+                    return Err(Problem::EndOfTime);
+                }
                 let end = now.steady.plus(span);
                 while now.steady < end && !self.keeping.is_broken() {
                     let left = end.since(now.steady);
@@ -108,6 +111,9 @@ impl Driver {
                 break;
             }
             let Some(next) = self.next_after(now).into_iter().chain(left).min() else { break };
+            if next > CLOCK_END.since(now.wall) {
+                break;
+            }
             now = self.stop_at(later(now, next), own);
         }
         now

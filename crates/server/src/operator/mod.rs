@@ -23,7 +23,7 @@ mod health;
 mod key;
 mod metrics;
 mod reads;
-mod watch;
+mod watching;
 mod writes;
 
 use std::path::PathBuf;
@@ -33,6 +33,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use forewarn_wire::operator::{FLEET_BYTES_MAX, ServerView};
+use tokio::sync::watch;
 
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
@@ -51,6 +52,7 @@ pub(crate) struct Api {
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
     data_dir: Option<PathBuf>,
+    stop: watch::Receiver<bool>,
 }
 
 /// Who may use the API.
@@ -69,9 +71,10 @@ pub fn router(
     telemetry: Arc<Telemetry>,
     data_dir: Option<PathBuf>,
     access: Access,
+    stop: watch::Receiver<bool>,
 ) -> Router {
     let metrics = telemetry.register(Metrics::new);
-    let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir };
+    let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, stop };
     let access = Arc::new(access);
     let v1 = Router::new()
         .route("/hosts", get(reads::hosts))
@@ -88,7 +91,7 @@ pub fn router(
         .route("/clock", get(reads::clock).post(writes::clock))
         .route("/unfinished", get(reads::unfinished))
         .route("/server", get(reads::server))
-        .route("/watch", get(watch::watch))
+        .route("/watch", get(watching::watch))
         .route("/backup", get(backup::backup))
         .route("/commands", axum::routing::post(writes::command))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
