@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod dev;
 mod log;
+mod notify;
 pub(crate) mod serve;
 
 use std::fs;
@@ -13,6 +14,7 @@ use anyhow::{Context, Result};
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
+use notify::{News, notify};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a server until it is told to stop. `ready` is called once both sides listen.
@@ -24,10 +26,12 @@ fn run(plan: Plan, ready: impl FnOnce(&Service) -> Result<()>) -> Result<()> {
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let service = Service::start(plan).await?;
         ready(&service)?;
+        notify(News::Ready);
         tokio::select! {
             _ = interrupt.recv() => tracing::info!("interrupted; stopping"),
             _ = terminate.recv() => tracing::info!("told to stop"),
         }
+        notify(News::Stopping);
         service.stop().await;
         Ok(())
     })
