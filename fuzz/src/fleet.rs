@@ -68,8 +68,11 @@ impl Admitted {
                     }
                 }
             }
-            Resolved::Describe(machine, details) => drop(self.details.insert(machine, details)),
-            Resolved::Site(site) => self.site = site,
+            Resolved::Describe(machine, change) => {
+                let details = self.details.entry(machine).or_default();
+                *details = change.apply(details);
+            }
+            Resolved::Site(change) => self.site = change.apply(&self.site),
             Resolved::Jam(_) => {}
         }
         Ok(())

@@ -16,6 +16,7 @@ pub fn inputs(target: Target) -> Vec<Input> {
         Target::Document => documents(),
         Target::Fleet => fleets(),
         Target::Story => stories(),
+        Target::Record => records(),
     }
 }
 
@@ -124,6 +125,10 @@ fn fleets() -> Vec<Input> {
         input("depth-of-keys", format!("{}b=1", "a.".repeat(100_000))),
         input("seventeen-megabytes", " ".repeat(17 * 1024 * 1024)),
     ]
+}
+
+fn records() -> Vec<Input> {
+    vec![input("a-megabyte-of-nothing", vec![0; 1 << 20]), input("a-megabyte-of-ones", vec![1; 1 << 20])]
 }
 
 fn stories() -> Vec<Input> {

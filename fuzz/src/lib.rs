@@ -18,6 +18,7 @@ mod document;
 mod fleet;
 pub mod front;
 pub mod large;
+mod record;
 mod request;
 mod start_requests;
 mod story;
@@ -35,11 +36,14 @@ pub enum Target {
     Fleet,
     /// A story.
     Story,
+    /// A record of the journal, without the checksum around it.
+    Record,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Request, Self::StartRequests, Self::Document, Self::Fleet, Self::Story];
+    pub const ALL: [Self; 6] =
+        [Self::Request, Self::StartRequests, Self::Document, Self::Fleet, Self::Story, Self::Record];
 
     /// Its name, which is the one of its directory in the corpus.
     #[must_use]
@@ -50,6 +54,7 @@ impl Target {
             Self::Document => "document",
             Self::Fleet => "fleet",
             Self::Story => "story",
+            Self::Record => "record",
         }
     }
 
@@ -65,6 +70,7 @@ impl Target {
             Self::Document => document::examine(bytes),
             Self::Fleet => fleet::examine(bytes),
             Self::Story => story::examine(bytes),
+            Self::Record => record::examine(bytes),
         }
     }
 }

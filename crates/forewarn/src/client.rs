@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -34,6 +34,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// A server that can be asked.
 pub(crate) struct Client {
     place: Place,
+    token: Option<String>,
     runtime: Runtime,
 }
 
@@ -75,7 +76,32 @@ impl Client {
             (None, None) => bail!("not the address of a server: {url}\n  hint: {USUAL}, or unix:PATH"),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place, runtime })
+        Ok(Self { place, token: None, runtime })
+    }
+
+    /// The same, with a key to the server.
+    pub(crate) fn with_token(self, token: Option<String>) -> Self {
+        Self { token, ..self }
+    }
+
+    /// Reads something of any length, piece by piece.
+    pub(crate) fn download(&self, path: &str, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let request = self.request(Method::GET, path, &[], Bytes::new())?;
+        self.runtime.block_on(async {
+            let response = self.exchange(request).await?;
+            let status = response.status().as_u16();
+            if status != 200 {
+                let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+                let body = body.map_err(|problem| anyhow::anyhow!("the answer broke off: {problem}"))?;
+                return understand(&(status, body.to_bytes()));
+            }
+            let mut body = response.into_body();
+            while let Some(frame) = body.frame().await {
+                let frame = frame.context("the answer broke off")?;
+                each(frame.data_ref().map_or(&[][..], |data| data))?;
+            }
+            Ok(())
+        })
     }
 
     /// Reads something.
@@ -166,6 +192,10 @@ impl Client {
         let mut request =
             Request::builder().method(method).uri(path).header(HOST, HeaderValue::from_str(host)?);
         request = request.header(ACCEPT, "application/json");
+        if let Some(token) = &self.token {
+            let value = HeaderValue::from_str(&format!("Bearer {token}"));
+            request = request.header(AUTHORIZATION, value.context("this cannot be a key")?);
+        }
         for (name, value) in headers {
             request = request.header(*name, *value);
         }

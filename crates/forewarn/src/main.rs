@@ -5,6 +5,7 @@
 mod client;
 mod operator;
 mod server;
+mod store;
 mod story;
 
 use std::process::ExitCode;
@@ -30,6 +31,11 @@ enum Command {
         #[command(subcommand)]
         command: story::Command,
     },
+    /// Look after a data directory that no server uses.
+    Store {
+        #[command(subcommand)]
+        command: store::Command,
+    },
     #[command(flatten)]
     Operator(operator::Command),
     /// Print what makes a shell complete these commands.
@@ -48,6 +54,7 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => server::dev::command(&arguments),
         Command::Serve(arguments) => server::serve::command(&arguments),
         Command::Story { command } => story::run(&command, options.api()),
+        Command::Store { command } => store::run(&command),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),
     };

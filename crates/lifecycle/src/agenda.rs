@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::ids::{MachineId, MaintenanceId, RolloutId, TenantId};
+use crate::rows::Attention;
 use crate::time::{Now, Steady, Timestamp};
 
 /// What is to be looked at when its time has come.
@@ -58,6 +59,11 @@ impl Agenda {
 
     pub(crate) fn remove_silence(&mut self, at: Steady, tenant: TenantId) {
         self.silences.remove(&(at, tenant));
+    }
+
+    /// Whether the next tick looks at it, whatever the clocks show.
+    pub(crate) fn attention(&self, due: Due) -> Attention {
+        if self.steady.contains(&(Steady::START, due)) { Attention::Due } else { Attention::Waits }
     }
 
     /// What is due first, if anything is.

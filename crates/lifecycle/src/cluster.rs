@@ -50,14 +50,15 @@ pub struct Cluster {
 
 /// The next number of each kind; none is used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
-    pub(crate) host: u32,
-    pub(crate) tenant: u32,
-    pub(crate) machine: u32,
-    pub(crate) scale_set: u32,
-    pub(crate) maintenance: u64,
-    pub(crate) rollout: u64,
-    pub(crate) event: u64,
+#[allow(missing_docs, reason = "the fields are the kinds")]
+pub struct Counters {
+    pub host: u32,
+    pub tenant: u32,
+    pub machine: u32,
+    pub scale_set: u32,
+    pub maintenance: u64,
+    pub rollout: u64,
+    pub event: u64,
 }
 
 impl Cluster {

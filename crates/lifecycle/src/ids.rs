@@ -93,6 +93,18 @@ impl EventId {
         Self(uuid::Builder::from_random_bytes(hash.as_bytes()).into_uuid())
     }
 
+    /// The bytes of the GUID, for whoever keeps it.
+    #[must_use]
+    pub fn to_bytes(self) -> [u8; 16] {
+        self.0.into_bytes()
+    }
+
+    /// An id that was kept.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(Uuid::from_bytes(bytes))
+    }
+
     /// Reads a GUID, in either case.
     ///
     /// ```
@@ -139,6 +151,7 @@ mod tests {
         assert_eq!((text.len(), &text[14..15]), (36, "4"));
         assert_eq!(EventId::parse(&text.to_lowercase()), Some(EventId::nth(&one, 5)));
         assert_eq!(format!("{:?}", EventId::nth(&one, 5)), text);
+        assert_eq!(EventId::from_bytes(EventId::nth(&one, 5).to_bytes()), EventId::nth(&one, 5));
     }
 
     #[test]

@@ -53,13 +53,14 @@ mod maintenance;
 mod names;
 mod placement;
 mod policy;
+mod rows;
 mod table;
 mod tenant;
 mod time;
 
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
-pub use cluster::Cluster;
+pub use cluster::{Cluster, Counters};
 pub use command::{Command, Refusal, SetShape};
 pub use event::{Announcement, Approval, Approver, Event, EventKind, EventSource, Phase, Reason, StartCause};
 pub use fleet::{
@@ -76,5 +77,6 @@ pub use maintenance::{
 };
 pub use names::{BadName, Name};
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
+pub use rows::{Attention, BadRows, Head, HostRow, MachineRow, Restoring, RolloutRow, Row, TenantRow};
 pub use tenant::{Enrolment, Shape, Tenant};
 pub use time::{Now, Steady, Timestamp};

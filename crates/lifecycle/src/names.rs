@@ -26,6 +26,9 @@ pub enum BadName {
     Character(char),
 }
 
+/// Bytes that the number of a placement group or an instance may add to a name.
+const SUFFIX_BYTES_MAX: usize = 11;
+
 impl Name {
     /// Checks a text and makes it a name.
     ///
@@ -38,13 +41,27 @@ impl Name {
     /// # Errors
     /// When the text is empty, too long, or has a character that a name may not have.
     pub fn new(text: &str) -> Result<Self, BadName> {
+        let chosen = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        Self::checked(text, NAME_BYTES_MAX, chosen)
+    }
+
+    /// A name that was kept: one that somebody chose, or one that was made of it for a placement group or an instance.
+    ///
+    /// # Errors
+    /// When no name looks like that.
+    pub fn restored(text: &str) -> Result<Self, BadName> {
+        let given = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
+        Self::checked(text, NAME_BYTES_MAX + SUFFIX_BYTES_MAX, given)
+    }
+
+    fn checked(text: &str, bytes_max: usize, permitted: impl Fn(char) -> bool) -> Result<Self, BadName> {
         if text.is_empty() {
             return Err(BadName::Empty);
         }
-        if text.len() > NAME_BYTES_MAX {
+        if text.len() > bytes_max {
             return Err(BadName::TooLong(text.len()));
         }
-        match text.chars().find(|&c| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))) {
+        match text.chars().find(|&c| !permitted(c)) {
             Some(wrong) => Err(BadName::Character(wrong)),
             None => Ok(Self(text.into())),
         }
@@ -115,6 +132,13 @@ mod tests {
         assert_eq!(web.of_instance(7).as_str(), "web_7");
         assert_eq!(web.of_instance(7).instance_number(&web), Some(7));
         assert_eq!(web.instance_number(&web), None);
+        let long = Name::new(&"a".repeat(80)).unwrap().of_instance(u32::MAX);
+        for name in [web.of_placement_group(2), web.of_instance(7), long.clone(), web.clone()] {
+            assert_eq!(Name::restored(name.as_str()), Ok(name));
+        }
+        for wrong in ["", "a b", &format!("{long}0")] {
+            assert!(Name::restored(wrong).is_err(), "{wrong:?}");
+        }
         assert_eq!(format!("{web:>5} {web:?}"), "  web \"web\"");
     }
 }

@@ -73,6 +73,13 @@ impl<K: Row, V> Table<K, V> {
         Some(value)
     }
 
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
+        self.pages.into_iter().enumerate().flat_map(|(number, page)| {
+            let rows = page.into_iter().flat_map(|page| page.rows.into_iter().enumerate());
+            rows.filter_map(move |(row, value)| Some((K::numbered(number * ROWS + row), value?)))
+        })
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
         self.pages.iter().enumerate().flat_map(|(number, page)| {
             let rows = page.iter().flat_map(|page| page.rows.iter().enumerate());

@@ -2,10 +2,11 @@
 
 use crate::event::{Event, EventKind, Phase};
 use crate::fleet::ResourceKind;
-use crate::ids::{EventId, MachineId, MaintenanceId, ScaleSetId, UpdateDomain};
+use crate::ids::{EventId, MachineId, MaintenanceId, ScaleSetId, TenantId, UpdateDomain};
 use crate::limits::{ENDED_KEPT_FOR, ENDED_KEPT_MAX, SILENCE_MAX};
 use crate::names::Name;
 use crate::policy::Policy;
+use crate::rows::TenantRow;
 use crate::time::Steady;
 
 /// The machines that share one document, and the document.
@@ -23,7 +24,7 @@ pub struct Tenant {
     pub incarnation: u64,
     pub(crate) machines: Vec<MachineId>,
     /// Most tenants have nothing going on most of the time, and pay eight bytes for it.
-    activity: Option<Box<Activity>>,
+    pub(crate) activity: Option<Box<Activity>>,
 }
 
 /// What kind of set a tenant is.
@@ -78,7 +79,7 @@ pub(crate) enum Progress {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Activity {
+pub(crate) struct Activity {
     events: Vec<Event>,
     ended: Vec<(Steady, EventId)>,
     works: Vec<Work>,
@@ -216,6 +217,22 @@ impl Tenant {
                 self.activity = None;
             }
         }
+    }
+
+    /// What cannot be derived of it.
+    pub(crate) fn into_row(self, id: TenantId) -> TenantRow {
+        let Self { name, shape, policy, enrolment, incarnation, machines, activity } = self;
+        let Activity { events, ended, works: _ } = activity.map_or_else(Activity::default, |boxed| *boxed);
+        let events = events.into_iter().map(|event| (event.maintenance, event.phase)).collect();
+        TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended }
+    }
+
+    /// The tenant, with the events that it sees and those that it has seen.
+    pub(crate) fn with_events(mut self, events: Vec<Event>, ended: Vec<(Steady, EventId)>) -> Self {
+        if !events.is_empty() || !ended.is_empty() {
+            self.activity = Some(Box::new(Activity { events, ended, works: Vec::new() }));
+        }
+        self
     }
 
     fn active(&mut self) -> &mut Activity {

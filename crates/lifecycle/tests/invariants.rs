@@ -131,6 +131,23 @@ proptest! {
     }
 
     #[test]
+    fn rows_taken_at_any_moment_give_the_running_state(layout in layouts(), history in happenings()) {
+        let world = live(&layout, &history);
+        let mut cluster = Cluster::new(Seed([7; 16]));
+        for (number, (now, change)) in world.journal.iter().enumerate() {
+            cluster.evolve(*now, change);
+            // Between two changes of one decision, too: the indexes of that moment are derived as well.
+            if number % 5 == 0 || number + 1 == world.journal.len() {
+                let mut restoring = Restoring::new();
+                for row in cluster.clone().into_rows() {
+                    prop_assert_eq!(restoring.add(row), Ok(()));
+                }
+                prop_assert_eq!(&restoring.finish().expect("a head"), &cluster);
+            }
+        }
+    }
+
+    #[test]
     fn replaying_the_journal_gives_the_running_state(
         layout in layouts(),
         history in happenings(),

@@ -4,10 +4,16 @@
 //! reader takes the time without a lock.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use forewarn_lifecycle::{Now, Steady, Timestamp};
+use forewarn_store::Boot;
+
+use crate::boot;
+
+/// Where a virtual clock stands still: 9990. Documents end with 9999, and what is announced must fit in between.
+pub const CLOCK_END: Timestamp = Timestamp::from_millis(253_086_768_000_000);
 
 /// Which clock a server runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +28,20 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speed(pub u32);
 
+/// What clock a server is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockPlan {
+    /// The machine's own.
+    Real,
+    /// One that its operator sets and drives.
+    Virtual {
+        /// What it shows at first, unless it has shown more before; `None`: what it has shown before, or else the time of day.
+        start: Option<Timestamp>,
+        /// How fast it runs.
+        speed: Speed,
+    },
+}
+
 /// The time, for readers.
 #[derive(Clone, Debug)]
 pub struct Clock {
@@ -33,12 +53,13 @@ pub struct Clock {
 #[derive(Clone, Copy, Debug)]
 struct Face {
     stood: Now,
-    since: Instant,
+    /// The time since the computer booted, then.
+    since: Duration,
     speed: Speed,
 }
 
 impl Clock {
-    /// The machine's own clock. The steady one starts where the last run left it.
+    /// The machine's own clock. The steady one goes on from there.
     #[must_use]
     pub fn real(steady: Steady) -> Self {
         let stood = Now { wall: wall(), steady };
@@ -51,8 +72,28 @@ impl Clock {
         Self::new(Kind::Virtual, Now::at_millis(wall.millis()), speed)
     }
 
+    /// The clock of a plan that has shown nothing yet.
+    #[must_use]
+    pub fn new_for(plan: ClockPlan) -> Self {
+        match plan {
+            ClockPlan::Real => Self::real(Steady::START),
+            ClockPlan::Virtual { start, speed } => Self::virtual_at(start.unwrap_or_else(wall), speed),
+        }
+    }
+
+    /// The clock of a plan, which has shown that before.
+    #[must_use]
+    pub(crate) fn resumed(plan: ClockPlan, shown: Now, boot: Option<Boot>) -> Self {
+        match plan {
+            ClockPlan::Real => Self::real(resumed(shown.steady, boot)),
+            ClockPlan::Virtual { start, speed } => {
+                Self::virtual_at(start.unwrap_or(shown.wall).max(shown.wall), speed)
+            }
+        }
+    }
+
     fn new(kind: Kind, stood: Now, speed: Speed) -> Self {
-        let face = Face { stood, since: Instant::now(), speed };
+        let face = Face { stood, since: boot::elapsed(), speed };
         Self { kind, face: Arc::new(ArcSwap::from_pointee(face)) }
     }
 
@@ -66,10 +107,13 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Now {
         let face = self.face.load();
-        let elapsed = face.since.elapsed();
+        let elapsed = boot::elapsed().saturating_sub(face.since);
         match self.kind {
             Kind::Real => Now { wall: wall(), steady: face.stood.steady.plus(elapsed) },
-            Kind::Virtual => later(face.stood, elapsed.saturating_mul(face.speed.0)),
+            Kind::Virtual => {
+                let left = CLOCK_END.since(face.stood.wall);
+                later(face.stood, elapsed.saturating_mul(face.speed.0).min(left))
+            }
         }
     }
 
@@ -77,6 +121,19 @@ impl Clock {
     #[must_use]
     pub fn speed(&self) -> Speed {
         self.face.load().speed
+    }
+
+    /// How the steady clock goes with this boot of the computer; nothing, for a virtual clock, or where nobody can tell.
+    pub(crate) fn boot(&self) -> Option<Boot> {
+        match self.kind {
+            Kind::Real => {
+                let Face { stood, since, .. } = **self.face.load();
+                let id = boot::id()?;
+                let (steady, since) = (stood.steady.millis(), u64::try_from(since.as_millis()).ok()?);
+                Some(Boot { id, offset_millis: i64::try_from(i128::from(steady) - i128::from(since)).ok()? })
+            }
+            Kind::Virtual => None,
+        }
     }
 
     /// How long it takes, in real time, until that much has passed on this clock; never, if it is frozen.
@@ -88,8 +145,16 @@ impl Clock {
 
     /// Goes on from there, at that speed. Only the driver does this, and only to a virtual clock.
     pub(crate) fn set(&self, stood: Now, speed: Speed) {
-        self.face.store(Arc::new(Face { stood, since: Instant::now(), speed }));
+        self.face.store(Arc::new(Face { stood, since: boot::elapsed(), speed }));
     }
+}
+
+/// Where the steady clock goes on: the time that has passed counts if the computer has not been restarted; else nothing does.
+fn resumed(shown: Steady, kept: Option<Boot>) -> Steady {
+    let (Some(kept), Some(id)) = (kept, boot::id()) else { return shown };
+    let elapsed = i128::try_from(boot::elapsed().as_millis()).unwrap_or(0);
+    let counted = u64::try_from(elapsed + i128::from(kept.offset_millis)).unwrap_or(0);
+    if kept.id == id { shown.max(Steady::from_millis(counted)) } else { shown }
 }
 
 /// A moment, and everything on both clocks, later by `span`.
@@ -97,7 +162,8 @@ pub(crate) fn later(now: Now, span: Duration) -> Now {
     Now { wall: now.wall.plus(span), steady: now.steady.plus(span) }
 }
 
-fn wall() -> Timestamp {
+/// The time of day.
+pub(crate) fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -85,11 +85,17 @@ impl Directory {
         self.has_changed();
     }
 
-    pub(crate) fn remove(&self, tenant: &Name, caller: &Caller, addresses: &[IpAddr]) {
+    /// Those addresses are not those of that machine any more.
+    pub(crate) fn forget(&self, caller: &Caller, addresses: &[IpAddr]) {
         for address in addresses {
-            let own = |known: &&Arc<Caller>| known.machine != caller.machine;
-            self.by_address.change(address.to_canonical(), |known| known.filter(own).cloned());
+            let other = |known: &&Arc<Caller>| known.machine != caller.machine;
+            self.by_address.change(address.to_canonical(), |known| known.filter(other).cloned());
         }
+        self.has_changed();
+    }
+
+    pub(crate) fn remove(&self, tenant: &Name, caller: &Caller, addresses: &[IpAddr]) {
+        self.forget(caller, addresses);
         self.by_full_name.change(full_name(tenant, &caller.name), |_| None);
         self.by_name.change(caller.name.as_str().into(), |others| {
             let mut all = others.cloned().unwrap_or_default();

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_hypervisor::Program;
-use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Refusal, Seed};
+use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Refusal, Seed, Steady};
+use forewarn_store::{CopyError, Journal, OpenError, Options, State as Kept};
 use forewarn_wire::operator::{BadCommand, Details, Happening, NamedCommand, Outcome, Site};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::clock::{Clock, Kind, Speed};
+use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
-use crate::driver::{Driver, Endings};
+use crate::driver::{Driver, Endings, Keeping};
 
 /// A handle to the task that owns a cluster.
 #[derive(Clone, Debug)]
@@ -49,6 +51,9 @@ pub enum Problem {
         /// Who has it.
         machine: String,
     },
+    /// No clock shows what no document can.
+    #[error("the clock ends with the year 9989")]
+    EndOfTime,
     /// Real machines cannot be told to fail.
     #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
     NotPretending,
@@ -89,6 +94,8 @@ pub struct State<'a> {
     pub details: &'a BTreeMap<MachineId, Details>,
     /// How work ended that is over.
     pub endings: &'a Endings,
+    /// Why programs have to be ordered again.
+    pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
 }
 
 /// Those who tell everybody who listens that something has happened.
@@ -96,6 +103,8 @@ pub struct State<'a> {
 pub(crate) struct Heralds {
     happenings: broadcast::Sender<Arc<Happening>>,
     commits: watch::Sender<u64>,
+    /// Why nothing can be written, if so.
+    trouble: watch::Sender<Option<String>>,
 }
 
 /// Happenings that are kept for a listener that is slow; more, and it has missed some.
@@ -103,12 +112,21 @@ const HAPPENINGS_KEPT_MAX: usize = 1_024;
 
 impl Heralds {
     fn new() -> Self {
-        Self { happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX), commits: watch::Sender::new(0) }
+        Self {
+            happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX),
+            commits: watch::Sender::new(0),
+            trouble: watch::Sender::new(None),
+        }
     }
 
     /// Whether anybody wants to know what happens.
     pub(crate) fn is_watched(&self) -> bool {
         self.happenings.receiver_count() > 0
+    }
+
+    /// Tells whether something is wrong.
+    pub(crate) fn is_troubled(&self, trouble: Option<String>) {
+        self.trouble.send_replace(trouble);
     }
 
     /// Tells what has happened, and that something is not what it was.
@@ -122,19 +140,80 @@ impl Heralds {
 }
 
 /// Who carries out what was decided.
-#[derive(Clone, Debug)]
-pub(crate) enum Hands {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hands {
+    /// Machines pretend.
     Pretend,
+    /// A program of the operator's takes care of machines.
     Program(Program),
 }
 
 type Look = Box<dyn FnOnce(&State<'_>) + Send>;
 
 pub(crate) enum Request {
-    Submit { command: Command, reply: oneshot::Sender<Result<Decided, Problem>> },
-    Order { commands: Vec<NamedCommand>, reply: oneshot::Sender<Result<Outcome, Problem>> },
+    Submit {
+        command: Command,
+        reply: oneshot::Sender<Result<Decided, Problem>>,
+    },
+    Order {
+        commands: Vec<NamedCommand>,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
+    Rehearse {
+        commands: Vec<NamedCommand>,
+        reply: oneshot::Sender<Result<(), Problem>>,
+    },
     Look(Look),
-    Drive { command: ClockCommand, reply: oneshot::Sender<Result<Now, Problem>> },
+    Drive {
+        command: ClockCommand,
+        reply: oneshot::Sender<Result<Now, Problem>>,
+    },
+    Copy {
+        to: PathBuf,
+        reply: oneshot::Sender<Result<(), CopyError>>,
+    },
+    /// A program has ended with what was ordered.
+    ErrandOver {
+        maintenance: MaintenanceId,
+        machine: MachineId,
+    },
+    /// A program has to be ordered again, and this is why.
+    Trouble {
+        maintenance: MaintenanceId,
+        machine: MachineId,
+        trouble: String,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
+}
+
+impl Request {
+    /// Whether it makes no sense while nothing can be written.
+    pub(crate) fn needs_journal(&self) -> bool {
+        match self {
+            Self::Submit { .. }
+            | Self::Order { .. }
+            | Self::Rehearse { .. }
+            | Self::Look(_)
+            | Self::Drive { .. }
+            | Self::Copy { .. } => true,
+            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
+        }
+    }
+
+    /// Nothing can be written now. Whoever asked may have gone.
+    pub(crate) fn refuse(self) {
+        match self {
+            Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Order { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
+            // Whoever waits for the answer finds that there will be none.
+            Self::Look(_) | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
+        }
+    }
 }
 
 /// Requests that wait for the driver.
@@ -144,23 +223,53 @@ impl Engine {
     /// Starts the task that owns a new cluster, kept in memory, whose machines pretend.
     #[must_use]
     pub fn pretending(seed: Seed, clock: Clock) -> Self {
-        Self::start(seed, clock, Hands::Pretend)
+        Self::in_memory(seed, clock, Hands::Pretend)
     }
 
-    /// Starts the task that owns a new cluster, kept in memory, whose machines a program takes care of.
+    /// Starts the task that owns a new cluster, kept in memory. It lives on the runtime of whoever calls this.
     #[must_use]
-    pub fn with_program(seed: Seed, clock: Clock, program: Program) -> Self {
-        Self::start(seed, clock, Hands::Program(program))
+    pub fn in_memory(seed: Seed, clock: Clock, hands: Hands) -> Self {
+        let (engine, driving) = Self::prepare((Kept::new(seed), seed), Keeping::in_memory(), clock, hands);
+        tokio::spawn(driving);
+        engine
     }
 
-    fn start(seed: Seed, clock: Clock, hands: Hands) -> Self {
+    /// Opens the journal of a directory, or makes one, and starts the thread that owns its cluster. The seed is for one that is
+    /// new.
+    ///
+    /// # Errors
+    /// When the journal cannot be opened, or no thread can be had.
+    pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hands: Hands) -> Result<Self, OpenError> {
+        let start = match clock {
+            ClockPlan::Real => Now { wall: wall(), steady: Steady::START },
+            ClockPlan::Virtual { start, .. } => Now::at_millis(start.unwrap_or_else(wall).millis()),
+        };
+        let (journal, found) = Journal::open(place, &Options::new(seed, start))?;
+        let clock = Clock::resumed(clock, found.clock, found.state.boot);
+        let keeping = Keeping::in_directory(place.to_owned(), journal);
+        let (engine, driving) = Self::prepare((found.state, found.identity), keeping, clock, hands);
+        let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };
+        // A disk that hangs holds nobody up but whoever wants something written.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let thread = std::thread::Builder::new().name("driver".to_owned());
+        thread.spawn(move || runtime.block_on(driving)).map_err(failed)?;
+        Ok(engine)
+    }
+
+    fn prepare(
+        kept: (Kept, Seed),
+        keeping: Keeping,
+        clock: Clock,
+        hands: Hands,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
         let directory = Arc::new(Directory::default());
         let heralds = Heralds::new();
-        let driver = Driver::new(seed, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
+        let driver =
+            Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
         let engine = Self { requests, clock, directory, heralds };
-        tokio::spawn(driver.run(inbox, engine.downgrade()));
-        engine
+        let own = engine.downgrade();
+        (engine, driver.run(inbox, own))
     }
 
     fn downgrade(&self) -> mpsc::WeakSender<Request> {
@@ -193,6 +302,14 @@ impl Engine {
     /// When something that is named is not there, the rules refuse, or nothing can be written.
     pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
         self.ask(|reply| Request::Order { commands, reply }).await?
+    }
+
+    /// Finds out whether [`Self::order`] would be refused, and changes nothing.
+    ///
+    /// # Errors
+    /// When it would.
+    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
+        self.ask(|reply| Request::Rehearse { commands, reply }).await?
     }
 
     /// What happens from now on.
@@ -231,6 +348,26 @@ impl Engine {
             return Err(Problem::RealClock);
         }
         self.ask(|reply| Request::Drive { command, reply }).await?
+    }
+
+    /// Why nothing can be written at the moment, if so.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        self.heralds.trouble.borrow().clone()
+    }
+
+    /// Makes a copy of the journal in a file that is not there yet.
+    ///
+    /// # Errors
+    /// When the journal is kept in memory, or the copy cannot be written.
+    pub async fn copy(&self, to: PathBuf) -> Result<(), CopyError> {
+        self.ask(|reply| Request::Copy { to, reply }).await.unwrap_or(Err(CopyError::Closed))
+    }
+
+    /// Ends the driver: everything that was answered is kept, and the journal is free for another.
+    pub async fn stop(&self) {
+        // If nobody answers, it has ended already.
+        drop(self.ask(|reply| Request::Stop { reply }).await);
     }
 
     async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Problem> {

@@ -10,6 +10,7 @@
 //!
 //! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
 
+mod boot;
 mod clock;
 mod directory;
 mod driver;
@@ -23,10 +24,10 @@ mod service;
 mod socket_file;
 mod telemetry;
 
-pub use clock::{Clock, Kind, Speed};
+pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::Endings;
-pub use engine::{ClockCommand, Decided, Engine, Problem, State};
+pub use engine::{ClockCommand, Decided, Engine, Hands, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use service::{ApiDoor, Plan, Service, StartError};
 pub use telemetry::Telemetry;

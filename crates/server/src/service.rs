@@ -7,20 +7,19 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_hypervisor::Program;
 use forewarn_lifecycle::Seed;
 use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::clock::Clock;
-use crate::engine::{Engine, Problem};
+use crate::clock::{Clock, ClockPlan};
+use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
-use crate::operator;
+use crate::operator::{self, Access, KeyHash};
 use crate::socket_file::SocketFile;
 use crate::telemetry::Telemetry;
 
@@ -29,13 +28,15 @@ use crate::telemetry::Telemetry;
 pub struct Plan {
     /// `dev` or `serve`: what it calls itself.
     pub mode: &'static str,
-    /// What event ids are made of.
+    /// Where everything is kept; `None`: in memory.
+    pub data_dir: Option<PathBuf>,
+    /// What event ids are made of, where nothing is kept yet.
     pub seed: Seed,
     /// The clock.
-    pub clock: Clock,
-    /// Who takes care of machines; `None`: they pretend.
-    pub program: Option<Program>,
-    /// What there is at first.
+    pub clock: ClockPlan,
+    /// Who takes care of machines.
+    pub hands: Hands,
+    /// What there is at first, where nothing is kept yet.
     pub fleet: Fleet,
     /// How the metadata endpoint behaves.
     pub settings: Settings,
@@ -50,8 +51,10 @@ pub struct Plan {
 /// Where operators come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ApiDoor {
-    /// A TCP address. Port 0 is one that is free.
-    Tcp(SocketAddr),
+    /// A TCP address, for whoever can connect. Port 0 is one that is free.
+    Open(SocketAddr),
+    /// A TCP address, for whoever has the key. Port 0 is one that is free.
+    Locked(SocketAddr),
     /// A Unix-domain socket, for its owner alone.
     Unix(PathBuf),
 }
@@ -67,11 +70,15 @@ pub struct Service {
     _socket: Option<SocketFile>,
     metadata_url: Option<String>,
     api_url: String,
+    new_key: Option<String>,
 }
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
+    /// What was kept cannot be read.
+    #[error(transparent)]
+    Store(#[from] forewarn_store::OpenError),
     /// The fleet is none.
     #[error("the fleet cannot be")]
     Fleet(#[from] BadFleet),
@@ -84,6 +91,9 @@ pub enum StartError {
     /// Operators cannot come in.
     #[error("cannot listen for operators: {0}")]
     Api(String, #[source] std::io::Error),
+    /// The key of operators cannot be read or made.
+    #[error("cannot read or make the key of operators")]
+    Key(#[source] std::io::Error),
     /// There are not enough threads or file descriptors.
     #[error("cannot start the threads of the metadata endpoint")]
     Threads(#[source] std::io::Error),
@@ -101,9 +111,9 @@ impl Service {
     /// # Errors
     /// When the fleet is refused, or an address cannot be listened on.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
-        let engine = match plan.program {
-            Some(program) => Engine::with_program(plan.seed, plan.clock, program),
-            None => Engine::pretending(plan.seed, plan.clock),
+        let engine = match &plan.data_dir {
+            Some(place) => Engine::open(place, plan.seed, plan.clock, plan.hands)?,
+            None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
         };
         fill(&engine, &plan.fleet).await?;
         let telemetry = Telemetry::new();
@@ -120,10 +130,11 @@ impl Service {
             default_machine,
         };
         let metadata_url = about.metadata.first().cloned();
-        let router = operator::router(engine.clone(), about, telemetry);
-        let (stop, _) = watch::channel(false);
+        let (access, new_key) = access(&plan.api, plan.data_dir.as_deref())?;
+        let (stop, stopped) = watch::channel(false);
+        let router = operator::router(engine.clone(), about, telemetry, plan.data_dir, access, stopped);
         let (api, api_url, socket) = serve_operators(&plan.api, router, stop.subscribe())?;
-        Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url })
+        Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url, new_key })
     }
 
     /// The engine.
@@ -144,6 +155,12 @@ impl Service {
         &self.api_url
     }
 
+    /// The key of operators, if it has just been made: nobody will see it again.
+    #[must_use]
+    pub fn new_key(&self) -> Option<&str> {
+        self.new_key.as_deref()
+    }
+
     /// Takes no more requests, answers those that are under way, and ends; within a few seconds.
     pub async fn stop(self) {
         self.stop.send_replace(true);
@@ -157,11 +174,18 @@ impl Service {
         if stopping.await.is_err() {
             tracing::error!("the threads of the metadata endpoint could not be stopped");
         }
+        self.engine.stop().await;
     }
 }
 
-/// Admits a fleet to an empty cluster.
+/// Admits a fleet to an empty cluster; one that is not empty is left alone.
 async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+    let is_empty = |state: &State<'_>| {
+        state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
+    };
+    if !engine.look(is_empty).await? {
+        return Ok(());
+    }
     let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
     let commands: Vec<_> = differences.into_iter().filter_map(|one| one.command).collect();
     if !commands.is_empty() {
@@ -183,6 +207,18 @@ fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
     defaults.next().map_or((false, None), |default| (true, default))
 }
 
+/// Who may use the API, and the key to it, if it has just been made.
+fn access(door: &ApiDoor, data_dir: Option<&Path>) -> Result<(Access, Option<String>), StartError> {
+    match door {
+        ApiDoor::Open(_) | ApiDoor::Unix(_) => Ok((Access::Open, None)),
+        ApiDoor::Locked(_) => {
+            let found = data_dir.map_or_else(KeyHash::of_process, KeyHash::of_directory);
+            let (hash, new) = found.map_err(StartError::Key)?;
+            Ok((Access::Key(hash), new))
+        }
+    }
+}
+
 type Operators = (JoinHandle<std::io::Result<()>>, String, Option<SocketFile>);
 
 fn serve_operators(
@@ -195,7 +231,7 @@ fn serve_operators(
         drop(stop.wait_for(|stop| *stop).await);
     };
     match door {
-        ApiDoor::Tcp(address) => {
+        ApiDoor::Open(address) | ApiDoor::Locked(address) => {
             let failed = |source| StartError::Api(address.to_string(), source);
             let listener = std::net::TcpListener::bind(address).map_err(failed)?;
             listener.set_nonblocking(true).map_err(failed)?;

@@ -1,27 +1,41 @@
 //! The journal: decided changes, each with its time, in the order in which they were decided.
 //!
 //! Whoever owns a cluster appends a batch, and only then publishes, answers and acts. A failed append means that nothing
-//! of the batch counts: the owner drops its state and replays.
+//! of the batch counts: the owner drops its state and the journal, opens it again, and goes on from what is found there.
+//!
+//! ```text
+//!   append ──▶ committer (one thread, one connection) ──▶ journal.db-wal ──▶ journal.db
+//!                    │ many batches, one commit, one sync
+//!                    └──▶ done: durable
+//! ```
+//!
+//! So that opening does not replay all of history, the owner gives its state away from time to time ([`Journal::fold`]); it
+//! then stands for all records before it.
 
-use forewarn_lifecycle::{Change, Now};
+mod codec;
+mod committer;
+mod copy;
+mod database;
+mod embedded;
+mod error;
+mod files;
+mod fold;
+mod log;
+mod record;
+mod recover;
+mod state;
+mod transfer;
 
-/// One entry of the journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
-    /// When it was decided.
-    pub now: Now,
-    /// What happened.
-    pub entry: Entry,
-}
+use std::path::Path;
 
-/// What happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
-    /// A change of a cluster.
-    Change(Change),
-    /// A virtual clock stood here: it never goes back over a restart.
-    Clock,
-}
+pub use codec::Malformed;
+pub use database::Syncs;
+pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
+pub use error::{AppendFailed, CopyError, OpenError};
+pub use record::{Boot, Entry, Record};
+pub use recover::Recovered;
+pub use state::State;
+pub use transfer::{Checked, INCARNATION_STEP, check, export, import};
 
 /// Where records are kept.
 #[derive(Debug)]
@@ -31,12 +45,9 @@ pub enum Journal {
         /// How many records have been appended.
         length: u64,
     },
+    /// In a directory, for ever.
+    Embedded(Embedded),
 }
-
-/// An append that did not succeed: nothing of it counts.
-#[derive(Debug, thiserror::Error)]
-#[error("the journal cannot be written")]
-pub struct AppendFailed;
 
 impl Journal {
     /// A journal that lives as long as the process.
@@ -45,28 +56,98 @@ impl Journal {
         Self::Memory { length: 0 }
     }
 
-    /// Appends records, all or none. When this returns they are as durable as this journal can make them.
+    /// Opens the journal of a directory, or makes one, and replays it.
     ///
     /// # Errors
-    /// When they could not be written.
-    pub fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
-        match self {
-            Self::Memory { length } => *length += records.len() as u64,
-        }
-        Ok(())
+    /// When it is another's, of a later format, damaged, or cannot be read or written. See [`OpenError`].
+    pub fn open(directory: &Path, options: &Options) -> Result<(Self, Recovered), OpenError> {
+        let (embedded, recovered) = Embedded::open(directory, options)?;
+        Ok((Self::Embedded(embedded), recovered))
     }
 
-    /// How many records it has.
+    /// Appends records, all or none, and waits until they are as durable as this journal can make them.
+    ///
+    /// # Errors
+    /// When they could not be written. The journal takes nothing more then.
+    pub fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
+        match self {
+            Self::Memory { length } => {
+                *length += records.len() as u64;
+                Ok(())
+            }
+            Self::Embedded(embedded) => embedded.append(records),
+        }
+    }
+
+    /// Appends records, and does not wait: `done` is called once it is known how it ended, perhaps on another thread.
+    /// What is appended meanwhile is committed together.
+    pub fn append_then(
+        &mut self,
+        records: &[Record],
+        done: impl FnOnce(Result<(), AppendFailed>) + Send + 'static,
+    ) {
+        match self {
+            Self::Memory { length } => {
+                *length += records.len() as u64;
+                done(Ok(()));
+            }
+            Self::Embedded(embedded) => embedded.append_then(records, Box::new(done)),
+        }
+    }
+
+    /// Whether there are so many records that it is time for [`Self::fold`].
+    #[must_use]
+    pub fn wants_fold(&self) -> bool {
+        match self {
+            Self::Memory { .. } => false,
+            Self::Embedded(embedded) => embedded.wants_fold(),
+        }
+    }
+
+    /// Has the state stand for all records before it. It must be what everything appended so far has led to. It is written
+    /// beside the appends to come, a little with each.
+    pub fn fold(&mut self, state: State) {
+        match self {
+            Self::Memory { .. } => {}
+            Self::Embedded(embedded) => embedded.fold(state),
+        }
+    }
+
+    /// Makes a copy of everything that is durable, while the journal is in use. `done` is called when it is complete, on
+    /// another thread.
+    pub fn copy_then(&self, to: &Path, done: impl FnOnce(Result<(), CopyError>) + Send + 'static) {
+        match self {
+            Self::Memory { .. } => done(Err(CopyError::Memory)),
+            Self::Embedded(embedded) => embedded.copy_then(to, Box::new(done)),
+        }
+    }
+
+    /// Waits until everything that was appended is durable, tidies up, and lets others have the directory. Dropping a
+    /// journal does the same, and says nothing.
+    ///
+    /// # Errors
+    /// When something could not be written.
+    pub fn close(self) -> Result<(), AppendFailed> {
+        match self {
+            Self::Memory { .. } => Ok(()),
+            Self::Embedded(embedded) => embedded.close(),
+        }
+    }
+
+    /// How many records it has been given in all its life and are durable.
     #[must_use]
     pub fn length(&self) -> u64 {
         match self {
             Self::Memory { length } => *length,
+            Self::Embedded(embedded) => embedded.length(),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use forewarn_lifecycle::Now;
+
     use super::*;
 
     #[test]
@@ -76,5 +157,7 @@ mod tests {
         journal.append(&[record.clone(), record]).unwrap();
         journal.append(&[]).unwrap();
         assert_eq!(journal.length(), 2);
+        assert!(!journal.wants_fold());
+        journal.close().unwrap();
     }
 }

@@ -4,6 +4,7 @@
 //! which are shown as they are. A command returns once what it asks for is announced; `--wait` waits until it is over.
 
 mod ask;
+mod backup;
 mod clock;
 mod enrol;
 mod event;
@@ -35,6 +36,16 @@ pub(crate) struct Options {
         help_heading = "Options of every command"
     )]
     api: String,
+    /// The key to a server that wants one.
+    #[arg(
+        long,
+        global = true,
+        value_name = "KEY",
+        env = "FOREWARN_TOKEN",
+        hide_env_values = true,
+        help_heading = "Options of every command"
+    )]
+    token: Option<String>,
     /// For people, or what the server answers.
     #[arg(
         long, global = true, value_name = "FORM", value_enum, default_value_t = Output::Table,
@@ -88,6 +99,11 @@ pub(crate) enum Command {
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
+    /// Copy everything that a running server keeps to a file; `forewarn store import` makes a data directory of it.
+    Backup {
+        /// The file, which must not be there yet.
+        file: std::path::PathBuf,
+    },
 }
 
 pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
@@ -102,6 +118,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Rollout(command) => rollout::run(&session, &command),
         Command::Brake(command) => rollout::brake(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
+        Command::Backup { file } => backup::run(&session, &file),
     }
 }
 

@@ -22,11 +22,16 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
-        Ok(Self { client: Client::new(&options.api)?, output: options.output })
+        let client = Client::new(&options.api)?.with_token(options.token.clone());
+        Ok(Self { client, output: options.output })
     }
 
     pub(super) fn output(&self) -> Output {
         self.output
+    }
+
+    pub(super) fn download(&self, path: &str, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.client.download(path, each)
     }
 
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {

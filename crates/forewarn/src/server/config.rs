@@ -28,6 +28,11 @@ const SOCKET_MODE: u32 = 0o660;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Config {
+    /// Where everything is kept.
+    data_dir: Option<PathBuf>,
+    /// Nothing is kept, and that is meant.
+    #[serde(default)]
+    in_memory: bool,
     /// What there is at first.
     pub(super) fleet: Option<PathBuf>,
     pub(super) metadata: Metadata,
@@ -72,9 +77,6 @@ struct Listen {
 pub(super) struct Api {
     socket: Option<PathBuf>,
     listen: Option<SocketAddr>,
-    /// Anybody who can connect may do anything, and that is meant.
-    #[serde(default)]
-    open: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -97,6 +99,17 @@ impl Config {
             bail!("a file of settings has at most {CONFIG_BYTES_MAX} bytes");
         }
         Ok(toml::from_str(text)?)
+    }
+
+    pub(super) fn data_dir(&self) -> Result<Option<PathBuf>> {
+        match (&self.data_dir, self.in_memory) {
+            (Some(place), false) => Ok(Some(place.clone())),
+            (None, true) => Ok(None),
+            (None, false) => bail!(
+                "nowhere to keep anything\n  hint: data_dir = \"/var/lib/forewarn\"; or in_memory = true, if nothing needs to be kept"
+            ),
+            (Some(_), true) => bail!("data_dir and in_memory exclude each other"),
+        }
     }
 }
 
@@ -164,10 +177,10 @@ impl Api {
     pub(super) fn door(&self) -> Result<ApiDoor> {
         Ok(match (&self.socket, self.listen) {
             (Some(path), None) => ApiDoor::Unix(path.clone()),
-            (None, Some(address)) if self.open => ApiDoor::Tcp(address),
+            (None, Some(address)) if address.ip().is_loopback() => ApiDoor::Locked(address),
             (None, Some(address)) => bail!(
-                "anybody who can connect to {address} may do anything\n  \
-                 hint: use api.socket, or say api.open = true if that is what you want"
+                "the key would travel in clear: {address} is not loopback\n  \
+                 hint: use api.socket or a loopback address, and a tunnel from elsewhere"
             ),
             (Some(_), Some(_)) | (None, None) => {
                 bail!("operators come in through one door: api.socket, or api.listen")
@@ -177,12 +190,12 @@ impl Api {
 }
 
 impl Hands {
-    pub(super) fn program(self) -> Option<Program> {
+    pub(super) fn hands(self) -> forewarn_server::Hands {
         match self {
-            Self::Pretend {} => None,
+            Self::Pretend {} => forewarn_server::Hands::Pretend,
             Self::Program { program, time_limit } => {
                 let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
-                Some(Program { path: program, time_limit })
+                forewarn_server::Hands::Program(Program { path: program, time_limit })
             }
         }
     }
@@ -194,6 +207,7 @@ mod tests {
     use forewarn_server::metadata::{ConnectionLimits, Limits};
 
     const LEAST: &str = "
+in_memory = true
 [[metadata.listen]]
 address = '169.254.169.254:80'
 [api]
@@ -211,7 +225,8 @@ kind = 'pretend'
         assert_eq!(settings.identity_token, IdentityToken::Off);
         assert_eq!(config.metadata.doors().unwrap()[0].1, Identity::Address);
         assert_eq!(config.api.door().unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));
-        assert!(config.hands.program().is_none());
+        assert!(config.data_dir().unwrap().is_none());
+        assert_eq!(config.hands.hands(), forewarn_server::Hands::Pretend);
     }
 
     #[test]
@@ -246,12 +261,12 @@ kind = 'pretend'
     }
 
     #[test]
-    fn an_open_api_has_to_be_meant() {
+    fn the_api_is_a_socket_or_locked_and_never_seen_on_a_network() {
         let api = |text: &str| {
             Config::parse(&LEAST.replace("socket = '/run/forewarn/api.sock'", text)).unwrap().api.door()
         };
-        assert!(api("listen = '127.0.0.1:1339'").unwrap_err().to_string().contains("hint"));
-        assert!(api("listen = '127.0.0.1:1339'\nopen = true").is_ok());
+        assert!(matches!(api("listen = '127.0.0.1:1339'"), Ok(ApiDoor::Locked(_))));
+        assert!(api("listen = '10.0.0.1:1339'").unwrap_err().to_string().contains("hint"));
         assert!(api("").is_err());
     }
 

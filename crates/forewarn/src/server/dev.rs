@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
-use forewarn_server::{ApiDoor, Clock, Plan, Service, Speed};
+use forewarn_server::{ApiDoor, CLOCK_END, ClockPlan, Hands, Plan, Service, Speed};
 use forewarn_wire::operator::Fleet;
 use forewarn_wire::{Moment, parse_duration};
 
@@ -32,6 +32,9 @@ pub(crate) struct Arguments {
     /// The fleet to start with: a file, or `none`. Without it, a demo fleet.
     #[arg(long, value_name = "FILE")]
     fleet: Option<PathBuf>,
+    /// Keep everything in this directory; without it, in memory. A fleet is read only where nothing is kept yet.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
     /// Where machines come in; port 0 is any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1338")]
     metadata_listen: SocketAddr,
@@ -47,7 +50,7 @@ pub(crate) struct Arguments {
     /// How the virtual clock runs: `frozen`, `real` (as fast as a real one), or a speed such as `60x`.
     #[arg(long, value_name = "SPEED", default_value = "real", value_parser = parse_speed)]
     clock: Speed,
-    /// What the virtual clock shows at first; without it, the time of day.
+    /// What the virtual clock shows at first; without it, what it last showed in the data directory, or the time of day.
     #[arg(long, value_name = "TIME")]
     clock_start: Option<Moment>,
     /// Makes event ids the same in every run; any number.
@@ -109,7 +112,12 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         Some(none) if none.as_os_str() == "none" => Fleet::default(),
         Some(file) => read_fleet(file)?,
     };
-    let start = arguments.clock_start.map_or_else(wall, |Moment(start)| start);
+    // A clock that runs as a real one does shows the time of day; another goes on from where it stood.
+    let of_day = (arguments.clock == Speed(1)).then(wall);
+    let start = arguments.clock_start.map(|Moment(start)| start).or(of_day);
+    if start.is_some_and(|start| start > CLOCK_END) {
+        bail!("the clock cannot start that late: it ends with the year 9989");
+    }
     let default = arguments.default_vm.clone().or_else(|| default_vm(&fleet));
     let limits = match arguments.limits {
         LimitsWord::Off => None,
@@ -120,13 +128,14 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
     Ok(Plan {
         mode: "dev",
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
-        clock: Clock::virtual_at(start, arguments.clock),
-        program: None,
+        clock: ClockPlan::Virtual { start, speed: arguments.clock },
+        data_dir: arguments.data_dir.clone(),
+        hands: Hands::Pretend,
         fleet,
         settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
         doors: vec![(Door::Tcp(arguments.metadata_listen), Identity::Prefix { default })],
         threads: arguments.metadata_threads.unwrap_or_else(cores),
-        api: ApiDoor::Tcp(arguments.api_listen),
+        api: ApiDoor::Open(arguments.api_listen),
     })
 }
 

@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod dev;
 mod limits;
 mod log;
+mod notify;
 pub(crate) mod serve;
 
 use std::fs;
@@ -14,6 +15,7 @@ use anyhow::{Context, Result};
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
+use notify::{News, notify};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a server until it is told to stop. `ready` is called once both sides listen.
@@ -25,10 +27,12 @@ fn run(plan: Plan, ready: impl FnOnce(&Service) -> Result<()>) -> Result<()> {
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let service = Service::start(plan).await?;
         ready(&service)?;
+        notify(News::Ready);
         tokio::select! {
             _ = interrupt.recv() => tracing::info!("interrupted; stopping"),
             _ = terminate.recv() => tracing::info!("told to stop"),
         }
+        notify(News::Stopping);
         service.stop().await;
         Ok(())
     })
@@ -59,7 +63,7 @@ fn read(file: &Path, bytes_max: usize) -> Result<String> {
 }
 
 /// A secret that nobody can guess.
-fn random_seed() -> Result<Seed> {
+pub(crate) fn random_seed() -> Result<Seed> {
     let mut seed = [0; 16];
     let read = fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut seed));
     read.context("no random numbers to be had: /dev/urandom")?;

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use forewarn_lifecycle::Steady;
-use forewarn_server::{Clock, Plan};
+use forewarn_server::{ClockPlan, Plan};
 use forewarn_wire::operator::Fleet;
 
 use super::config::{CONFIG_BYTES_MAX, Config};
@@ -42,6 +41,10 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
+        if let Some(key) = service.new_key() {
+            // The only time that it can be seen; it is not for the log.
+            println!("the key of operators, shown once: {key}");
+        }
         tracing::info!(metadata = service.metadata_url(), api = service.api_url(), "forewarn serves");
         Ok(())
     })
@@ -51,12 +54,13 @@ fn plan(config: Config) -> Result<Plan> {
     Ok(Plan {
         mode: "serve",
         seed: random_seed()?,
-        clock: Clock::real(Steady::START),
+        clock: ClockPlan::Real,
+        data_dir: config.data_dir()?,
         fleet: config.fleet.as_deref().map_or_else(|| Ok(Fleet::default()), read_fleet)?,
         settings: config.metadata.settings()?,
         doors: config.metadata.doors()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.door()?,
-        program: config.hands.program(),
+        hands: config.hands.hands(),
     })
 }

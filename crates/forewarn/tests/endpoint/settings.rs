@@ -31,7 +31,7 @@ fn serving(machine: &str, settings: &str) -> (Server, TempDir) {
     let (fleet, config) = (files.path().join("fleet.toml"), files.path().join("config.toml"));
     fs::write(&fleet, FLEET).unwrap();
     let text = format!(
-        "fleet = {fleet:?}\napi.socket = {:?}\nhands.kind = \"pretend\"\n[metadata]\n\
+        "in_memory = true\nfleet = {fleet:?}\napi.socket = {:?}\nhands.kind = \"pretend\"\n[metadata]\n\
          listen = [{{ address = \"127.0.0.1:0\", machine = \"{machine}\" }}]\n{settings}\n",
         files.path().join("api.sock")
     );

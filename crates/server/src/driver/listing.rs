@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{Change, MachineId, Name};
+use forewarn_store::{Entry, State as Kept};
 use forewarn_wire::operator::Details;
 
 use super::Driver;
@@ -23,34 +24,41 @@ static NOTHING: Details = Details { addresses: Vec::new(), tags: std::collection
 
 impl Driver {
     pub(super) fn details_of(&self, machine: MachineId) -> &Details {
-        self.details.get(&machine).unwrap_or(&NOTHING)
+        self.kept.details.get(&machine).unwrap_or(&NOTHING)
     }
 
-    pub(super) fn follow(&mut self, change: &Change) {
-        if let Change::MachineAdmitted { machine, new } = change {
-            self.publish(new.tenant);
-            self.list(*machine);
-        }
-        if let Change::Completed { machine, .. } = change
-            && self.cluster.machine(*machine).is_none()
-        {
-            self.details.remove(machine);
-            if let Some(gone) = self.unlist(*machine) {
-                self.publish(gone.caller.slot.tenant);
+    /// Keeps what can be seen as what has become durable.
+    pub(super) fn follow(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Change(Change::MachineAdmitted { machine, new }) => {
+                self.publish(new.tenant);
+                self.list(*machine);
             }
+            Entry::Change(Change::Completed { machine, .. })
+                if self.kept.cluster.machine(*machine).is_none() =>
+            {
+                self.kept.details.remove(machine);
+                self.held.retain(|_, holder| holder != machine);
+                if let Some(gone) = self.unlist(*machine) {
+                    self.publish(gone.caller.slot.tenant);
+                }
+            }
+            Entry::Described { machine, .. } => self.list(*machine),
+            Entry::Site(_) => {
+                let listed: Vec<_> = self.listed.keys().copied().collect();
+                listed.into_iter().for_each(|machine| self.list(machine));
+            }
+            Entry::Change(_) | Entry::Clock | Entry::Booted(_) => {}
         }
     }
 
-    /// Puts a machine into the directory, as it is described now.
+    /// Puts a machine into the directory, as it is described now. It is there all the time, if it was before.
     pub(super) fn list(&mut self, id: MachineId) {
-        self.unlist(id);
         let details = self.details_of(id).clone();
-        let Some(instance) = instance_of(&self.cluster, id, &self.seed, &self.site, &details) else { return };
-        let Some(tenant) = self.cluster.machine(id).and_then(|machine| self.cluster.tenant(machine.tenant))
-        else {
-            return;
-        };
-        let Some(slot) = self.cluster.tenant_named(tenant.name.as_str()).and_then(|id| self.slots.get(&id))
+        let Kept { cluster, site, .. } = &self.kept;
+        let Some(instance) = instance_of(cluster, id, &self.identity, site, &details) else { return };
+        let Some(machine) = cluster.machine(id) else { return };
+        let (Some(tenant), Some(slot)) = (cluster.tenant(machine.tenant), self.slots.get(&machine.tenant))
         else {
             return;
         };
@@ -58,10 +66,15 @@ impl Driver {
         let (slot, load) = (Arc::clone(slot), Load::default());
         let caller = Arc::new(Caller { machine: id, name, slot, instance, load });
         self.directory.add(&tenant, &caller, &details.addresses);
-        self.listed.insert(id, Listed { tenant, caller, addresses: details.addresses });
+        let listed = Listed { tenant, caller, addresses: details.addresses };
+        if let Some(former) = self.listed.insert(id, listed) {
+            let kept = &self.listed[&id].addresses;
+            let left: Vec<_> = former.addresses.iter().filter(|old| !kept.contains(old)).copied().collect();
+            self.directory.forget(&former.caller, &left);
+        }
     }
 
-    fn unlist(&mut self, id: MachineId) -> Option<Listed> {
+    pub(super) fn unlist(&mut self, id: MachineId) -> Option<Listed> {
         let listed = self.listed.remove(&id)?;
         self.directory.remove(&listed.tenant, &listed.caller, &listed.addresses);
         Some(listed)

@@ -7,25 +7,44 @@ use forewarn_store::{Entry, Record};
 use tokio::sync::mpsc;
 
 use super::{Driver, SLEEP_MAX};
-use crate::clock::{Kind, Speed, later};
-use crate::engine::{ClockCommand, Request};
+use crate::clock::{CLOCK_END, Kind, Speed, later};
+use crate::engine::{ClockCommand, Problem, Request};
+
+/// How far ahead of a virtual clock that runs it is written down, in real time: a restart sets it forward by that at most.
+const AHEAD: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether everything has stopped.
+const STOPPING_LOOK: Duration = Duration::from_millis(50);
+
+/// How often the steady clock is written down while something waits on it.
+const NOTED_EVERY: Duration = Duration::from_mins(1);
 
 impl Driver {
     /// How long, in real time, there is nothing to do.
     pub(super) fn until_next(&self) -> Duration {
+        if self.stopping.is_some() {
+            return STOPPING_LOOK;
+        }
+        if let Some(retry) = self.keeping.until_retry() {
+            return retry.min(SLEEP_MAX);
+        }
         let wait = self.next_after(self.clock.now()).and_then(|span| self.clock.real_time_for(span));
         wait.unwrap_or(SLEEP_MAX).min(SLEEP_MAX)
     }
 
     /// How long it is, on the clock, until something is due.
     pub(super) fn next_after(&self, now: Now) -> Option<Duration> {
-        let rules = self.cluster.next_deadline().map(|deadline| deadline.wait(now));
+        let rules = self.kept.cluster.next_deadline().map(|deadline| deadline.wait(now));
         let machines = self.pretend.next().map(|at| at.since(now.steady));
         rules.into_iter().chain(machines).min()
     }
 
     /// Drives a virtual clock: everything that is due on the way happens at its own moment.
-    pub(super) fn drive(&mut self, command: ClockCommand, own: &mpsc::WeakSender<Request>) -> Now {
+    pub(super) fn drive(
+        &mut self,
+        command: ClockCommand,
+        own: &mpsc::WeakSender<Request>,
+    ) -> Result<Now, Problem> {
         debug_assert_eq!(self.clock.kind(), Kind::Virtual);
         let mut now = self.clock.now();
         let mut speed = self.clock.speed();
@@ -33,8 +52,11 @@ impl Driver {
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {
+                if span > CLOCK_END.since(now.wall) {
+                    return Err(Problem::EndOfTime);
+                }
                 let end = now.steady.plus(span);
-                while now.steady < end {
+                while now.steady < end && !self.keeping.is_broken() {
                     let left = end.since(now.steady);
                     let next = self.next_after(now).map_or(left, |next| next.min(left));
                     now = self.stop_at(later(now, next), own);
@@ -45,7 +67,31 @@ impl Driver {
         self.clock.set(now, speed);
         self.batch.records.push(Record { now, entry: Entry::Clock });
         self.commit(own);
-        now
+        if self.keeping.is_broken() { Err(Problem::Unavailable) } else { Ok(now) }
+    }
+
+    /// Writes down what the clocks show, where they would otherwise go back, or stand still, over a restart: a virtual clock
+    /// that runs, ahead of time; the steady clock, every minute while it is needed.
+    pub(super) fn note_time(&mut self) {
+        if !self.keeping.is_durable() || self.keeping.is_broken() {
+            return;
+        }
+        let now = self.clock.now();
+        let noted = match self.clock.kind() {
+            Kind::Virtual => {
+                let ahead = AHEAD.saturating_mul(self.clock.speed().0);
+                (later(now, ahead / 2).steady > self.noted.steady && !ahead.is_zero())
+                    .then(|| later(now, ahead))
+            }
+            Kind::Real => {
+                let is_due = now.steady.since(self.noted.steady) >= NOTED_EVERY;
+                (is_due && self.is_busy()).then_some(now)
+            }
+        };
+        if let Some(now) = noted {
+            self.noted = now;
+            self.batch.records.push(Record { now, entry: Entry::Clock });
+        }
     }
 
     fn run_to_next_change(
@@ -56,7 +102,7 @@ impl Driver {
     ) -> Now {
         let shown = self.shown();
         let end = within.map(|span| now.steady.plus(span));
-        while self.shown() == shown {
+        while self.shown() == shown && !self.keeping.is_broken() {
             if end.is_none() && !self.is_busy() {
                 break;
             }
@@ -65,6 +111,9 @@ impl Driver {
                 break;
             }
             let Some(next) = self.next_after(now).into_iter().chain(left).min() else { break };
+            if next > CLOCK_END.since(now.wall) {
+                break;
+            }
             now = self.stop_at(later(now, next), own);
         }
         now
@@ -72,7 +121,7 @@ impl Driver {
 
     /// Whether time alone may change a document: where nothing is announced or under way, it cannot.
     fn is_busy(&self) -> bool {
-        self.cluster.maintenances().next().is_some() || self.cluster.rollouts().next().is_some()
+        self.kept.cluster.maintenances().next().is_some() || self.kept.cluster.rollouts().next().is_some()
     }
 
     /// The clock stands there until everything that is due then is done.

@@ -27,6 +27,17 @@ impl Fault {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
+    pub(super) fn unauthorized() -> Self {
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN",
+        )
+    }
+
+    pub(super) fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
     pub(super) fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, detail)
     }
@@ -56,6 +67,9 @@ impl IntoResponse for Fault {
         *response.status_mut() = self.status;
         let problem = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, problem);
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if self.status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
         }
@@ -67,7 +81,7 @@ impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let status = match &problem {
             Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) => StatusCode::NOT_FOUND,
-            Problem::Bad(_) => StatusCode::BAD_REQUEST,
+            Problem::Bad(_) | Problem::EndOfTime => StatusCode::BAD_REQUEST,
             Problem::Refused(_)
             | Problem::AddressTaken { .. }
             | Problem::NotPretending

@@ -3,15 +3,21 @@
 //! The API of `forewarn dev` is open to whoever can reach loopback, and a browser can: what a page sends carries `Origin`
 //! or `Sec-Fetch-Site`, and a name in `Host`. A body must say that it is JSON, which no form can.
 
-use axum::extract::Request;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
 use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::Access;
 use super::fault::Fault;
 
-pub(super) async fn check(request: Request, next: Next) -> Response {
-    match refuse(&request) {
+/// Paths that need no key: a supervisor has none.
+const FREE: [&str; 2] = ["/healthz", "/readyz"];
+
+pub(super) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+    match refuse(&request).or_else(|| refuse_without_key(&request, &access)) {
         Some(fault) => fault.into_response(),
         None => next.run(request).await,
     }
@@ -32,6 +38,16 @@ fn refuse(request: &Request) -> Option<Fault> {
         return Some(Fault::content_type());
     }
     None
+}
+
+fn refuse_without_key(request: &Request, access: &Access) -> Option<Fault> {
+    let Access::Key(hash) = access else { return None };
+    if FREE.contains(&request.uri().path()) {
+        return None;
+    }
+    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, key) = shown.and_then(|value| value.split_once(' ')).unwrap_or_default();
+    (!scheme.eq_ignore_ascii_case("bearer") || !hash.fits(key.trim())).then(Fault::unauthorized)
 }
 
 /// An address, `localhost`, or a single label: no name that the world can give away.

@@ -15,6 +15,9 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, Fault> {
+    if let Some(trouble) = api.engine.trouble() {
+        return Err(Fault::unavailable(trouble));
+    }
     match tokio::time::timeout(PATIENCE, api.engine.look(|_| ())).await {
         Ok(Ok(())) => Ok("ready\n"),
         Ok(Err(problem)) => Err(Fault::unavailable(problem.to_string())),

@@ -11,28 +11,34 @@
 //!   GET, POST /v1/clock                                        the time
 //!   GET  /v1/unfinished                                        whether something is over, or until it is
 //!   GET  /v1/watch                                             what happens, as it happens
+//!   GET  /v1/backup                                            a copy of the journal
 //!   GET  /v1/server, /healthz, /readyz, /metrics               the server itself
 //! ```
 
+mod backup;
 mod fault;
 mod fleet;
 mod gate;
 mod health;
+mod key;
 mod metrics;
 mod reads;
-mod watch;
+mod watching;
 mod writes;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use forewarn_wire::operator::{FLEET_BYTES_MAX, ServerView};
+use tokio::sync::watch;
 
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use fault::Fault;
+pub use key::KeyHash;
 use metrics::Metrics;
 
 /// Bytes in the body of a request that is not a fleet.
@@ -45,12 +51,31 @@ pub(crate) struct Api {
     about: Arc<ServerView>,
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
+    data_dir: Option<PathBuf>,
+    stop: watch::Receiver<bool>,
+}
+
+/// Who may use the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Whoever can connect.
+    Open,
+    /// Whoever has the key.
+    Key(KeyHash),
 }
 
 /// The operator API of an engine.
-pub fn router(engine: Engine, about: ServerView, telemetry: Arc<Telemetry>) -> Router {
+pub fn router(
+    engine: Engine,
+    about: ServerView,
+    telemetry: Arc<Telemetry>,
+    data_dir: Option<PathBuf>,
+    access: Access,
+    stop: watch::Receiver<bool>,
+) -> Router {
     let metrics = telemetry.register(Metrics::new);
-    let api = Api { engine, about: Arc::new(about), telemetry, metrics };
+    let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, stop };
+    let access = Arc::new(access);
     let v1 = Router::new()
         .route("/hosts", get(reads::hosts))
         .route("/hosts/{name}", get(reads::host))
@@ -66,7 +91,8 @@ pub fn router(engine: Engine, about: ServerView, telemetry: Arc<Telemetry>) -> R
         .route("/clock", get(reads::clock).post(writes::clock))
         .route("/unfinished", get(reads::unfinished))
         .route("/server", get(reads::server))
-        .route("/watch", get(watch::watch))
+        .route("/watch", get(watching::watch))
+        .route("/backup", get(backup::backup))
         .route("/commands", axum::routing::post(writes::command))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));
     let fleet = Router::new()
@@ -79,6 +105,6 @@ pub fn router(engine: Engine, about: ServerView, telemetry: Arc<Telemetry>) -> R
         .route("/metrics", get(metrics::metrics))
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
-        .layer(axum::middleware::from_fn(gate::check))
+        .layer(axum::middleware::from_fn_with_state(access, gate::check))
         .with_state(api)
 }

@@ -41,7 +41,7 @@ pub fn difference(
 ) -> Result<Vec<Difference>, BadFleet> {
     let mut list = List { entries: Vec::new() };
     if current.site != wanted.site {
-        list.push("~ site".to_owned(), NamedCommand::ChangeSite(wanted.site.clone()));
+        list.push("~ site".to_owned(), NamedCommand::ChangeSite(wanted.site.clone().into()));
     }
     hosts(&mut list, current, wanted)?;
     vms(&mut list, current, wanted)?;
@@ -85,8 +85,8 @@ impl List {
         if was != is {
             let command = NamedCommand::Describe {
                 machine: machine.to_owned(),
-                addresses: is.0.to_vec(),
-                tags: is.1.clone(),
+                addresses: Some(is.0.to_vec()),
+                tags: Some(is.1.clone()),
             };
             self.push(format!("~ {machine}: addresses, tags"), command);
         }

@@ -55,6 +55,7 @@ impl Centre {
             "fleet = {fleet:?}\n\
              metadata = {{ listen = [{{ address = \"{METADATA}:80\" }}], first_answer = \"{first_answer}\" }}\n\
              api = {{ socket = {:?} }}\n\
+             in_memory = true\n\
              hands = {{ kind = \"program\", program = {hands:?} }}\n",
             files.path().join("api.sock"),
         );

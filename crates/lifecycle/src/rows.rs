@@ -1,0 +1,385 @@
+//! The state as rows, and back: how whoever keeps a cluster writes it down without replaying its whole history.
+//!
+//! A row is what cannot be derived. Names, indexes, the agenda and the work that holds a tenant are made anew from rows,
+//! so that they cannot disagree with them. The order of rows is part of the bargain: what is spoken of comes first.
+
+use std::sync::Arc;
+
+use crate::agenda::Due;
+use crate::cluster::{Cluster, Counters};
+use crate::event::{Event, Phase};
+use crate::fleet::{Health, Host, Machine, ScaleSet};
+use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
+use crate::maintenance::{Maintenance, Rollout, Stage, Wait};
+use crate::names::Name;
+use crate::policy::{Brake, Policy, Settings};
+use crate::tenant::{Enrolment, Progress, Shape, Tenant, Work};
+use crate::time::Steady;
+
+/// One row of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// What there is once. It comes first.
+    Head(Head),
+    /// A host.
+    Host(HostRow),
+    /// A scale set.
+    ScaleSet(ScaleSetId, ScaleSet),
+    /// A rollout.
+    Rollout(RolloutRow),
+    /// A maintenance that is not over.
+    Maintenance(Maintenance),
+    /// A tenant.
+    Tenant(TenantRow),
+    /// A machine.
+    Machine(MachineRow),
+}
+
+/// What there is once in a cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The secret that event ids are made of.
+    pub seed: Seed,
+    /// What an operator has chosen.
+    pub settings: Settings,
+    /// Whether starts are held.
+    pub brake: Brake,
+    /// The next number of each kind.
+    pub next: Counters,
+}
+
+/// A host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are those of a host")]
+pub struct HostRow {
+    pub id: HostId,
+    pub name: Name,
+    pub zone: Option<Zone>,
+    pub health: Health,
+    pub rollout: Option<RolloutId>,
+    pub work: Option<MaintenanceId>,
+    /// Ascending.
+    pub machines: Vec<MachineId>,
+}
+
+/// A rollout, and whether it is looked at in the next tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RolloutRow {
+    /// Its number.
+    pub id: RolloutId,
+    /// The rollout.
+    pub rollout: Rollout,
+    /// Whether it is looked at in the next tick.
+    pub attention: Attention,
+}
+
+/// A machine, and whether it is looked at in the next tick.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineRow {
+    /// Its number.
+    pub id: MachineId,
+    /// The machine.
+    pub machine: Machine,
+    /// Whether it is looked at in the next tick.
+    pub attention: Attention,
+}
+
+/// Whether something is looked at in the next tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// Nothing has happened that it waits for.
+    Waits,
+    /// It is.
+    Due,
+}
+
+/// A tenant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are those of a tenant")]
+pub struct TenantRow {
+    pub id: TenantId,
+    pub name: Name,
+    pub shape: Shape,
+    pub policy: Policy,
+    pub enrolment: Enrolment,
+    pub incarnation: u64,
+    pub machines: Vec<MachineId>,
+    /// Its visible events: the work behind each, and where it stands. What was announced is told by the maintenance.
+    pub events: Vec<(MaintenanceId, Phase)>,
+    /// Ids that may still be approved, and when each event ended.
+    pub ended: Vec<(Steady, EventId)>,
+}
+
+/// Why rows make no cluster.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rows do not fit together: {0}")]
+pub struct BadRows(&'static str);
+
+/// A cluster that is being made from its rows.
+#[derive(Debug)]
+pub struct Restoring {
+    cluster: Option<Cluster>,
+}
+
+impl Cluster {
+    /// All that cannot be derived, in the order in which [`Restoring`] wants it.
+    pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
+        let head = Head { seed: self.seed, settings: self.settings, brake: self.brake, next: self.next };
+        let agenda = Arc::new(self.agenda);
+        let hosts = self.hosts.into_rows().map(|(id, host)| Row::Host(HostRow::of(id, host)));
+        let sets = self.scale_sets.into_rows().map(|(id, set)| Row::ScaleSet(id, set));
+        let again = Arc::clone(&agenda);
+        let rollouts = self.rollouts.into_iter().map(move |(id, rollout)| {
+            let attention = again.attention(Due::Advance(id));
+            Row::Rollout(RolloutRow { id, rollout, attention })
+        });
+        let maintenances = self.maintenances.into_values().map(Row::Maintenance);
+        let tenants = self.tenants.into_rows().map(|(id, tenant)| Row::Tenant(tenant.into_row(id)));
+        let machines = self.machines.into_rows().map(move |(id, machine)| {
+            let attention = agenda.attention(Due::Stranded(id));
+            Row::Machine(MachineRow { id, machine, attention })
+        });
+        let head = std::iter::once(Row::Head(head));
+        head.chain(hosts).chain(sets).chain(rollouts).chain(maintenances).chain(tenants).chain(machines)
+    }
+}
+
+impl HostRow {
+    fn of(id: HostId, host: Host) -> Self {
+        let Host { name, zone, health, rollout, work, machines } = host;
+        Self { id, name, zone, health, rollout, work, machines }
+    }
+}
+
+impl Default for Restoring {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Restoring {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { cluster: None }
+    }
+
+    /// Takes the next row.
+    ///
+    /// # Errors
+    /// When it does not fit to those before it.
+    pub fn add(&mut self, row: Row) -> Result<(), BadRows> {
+        let Some(cluster) = &mut self.cluster else {
+            let Row::Head(Head { seed, settings, brake, next }) = row else {
+                return Err(BadRows("the head does not come first"));
+            };
+            self.cluster = Some(Cluster { settings, brake, next, ..Cluster::new(seed) });
+            return Ok(());
+        };
+        match row {
+            Row::Head(_) => Err(BadRows("there are two heads")),
+            Row::Host(row) => cluster.restore_host(row),
+            Row::ScaleSet(id, set) => cluster.restore_scale_set(id, set),
+            Row::Rollout(row) => cluster.restore_rollout(row),
+            Row::Maintenance(maintenance) => cluster.restore_maintenance(maintenance),
+            Row::Tenant(row) => cluster.restore_tenant(row),
+            Row::Machine(row) => cluster.restore_machine(row),
+        }
+    }
+
+    /// The cluster, once all rows are there.
+    ///
+    /// # Errors
+    /// When some are not.
+    pub fn finish(self) -> Result<Cluster, BadRows> {
+        let mut cluster = self.cluster.ok_or(BadRows("there is no head"))?;
+        cluster.restore_work();
+        Ok(cluster)
+    }
+}
+
+/// Numbers are given out in order, so that a greater one than the next was never given.
+fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
+    if number < next { Ok(()) } else { Err(BadRows("a number was never given out")) }
+}
+
+fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
+    if before.is_none() { Ok(()) } else { Err(BadRows("a number or a name is used twice")) }
+}
+
+impl Cluster {
+    fn restore_host(&mut self, row: HostRow) -> Result<(), BadRows> {
+        let HostRow { id, name, zone, health, rollout, work, machines } = row;
+        known(&id.0, &self.next.host)?;
+        new(self.hosts.get(&id))?;
+        new(self.host_names.insert(name.clone(), id).as_ref())?;
+        if !machines.is_sorted_by(|one, other| one < other) {
+            return Err(BadRows("the machines of a host do not ascend"));
+        }
+        if health == Health::Healthy {
+            self.healthy.insert((zone, id));
+        }
+        self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
+        Ok(())
+    }
+
+    fn restore_scale_set(&mut self, id: ScaleSetId, set: ScaleSet) -> Result<(), BadRows> {
+        known(&id.0, &self.next.scale_set)?;
+        new(self.scale_sets.get(&id))?;
+        new(self.scale_set_names.insert(set.name.clone(), id).as_ref())?;
+        self.scale_sets.insert(id, set);
+        Ok(())
+    }
+
+    fn restore_rollout(&mut self, row: RolloutRow) -> Result<(), BadRows> {
+        let RolloutRow { id, rollout, attention } = row;
+        known(&id.0, &self.next.rollout)?;
+        match attention {
+            Attention::Due => self.agenda.add(Steady::START, Due::Advance(id)),
+            Attention::Waits => {}
+        }
+        new(self.rollouts.insert(id, rollout).as_ref())
+    }
+
+    fn restore_maintenance(&mut self, maintenance: Maintenance) -> Result<(), BadRows> {
+        let plan = &maintenance.plan;
+        let id = plan.id;
+        known(&id.0, &self.next.maintenance)?;
+        self.pending.extend(plan.machines().map(|machine| (machine, id)));
+        for part in &plan.parts {
+            if let Some(announcement) = &part.announcement {
+                new(self.events.insert(announcement.id, (id, part.tenant)).as_ref())?;
+            }
+        }
+        match &maintenance.stage {
+            Stage::Running { .. } => drop(self.running.insert(id)),
+            Stage::Waiting(Wait::Notice) => self.agenda.add(plan.steady_due, Due::Start(id)),
+            Stage::Waiting(Wait::Wall) => self.agenda.add_wall(plan.not_before, id),
+            Stage::Waiting(Wait::Nothing) => self.agenda.add(Steady::START, Due::Start(id)),
+            Stage::Waiting(Wait::Held(hold)) => drop(self.held.insert((*hold, id))),
+        }
+        new(self.maintenances.insert(id, maintenance).as_ref())
+    }
+
+    fn restore_tenant(&mut self, row: TenantRow) -> Result<(), BadRows> {
+        let TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended } = row;
+        known(&id.0, &self.next.tenant)?;
+        new(self.tenants.get(&id))?;
+        new(self.tenant_names.insert(name.clone(), id).as_ref())?;
+        let mut visible = Vec::with_capacity(events.len());
+        for (maintenance, phase) in events {
+            let part = self.maintenances.get(&maintenance).and_then(|work| work.plan.part(id));
+            let announcement = part.and_then(|part| part.announcement.clone());
+            let announcement = announcement.ok_or(BadRows("an event was never announced"))?;
+            visible.push(Event { announcement, maintenance, phase });
+        }
+        if let Enrolment::Enabled { silent_at } = enrolment
+            && visible.is_empty()
+        {
+            self.agenda.add_silence(silent_at, id);
+        }
+        let tenant = Tenant { enrolment, incarnation, machines, ..Tenant::new(name, shape, policy) };
+        self.tenants.insert(id, tenant.with_events(visible, ended));
+        Ok(())
+    }
+
+    fn restore_machine(&mut self, row: MachineRow) -> Result<(), BadRows> {
+        let MachineRow { id, mut machine, attention } = row;
+        known(&id.0, &self.next.machine)?;
+        new(self.machines.get(&id))?;
+        let tenant = self.tenant(machine.tenant).ok_or(BadRows("a machine has no tenant"))?;
+        // A standalone machine and its tenant share one name, and its memory.
+        if tenant.name == machine.name {
+            machine.name = tenant.name.clone();
+        }
+        match attention {
+            Attention::Due => self.agenda.add(Steady::START, Due::Stranded(id)),
+            Attention::Waits => {}
+        }
+        self.machines.insert(id, machine);
+        Ok(())
+    }
+
+    /// What holds a tenant follows from the work that names it.
+    fn restore_work(&mut self) {
+        for maintenance in self.maintenances.values() {
+            let progress = match maintenance.stage {
+                Stage::Waiting(_) => Progress::Waiting,
+                Stage::Running { .. } => Progress::Running,
+            };
+            let plan = &maintenance.plan;
+            for part in &plan.parts {
+                // A standalone machine may have taken its tenant along while something else was still under way.
+                if let Some(kind) = plan.cause.work_kind()
+                    && let Some(tenant) = self.tenants.get_mut(&part.tenant)
+                {
+                    let (maintenance, update_domain) = (plan.id, part.update_domain);
+                    tenant.add_work(Work { maintenance, update_domain, kind, progress });
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(id: u32, name: &str, machines: &[u32]) -> Row {
+        Row::Host(HostRow {
+            id: HostId(id),
+            name: Name::new(name).unwrap(),
+            zone: None,
+            health: Health::Healthy,
+            rollout: None,
+            work: None,
+            machines: machines.iter().copied().map(MachineId).collect(),
+        })
+    }
+
+    fn head() -> Row {
+        let next = Counters { host: 2, ..Counters::default() };
+        Row::Head(Head { seed: Seed([1; 16]), settings: Settings::default(), brake: Brake::default(), next })
+    }
+
+    fn restore(rows: &[Row]) -> Result<Cluster, BadRows> {
+        let mut restoring = Restoring::default();
+        rows.iter().try_for_each(|row| restoring.add(row.clone()))?;
+        restoring.finish()
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_together_are_refused() {
+        let bad = |rows: &[Row]| restore(rows).unwrap_err().to_string();
+        assert!(bad(&[]).ends_with("there is no head"));
+        assert!(bad(&[host(0, "a", &[]), head()]).ends_with("the head does not come first"));
+        assert!(bad(&[head(), head()]).ends_with("there are two heads"));
+        assert!(bad(&[head(), host(2, "a", &[])]).ends_with("never given out"));
+        assert!(bad(&[head(), host(0, "a", &[]), host(0, "b", &[])]).ends_with("used twice"));
+        assert!(bad(&[head(), host(0, "a", &[]), host(1, "a", &[])]).ends_with("used twice"));
+        assert!(bad(&[head(), host(0, "a", &[3, 3])]).ends_with("do not ascend"));
+        assert!(restore(&[head(), host(0, "a", &[1, 3]), host(1, "b", &[])]).is_ok());
+    }
+
+    #[test]
+    fn an_event_needs_its_announcement() {
+        let next = Counters { tenant: 1, machine: 1, maintenance: 1, ..Counters::default() };
+        let Row::Head(head) = head() else { panic!("a head") };
+        let head = Row::Head(Head { next, ..head });
+        let tenant = Row::Tenant(TenantRow {
+            id: TenantId(0),
+            name: Name::new("a").unwrap(),
+            shape: Shape::CloudService,
+            policy: Policy::default(),
+            enrolment: Enrolment::Disabled,
+            incarnation: 2,
+            machines: Vec::new(),
+            events: vec![(
+                MaintenanceId(0),
+                Phase::Scheduled { not_before: crate::time::Timestamp::from_millis(0), approval: None },
+            )],
+            ended: Vec::new(),
+        });
+        assert!(restore(&[head, tenant]).unwrap_err().to_string().ends_with("never announced"));
+    }
+}

@@ -1,0 +1,54 @@
+//! The time since the computer booted, and which boot it is: what steady clocks are made of.
+//!
+//! Nobody can set it, and it goes on while the computer sleeps.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Where Linux says which boot this is.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+#[cfg(target_os = "linux")]
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
+
+/// How long ago the computer booted.
+pub(crate) fn elapsed() -> Duration {
+    let time = clock_gettime(CLOCK);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+/// Which boot this is; nothing, where nobody can tell: then it counts as another one each time.
+pub(crate) fn id() -> Option<[u8; 16]> {
+    parse(&std::fs::read_to_string(BOOT_ID).ok()?)
+}
+
+fn parse(text: &str) -> Option<[u8; 16]> {
+    let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
+    if digits.len() != 32 {
+        return None;
+    }
+    u128::from_str_radix(&digits, 16).ok().map(u128::to_be_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_since_the_boot_does_not_go_back() {
+        let before = elapsed();
+        assert!(elapsed() >= before && before > Duration::ZERO);
+    }
+
+    #[test]
+    fn a_boot_is_told_from_another() {
+        let one = parse("01020304-0506-0708-090a-0b0c0d0e0f10\n");
+        assert_eq!(one, Some([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
+        assert_eq!(parse(""), None);
+        assert_eq!(parse("01020304-0506-0708-090a-0b0c0d0e0f1x"), None);
+        assert_eq!(id(), id());
+    }
+}

@@ -1,0 +1,184 @@
+//! Keeping what was decided, and going on from it: after a restart, and after the journal has failed.
+//!
+//! ```text
+//!   well ──append fails──▶ broken: nothing is decided, what was published is still read
+//!     ▲                       │
+//!     └──opened and replayed──┘ with growing pauses
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use forewarn_lifecycle::{MachineId, Now, Seed, TenantId};
+use forewarn_store::{
+    AppendFailed, CopyError, Entry, Journal, Missing, Options, Record, Recovered, State as Kept,
+};
+use forewarn_wire::operator::Details;
+use tokio::sync::{mpsc, oneshot};
+
+use super::Driver;
+use crate::engine::Request;
+
+/// The first pause before the journal is opened again, and the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Where a driver keeps what it decides.
+#[derive(Debug)]
+pub(crate) struct Keeping {
+    /// The directory; none, if it is kept in memory.
+    place: Option<PathBuf>,
+    /// None, if it has failed.
+    journal: Option<Journal>,
+    retry: Retry,
+}
+
+#[derive(Debug)]
+struct Retry {
+    at: Instant,
+    pause: Duration,
+}
+
+impl Keeping {
+    /// In memory, for as long as the process lives.
+    pub(crate) fn in_memory() -> Self {
+        Self::new(None, Journal::memory())
+    }
+
+    /// In a directory, where a journal has been opened.
+    pub(crate) fn in_directory(place: PathBuf, journal: Journal) -> Self {
+        Self::new(Some(place), journal)
+    }
+
+    fn new(place: Option<PathBuf>, journal: Journal) -> Self {
+        let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
+        Self { place, journal: Some(journal), retry }
+    }
+
+    /// Whether it outlives the process.
+    pub(super) fn is_durable(&self) -> bool {
+        self.place.is_some()
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.journal.is_none()
+    }
+
+    pub(super) fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
+        match &mut self.journal {
+            _ if records.is_empty() => Ok(()),
+            Some(journal) => journal.append(records),
+            None => Err(AppendFailed::Closed),
+        }
+    }
+
+    pub(super) fn fold_if_wanted(&mut self, kept: &Kept) {
+        if let Some(journal) = self.journal.as_mut().filter(|journal| journal.wants_fold()) {
+            journal.fold(kept.clone());
+        }
+    }
+
+    pub(super) fn copy(&self, to: &Path, reply: oneshot::Sender<Result<(), CopyError>>) {
+        match &self.journal {
+            // Whoever asked may have gone; the copy is there all the same.
+            Some(journal) => journal.copy_then(to, move |copied| drop(reply.send(copied))),
+            None => drop(reply.send(Err(CopyError::Closed))),
+        }
+    }
+
+    pub(super) fn close(&mut self) {
+        if let Some(journal) = self.journal.take()
+            && let Err(problem) = journal.close()
+        {
+            tracing::error!(%problem, "the journal could not be closed");
+        }
+    }
+
+    /// How long it is until the journal is opened again.
+    pub(super) fn until_retry(&self) -> Option<Duration> {
+        self.is_broken().then(|| self.retry.at.saturating_duration_since(Instant::now()))
+    }
+
+    fn wait(&mut self) {
+        self.retry.at = Instant::now() + self.retry.pause;
+        self.retry.pause = (self.retry.pause * 2).min(PAUSE_MAX);
+    }
+
+    /// Opens the journal again, if it is time.
+    fn reopen(&mut self, identity: Seed, now: Now) -> Option<Kept> {
+        let place =
+            self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
+        // A disk that is not there is not an empty one.
+        let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
+        match Journal::open(place, &options) {
+            Ok((journal, Recovered { state, .. })) => {
+                self.journal = Some(journal);
+                self.retry.pause = PAUSE_MIN;
+                Some(state)
+            }
+            Err(problem) => {
+                tracing::warn!(%problem, "the journal cannot be opened yet");
+                self.wait();
+                None
+            }
+        }
+    }
+}
+
+impl Driver {
+    /// The journal has failed: what was decided and not written never was. What was published stays.
+    pub(super) fn break_off(&mut self, problem: &AppendFailed) {
+        tracing::error!(%problem, "nothing can be written; documents are still answered");
+        self.keeping.journal = None;
+        self.keeping.wait();
+        self.heralds.is_troubled(Some(problem.to_string()));
+    }
+
+    /// Opens the journal again, if it has failed and it is time, and goes on from what is found there.
+    pub(super) fn try_again(&mut self, own: &mpsc::WeakSender<Request>) {
+        let now = self.clock.now();
+        let Some(kept) = self.keeping.reopen(self.identity, now) else { return };
+        self.kept = kept;
+        self.show_all();
+        self.resume(own);
+        self.heralds.is_troubled(None);
+        tracing::info!("the journal can be written again");
+    }
+
+    /// Publishes every document, and lists every machine.
+    pub(super) fn show_all(&mut self) {
+        let addresses = |(id, details): (&MachineId, &Details)| {
+            let id = *id;
+            details.addresses.iter().map(move |address| (address.to_canonical(), id)).collect::<Vec<_>>()
+        };
+        self.held = self.kept.details.iter().flat_map(addresses).collect();
+        let tenants: Vec<_> = self.kept.cluster.tenants().map(|(id, _)| id).collect();
+        self.slots.retain(|id, _| self.kept.cluster.tenant(*id).is_some());
+        tenants.into_iter().for_each(|tenant| self.show(tenant));
+        let gone = self.listed.keys().filter(|id| self.kept.cluster.machine(**id).is_none());
+        gone.copied().collect::<Vec<_>>().into_iter().for_each(|machine| drop(self.unlist(machine)));
+        let machines: Vec<_> = self.kept.cluster.machines().map(|(id, _)| id).collect();
+        machines.into_iter().for_each(|machine| self.list(machine));
+    }
+
+    /// Nobody knows who asked while nobody was there to hear it: silences begin anew.
+    fn show(&mut self, tenant: TenantId) {
+        self.publish(tenant);
+        if let Some(slot) = self.slots.get(&tenant) {
+            slot.hear(self.clock.now().steady);
+        }
+    }
+
+    /// What has been commanded and not reported as finished is commanded again.
+    pub(super) fn resume(&mut self, own: &mpsc::WeakSender<Request>) {
+        let unfinished: Vec<_> = self.kept.cluster.unfinished().collect();
+        unfinished.into_iter().for_each(|action| self.perform(action, own));
+        if let Some(boot) = self.clock.boot().filter(|boot| self.kept.boot != Some(*boot))
+            && self.keeping.is_durable()
+        {
+            self.kept.boot = Some(boot);
+            self.batch.records.push(Record { now: self.clock.now(), entry: Entry::Booted(boot) });
+        }
+        self.commit(own);
+    }
+}

@@ -1,0 +1,34 @@
+//! The state as rows.
+
+use forewarn_lifecycle::{
+    Attention, Counters, Enrolment, Head, HostRow, MachineRow, Maintenance, Phase, Rollout, RolloutRow, Row,
+    Stage, TenantRow,
+};
+
+use super::{stored_enum, stored_struct};
+
+stored_enum!(Row {
+    0 => Head(head),
+    1 => Host(host),
+    2 => ScaleSet(id, set),
+    3 => Rollout(rollout),
+    4 => Maintenance(maintenance),
+    5 => Tenant(tenant),
+    6 => Machine(machine),
+});
+
+stored_struct! {
+    Head { seed, settings, brake, next }
+    Counters { host, tenant, machine, scale_set, maintenance, rollout, event }
+    HostRow { id, name, zone, health, rollout, work, machines }
+    RolloutRow { id, rollout, attention }
+    Rollout { work, waiting, current }
+    MachineRow { id, machine, attention }
+    Maintenance { plan, stage }
+    TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended }
+}
+
+stored_enum!(Attention { 0 => Waits, 1 => Due });
+stored_enum!(Enrolment { 0 => Disabled, 1 => Enabled { silent_at } });
+stored_enum!(Phase { 0 => Scheduled { not_before, approval }, 1 => Started { at, cause } });
+stored_enum!(Stage { 0 => Waiting(wait), 1 => Running { cause, actions } });

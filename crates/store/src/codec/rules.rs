@@ -1,0 +1,191 @@
+//! Changes, and everything of the rules that is in them.
+
+use forewarn_lifecycle::{
+    Action, Announcement, Approval, Approve, Approver, Brake, Cause, Change, EventId, EventKind, EventSource,
+    EvictionPolicy, FailureKind, FaultDomain, Health, Hold, HostId, HostWork, Impact, Machine, MachineId,
+    MaintenanceId, Name, Now, Orchestration, OsImageNotice, Part, Plan, Policy, Power, PowerChange, Priority,
+    Profile, Reason, Report, RolloutId, ScaleSet, ScaleSetId, Seed, Settings, Shape, StartCause, Steady,
+    TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait, Withdrawal, Zone,
+};
+
+use super::plain::{read_text, write_text};
+use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
+
+/// What wraps one value.
+macro_rules! stored_number {
+    ($($type:ident)*) => { $(
+        impl Stored for $type {
+            fn write(&self, out: &mut Writer) {
+                self.0.write(out);
+            }
+
+            fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+                Ok(Self(Stored::read(input)?))
+            }
+        }
+    )* };
+}
+
+stored_number!(HostId TenantId ScaleSetId MachineId MaintenanceId RolloutId UpdateDomain FaultDomain Zone Seed);
+
+impl Stored for EventId {
+    fn write(&self, out: &mut Writer) {
+        self.to_bytes().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self::from_bytes(Stored::read(input)?))
+    }
+}
+
+impl Stored for Timestamp {
+    fn write(&self, out: &mut Writer) {
+        self.millis().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self::from_millis(Stored::read(input)?))
+    }
+}
+
+impl Stored for Steady {
+    fn write(&self, out: &mut Writer) {
+        self.millis().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self::from_millis(Stored::read(input)?))
+    }
+}
+
+impl Stored for Name {
+    fn write(&self, out: &mut Writer) {
+        write_text(self.as_str(), out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::restored(read_text(input)?).map_err(|_| Malformed::Impossible("a name"))
+    }
+}
+
+impl Stored for TerminateNotice {
+    fn write(&self, out: &mut Writer) {
+        self.length().as_secs().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::from_seconds(input.number()?).ok_or(Malformed::Impossible("a notice of a deletion"))
+    }
+}
+
+stored_struct! {
+    Now { wall, steady }
+    Policy { user_restart, user_redeploy, all_instances_down }
+    Settings { unenrolled, user_operations_max, failure }
+    Profile { terminate, os_image }
+    Machine {
+        name, tenant, host, update_domain, fault_domain, priority, power, boots, ephemeral_generation,
+        model_version, profile,
+    }
+    ScaleSet {
+        name, orchestration, priority, upgrade, model_version, model, policy, next_instance, groups,
+    }
+    Plan { id, cause, not_before, steady_due, parts }
+    Part { tenant, update_domain, machines, announcement }
+    Announcement { id, kind, source, reason, duration_seconds, resources }
+    Approval { by, at }
+    Action { maintenance, machine, impact, boots }
+}
+
+stored_enum!(Change {
+    0 => SeedSet(seed),
+    1 => HostAdmitted { host, name, zone },
+    2 => HostRemoved(host),
+    3 => HealthChanged { host, health },
+    4 => TenantAdmitted { tenant, name, shape, policy },
+    5 => PolicyChanged { tenant, policy },
+    6 => TenantRemoved(tenant),
+    7 => ScaleSetAdmitted { scale_set, new },
+    8 => ModelChanged { scale_set, version, model },
+    9 => ScaleSetPolicyChanged { scale_set, policy },
+    10 => ScaleSetRemoved(scale_set),
+    11 => MachineAdmitted { machine, new },
+    12 => ProfileChanged { machine, model_version, profile },
+    13 => RolloutPlanned { rollout, work, hosts },
+    14 => RolloutWaits(rollout),
+    15 => RolloutEnded(rollout),
+    16 => Planned(plan),
+    17 => Approved { tenant, event, approval },
+    18 => Waits { maintenance, wait },
+    19 => Started { maintenance, cause, actions },
+    20 => Withdrawn { maintenance, tenants, why },
+    21 => Completed { maintenance, machine, report },
+    22 => Enrolled(tenant),
+    23 => Heard { tenant, at },
+    24 => Disabled(tenant),
+    25 => BrakeSet(brake),
+    26 => SettingsChanged(settings),
+});
+
+stored_enum!(Cause {
+    0 => UserRestart,
+    1 => UserRedeploy,
+    2 => UserDelete(notice),
+    3 => Reimage(notice),
+    4 => Power(change),
+    5 => Eviction(policy),
+    6 => HostWork { rollout, work, hosts },
+    7 => DegradedHost { host, fails_in },
+    8 => FailedHost { host, kind },
+});
+
+stored_enum!(Impact {
+    0 => Pause { seconds },
+    1 => Migrate { to },
+    2 => Reboot { to },
+    3 => Redeploy { to },
+    4 => Reimage,
+    5 => Evict(policy),
+    6 => Delete,
+    7 => Stop,
+    8 => Start { to },
+    9 => Deallocate,
+});
+
+stored_enum!(Health { 0 => Healthy, 1 => Degraded, 2 => Failed });
+stored_enum!(Shape { 0 => StandaloneMachine, 1 => CloudService, 2 => AvailabilitySet, 3 => PlacementGroup(set) });
+stored_enum!(Approve { 0 => Automatically, 1 => WhenAsked });
+stored_enum!(Unenrolled { 0 => RunAtOnce, 1 => WaitAnyway });
+stored_enum!(FailureKind { 0 => Reboot, 1 => Redeploy });
+stored_enum!(Brake { 0 => Off, 1 => On });
+stored_enum!(Orchestration { 0 => Uniform, 1 => Flexible });
+stored_enum!(Priority { 0 => Regular, 1 => Spot(policy) });
+stored_enum!(EvictionPolicy { 0 => Deallocate, 1 => Delete });
+stored_enum!(UpgradePolicy { 0 => Manual, 1 => Automatic });
+stored_enum!(OsImageNotice { 0 => Off, 1 => On });
+stored_enum!(Power { 0 => Running, 1 => Stopped, 2 => Deallocated });
+stored_enum!(PowerChange { 0 => Stop, 1 => Start, 2 => Deallocate });
+stored_enum!(HostWork { 0 => Update, 1 => NetworkUpdate, 2 => Migration, 3 => Restart });
+stored_enum!(EventKind { 0 => Freeze, 1 => Reboot, 2 => Redeploy, 3 => Preempt, 4 => Terminate });
+stored_enum!(EventSource { 0 => Platform, 1 => User });
+stored_enum!(Reason {
+    0 => HostMaintenance,
+    1 => InfrastructureMaintenance,
+    2 => LiveMigration,
+    3 => HostFailure,
+    4 => UserRestart,
+    5 => UserRedeploy,
+    6 => Unspoken,
+});
+stored_enum!(Approver { 0 => Machine(machine), 1 => Owner });
+stored_enum!(StartCause { 0 => Approved, 1 => Expired, 2 => Automatic, 3 => Failure, 4 => Forced, 5 => AtOnce });
+stored_enum!(Wait { 0 => Notice, 1 => Wall, 2 => Nothing, 3 => Held(hold) });
+stored_enum!(Hold { 0 => Brake, 1 => UpdateDomain, 2 => NoHost, 3 => Moving });
+stored_enum!(Report { 0 => Done, 1 => Failed });
+stored_enum!(Withdrawal {
+    0 => Cancelled,
+    1 => Superseded,
+    2 => Unconcerned,
+    3 => HostFailed,
+    4 => HostRecovered,
+});

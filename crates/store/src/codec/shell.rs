@@ -1,0 +1,17 @@
+//! Records, and what the shell knows besides the rules.
+
+use forewarn_wire::operator::{Details, Site};
+
+use super::{stored_enum, stored_struct};
+use crate::record::{Boot, Entry, Record};
+use crate::state::StateRow;
+
+stored_struct! {
+    Record { now, entry }
+    Boot { id, offset_millis }
+    Details { addresses, tags }
+    Site { location, subscription, resource_group }
+}
+
+stored_enum!(Entry { 0 => Change(change), 1 => Clock, 2 => Described { machine, details }, 3 => Site(site), 4 => Booted(boot) });
+stored_enum!(StateRow { 0 => Rules(row), 1 => Site(site), 2 => Described(machine, details), 3 => Booted(boot) });

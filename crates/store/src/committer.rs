@@ -1,0 +1,273 @@
+//! The one thread that writes.
+//!
+//! It owns the only connection. It takes everything that waits for it, commits that together, and answers each when the
+//! commit is on the disk: the more is asked of it, the more goes into one sync. An error of any kind ends it: what a failed
+//! write has left is known to nobody, so nothing more is written through this connection, not even when it is closed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::Receiver;
+
+use forewarn_lifecycle::Now;
+use rusqlite::Connection;
+use rusqlite::config::DbConfig;
+
+use crate::copy::copy_database;
+use crate::database::{Heading, Log, checkpoint, write_heading, write_record};
+use crate::embedded::Options;
+use crate::error::{AppendFailed, CopyError};
+use crate::files::Directory;
+use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
+use crate::state::State;
+
+/// What the thread is asked for.
+pub(crate) enum Order {
+    /// Records are to be kept.
+    Append(Append),
+    /// The state after everything that was asked for before this.
+    Fold(Box<State>),
+    /// A copy of everything that is committed.
+    Copy { to: PathBuf, done: Box<dyn FnOnce(Result<(), CopyError>) + Send> },
+    /// The end, after everything that was asked for before.
+    Close { done: Done },
+}
+
+/// Records, and what is to be called when they are durable or will never be.
+pub(crate) struct Append {
+    pub(crate) records: Vec<Vec<u8>>,
+    /// What the clocks showed then, if there are any.
+    pub(crate) clock: Option<Now>,
+    pub(crate) done: Done,
+}
+
+/// What may go into one commit.
+enum Write {
+    Append(Append),
+    Fold(Box<State>),
+}
+
+pub(crate) type Done = Box<dyn FnOnce(Result<(), AppendFailed>) + Send>;
+
+impl Order {
+    /// Nobody is there who could do it.
+    pub(crate) fn refuse(self) {
+        match self {
+            Self::Append(Append { done, .. }) | Self::Close { done } => done(Err(AppendFailed::Closed)),
+            Self::Copy { done, .. } => done(Err(CopyError::Closed)),
+            Self::Fold(_) => {}
+        }
+    }
+}
+
+/// What others may know of the thread's work.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// It is time to fold.
+    pub(crate) wants_fold: AtomicBool,
+    /// The number of the last record that is durable.
+    pub(crate) last: AtomicU64,
+}
+
+/// Orders that are committed together.
+const ORDERS_PER_COMMIT_MAX: usize = 64;
+
+/// Bytes that a commit writes besides what it is about: the pages around it.
+const COMMIT_BYTES: u64 = 3 * 4_096;
+
+pub(crate) struct Committer {
+    connection: Connection,
+    orders: Receiver<Order>,
+    work: Work,
+    /// Kept locked until the connection is closed.
+    _directory: Directory,
+}
+
+struct Work {
+    heading: Heading,
+    swept: u64,
+    folding: Option<Folding>,
+    options: Options,
+    /// About what is in the log.
+    log_bytes: u64,
+    shared: Arc<Shared>,
+    health: Health,
+}
+
+/// Whether anything may still be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Health {
+    Well,
+    Failed(AppendFailed),
+}
+
+impl Committer {
+    pub(crate) fn new(
+        connection: Connection,
+        directory: Directory,
+        orders: Receiver<Order>,
+        (heading, swept): (Heading, u64),
+        options: &Options,
+    ) -> (Self, Arc<Shared>) {
+        let shared = Arc::new(Shared::default());
+        let work = Work {
+            heading,
+            swept,
+            folding: None,
+            options: *options,
+            log_bytes: 0,
+            shared: Arc::clone(&shared),
+            health: Health::Well,
+        };
+        work.tell();
+        (Self { connection, orders, work, _directory: directory }, shared)
+    }
+
+    /// Works until it is closed, or nobody can ask for anything any more.
+    pub(crate) fn run(mut self) {
+        let mut closing = None;
+        while closing.is_none()
+            && let Ok(first) = self.orders.recv()
+        {
+            closing = self.obey(first);
+        }
+        let Self { connection, mut work, _directory: directory, .. } = self;
+        match work.health {
+            Health::Well => work.check(checkpoint(&connection, Log::Emptied)),
+            // What a failed write has left in the log is for the next opening to judge.
+            Health::Failed(_) => {
+                drop(connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
+            }
+        }
+        work.check(connection.close().map_err(|(_, problem)| problem));
+        drop(directory);
+        if let Some(done) = closing {
+            done(work.answer());
+        }
+    }
+
+    /// Does what is asked for, and what waits behind it. Gives whom to tell when it was asked to end.
+    fn obey(&mut self, first: Order) -> Option<Done> {
+        let mut next = Some(first);
+        let mut together = Vec::new();
+        while let Some(order) = next.take() {
+            match order {
+                Order::Append(append) => together.push(Write::Append(append)),
+                Order::Fold(state) => together.push(Write::Fold(state)),
+                Order::Copy { to, done } => {
+                    self.work.commit(&self.connection, std::mem::take(&mut together));
+                    let (copied, closing) = self.copy(&to);
+                    done(copied);
+                    if closing.is_some() {
+                        return closing;
+                    }
+                }
+                Order::Close { done } => {
+                    self.work.commit(&self.connection, together);
+                    return Some(done);
+                }
+            }
+            if together.len() < ORDERS_PER_COMMIT_MAX {
+                next = self.orders.try_recv().ok();
+            }
+        }
+        self.work.commit(&self.connection, together);
+        None
+    }
+
+    /// Copies some pages, commits what has come meanwhile, copies some more: nobody waits for a copy but who asked for it.
+    fn copy(&mut self, to: &Path) -> (Result<(), CopyError>, Option<Done>) {
+        let mut closing = None;
+        let Self { connection, orders, work, .. } = self;
+        let copied = copy_database(connection, to, || {
+            let mut together = Vec::new();
+            while together.len() < ORDERS_PER_COMMIT_MAX
+                && closing.is_none()
+                && let Ok(order) = orders.try_recv()
+            {
+                match order {
+                    Order::Append(append) => together.push(Write::Append(append)),
+                    Order::Fold(state) => together.push(Write::Fold(state)),
+                    Order::Copy { done, .. } => done(Err(CopyError::Busy)),
+                    Order::Close { done } => closing = Some(done),
+                }
+            }
+            work.commit(connection, together);
+            if work.health == Health::Well { Ok(()) } else { Err(CopyError::Closed) }
+        });
+        (copied, closing)
+    }
+}
+
+impl Work {
+    /// Commits everything together, and answers everybody.
+    fn commit(&mut self, connection: &Connection, together: Vec<Write>) {
+        let (mut contents, mut waiting) = (Vec::new(), Vec::new());
+        for write in together {
+            match write {
+                Write::Append(Append { records, clock, done }) => {
+                    clock.into_iter().for_each(|now| self.heading.saw(now));
+                    contents.extend(records);
+                    waiting.push(done);
+                }
+                Write::Fold(state) => {
+                    let base = self.heading.last + contents.len() as u64;
+                    self.folding = Some(Folding::begin(*state, self.heading.generation + 1, base));
+                }
+            }
+        }
+        match self.health {
+            Health::Well if !contents.is_empty() => {
+                let written = self.write(connection, &contents);
+                self.check(written);
+            }
+            Health::Well | Health::Failed(_) => {}
+        }
+        self.tell();
+        let answer = self.answer();
+        waiting.into_iter().for_each(|done| done(answer.clone()));
+        if self.health == Health::Well && self.log_bytes > self.options.log_bytes {
+            self.log_bytes = 0;
+            self.check(checkpoint(connection, Log::Reused));
+        }
+    }
+
+    fn write(&mut self, connection: &Connection, contents: &[Vec<u8>]) -> rusqlite::Result<()> {
+        let transaction = connection.unchecked_transaction()?;
+        for content in contents {
+            self.heading.last += 1;
+            write_record(&transaction, self.heading.last, content)?;
+            self.log_bytes += content.len() as u64;
+        }
+        if let Some(folding) = &mut self.folding {
+            self.log_bytes += FOLD_BYTES_PER_COMMIT;
+            match folding.go_on(&transaction, &mut self.heading)? {
+                Progress::Goes => {}
+                Progress::Done => self.folding = None,
+            }
+        }
+        sweep(&transaction, &self.heading, &mut self.swept)?;
+        write_heading(&transaction, &self.heading)?;
+        self.log_bytes += COMMIT_BYTES;
+        transaction.commit()
+    }
+
+    fn check(&mut self, result: rusqlite::Result<()>) {
+        if let Err(problem) = result {
+            self.health = Health::Failed(AppendFailed::from(&problem));
+        }
+    }
+
+    fn answer(&self) -> Result<(), AppendFailed> {
+        match &self.health {
+            Health::Well => Ok(()),
+            Health::Failed(problem) => Err(problem.clone()),
+        }
+    }
+
+    fn tell(&self) {
+        let long = self.heading.last - self.heading.base >= self.options.fold_after.max(self.heading.rows);
+        self.shared.wants_fold.store(long && self.folding.is_none(), Ordering::Relaxed);
+        self.shared.last.store(self.heading.last, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,273 @@
+//! `SQLite`, set up so that what it says is committed is on the disk.
+//!
+//! One connection, and it keeps everybody else out: there is no shared memory, no second reader, no race between two
+//! writers. The write-ahead log is synced with every commit (`synchronous = FULL`), which is what makes a commit durable.
+//! Nothing is tidied up behind our back: checkpoints are asked for, so that their errors are seen.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+
+use crate::codec::seal::{self, Place};
+use crate::codec::stored_struct;
+use crate::error::OpenError;
+use crate::files::{self, FileHeader};
+use crate::log::{LogLook, look_at_log};
+use forewarn_lifecycle::{Now, Seed, Timestamp};
+
+/// `FWRN`: what this file is, for programs that look at the first bytes of files.
+const APPLICATION: i64 = 0x4657_524e;
+
+/// The format of the tables. Until the first release it may change; from then on it only grows.
+const FORMAT: i64 = 0;
+
+const SCHEMA: [&str; 3] = [
+    "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
+    "CREATE TABLE record (number INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
+    "CREATE TABLE chunk (place INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
+];
+
+/// When a commit is on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Syncs {
+    /// Before it is answered.
+    #[default]
+    EachCommit,
+    /// Some time later. Only for tests that must see a power cut lose something.
+    Later,
+}
+
+/// How thoroughly the file is looked at before it is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// The structure of every page.
+    Quick,
+    /// Also what the pages hold.
+    Thorough,
+}
+
+/// What there is once in a journal. Every commit writes it anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Heading {
+    /// Ids of machines are made of it; it stays for ever, an import included.
+    pub(crate) identity: Seed,
+    /// When the journal was made.
+    pub(crate) created: Timestamp,
+    /// The highest that each clock has shown.
+    pub(crate) clock: Now,
+    /// The number of the last record.
+    pub(crate) last: u64,
+    /// The number of the last record that is part of the kept state.
+    pub(crate) base: u64,
+    /// Which rows are the kept state.
+    pub(crate) generation: u64,
+    /// In how many chunks.
+    pub(crate) chunks: u64,
+    /// How many rows.
+    pub(crate) rows: u64,
+}
+
+stored_struct! { Heading { identity, created, clock, last, base, generation, chunks, rows } }
+
+impl Heading {
+    /// The heading of a journal that is being made.
+    pub(crate) fn new(identity: Seed, now: Now) -> Self {
+        Self { identity, created: now.wall, clock: now, last: 0, base: 0, generation: 0, chunks: 0, rows: 0 }
+    }
+
+    /// A clock was seen there.
+    pub(crate) fn saw(&mut self, now: Now) {
+        self.clock.wall = self.clock.wall.max(now.wall);
+        self.clock.steady = self.clock.steady.max(now.steady);
+    }
+}
+
+/// Where a chunk is kept: generations one after the other.
+pub(crate) fn place_of(generation: u64, number: u64) -> i64 {
+    (generation.cast_signed() << 32) | (number & 0xffff_ffff).cast_signed()
+}
+
+/// Opens a journal that is there.
+pub(crate) fn open(path: &Path, sync: Syncs, look: Look) -> Result<Connection, OpenError> {
+    check_header(path, files::read_header(path)?)?;
+    let log = files::with_suffix(path, "-wal");
+    match look_at_log(&log).map_err(OpenError::io("read the log", &log))? {
+        LogLook::Sound => {}
+        LogLook::Damaged => {
+            return Err(OpenError::damaged(&log, "commits are behind a frame that is not what was written"));
+        }
+    }
+    let failed = |source| OpenError::database(path, source);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(Duration::ZERO).map_err(failed)?;
+    set_up(&connection, sync).map_err(failed)?;
+    let mode: String =
+        connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(failed)?;
+    if mode != "wal" {
+        return Err(OpenError::damaged(path, format!("its journal mode is {mode}")));
+    }
+    // Nothing that a failed write of an earlier process may have left is relied upon: it is all written anew, and synced.
+    // It also takes the lock.
+    checkpoint(&connection, Log::Emptied).map_err(failed)?;
+    check_structure(&connection, path, look)?;
+    Ok(connection)
+}
+
+/// Opens a copy that nobody writes to, and leaves it as it is.
+pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
+    check_header(path, files::read_header(path)?)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags);
+    let connection = connection.map_err(|source| OpenError::database(path, source))?;
+    check_structure(&connection, path, Look::Thorough)?;
+    Ok(connection)
+}
+
+/// Makes an empty journal in a file that nobody looks at before it is renamed: it needs no protection of its own.
+pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
+    let failed = |source| OpenError::database(path, source);
+    // It holds secrets. The log gets the same permissions.
+    files::create_private(path).map_err(OpenError::io("make the new journal", path))?;
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let set = |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));
+    set("locking_mode", "EXCLUSIVE").map_err(failed)?;
+    set("journal_mode", "MEMORY").map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
+    connection.pragma_update(None, "application_id", APPLICATION).map_err(failed)?;
+    connection.pragma_update(None, "user_version", FORMAT).map_err(failed)?;
+    SCHEMA.iter().try_for_each(|table| connection.execute_batch(table)).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Closes a new journal; from now on it is one with a write-ahead log.
+pub(crate) fn complete(connection: Connection, path: &Path) -> Result<(), OpenError> {
+    let failed = |source| OpenError::database(path, source);
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).map_err(failed)?;
+    connection.close().map_err(|(_, source)| failed(source))
+}
+
+fn set_up(connection: &Connection, sync: Syncs) -> rusqlite::Result<()> {
+    // Before anything is read: then there is no shared memory.
+    connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
+    let synchronous = match sync {
+        Syncs::EachCommit => "FULL",
+        Syncs::Later => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    connection.pragma_update(None, "foreign_keys", "ON")?;
+    connection.pragma_update(None, "trusted_schema", "OFF")?;
+    connection.pragma_update(None, "cell_size_check", "ON")?;
+    connection.pragma_update_and_check(None, "mmap_size", 0, |_| Ok(())).optional()?;
+    connection.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(()))?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+    Ok(())
+}
+
+/// What becomes of the log after a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Log {
+    /// It is empty.
+    Emptied,
+    /// It is written from its beginning again: that costs less than growing it.
+    Reused,
+}
+
+/// Moves what is in the log to where it belongs.
+pub(crate) fn checkpoint(connection: &Connection, log: Log) -> rusqlite::Result<()> {
+    let query = match log {
+        Log::Emptied => "PRAGMA wal_checkpoint(TRUNCATE)",
+        Log::Reused => "PRAGMA wal_checkpoint(PASSIVE)",
+    };
+    let busy: i64 = connection.query_row(query, [], |row| row.get(0))?;
+    if busy == 0 {
+        return Ok(());
+    }
+    let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+    Err(rusqlite::Error::SqliteFailure(busy, None))
+}
+
+fn check_header(path: &Path, header: Option<FileHeader>) -> Result<(), OpenError> {
+    match header {
+        Some(FileHeader { application: APPLICATION, version: 0..=FORMAT }) => Ok(()),
+        Some(FileHeader { application: APPLICATION, version: found }) => {
+            Err(OpenError::Newer { path: path.to_owned(), found, known: FORMAT })
+        }
+        Some(_) | None => Err(OpenError::Foreign(path.to_owned())),
+    }
+}
+
+fn check_structure(connection: &Connection, path: &Path, look: Look) -> Result<(), OpenError> {
+    let failed = |source| OpenError::database(path, source);
+    let query = match look {
+        Look::Quick => "PRAGMA quick_check(1)",
+        Look::Thorough => "PRAGMA integrity_check(1)",
+    };
+    let found: String = connection.query_row(query, [], |row| row.get(0)).map_err(failed)?;
+    if found != "ok" {
+        return Err(OpenError::damaged(path, found));
+    }
+    let mut statement = connection.prepare("SELECT sql FROM sqlite_schema ORDER BY rowid").map_err(failed)?;
+    let tables = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
+    let tables = tables.collect::<rusqlite::Result<Vec<_>>>().map_err(failed)?;
+    if tables != SCHEMA { Err(OpenError::damaged(path, "its tables are not ours")) } else { Ok(()) }
+}
+
+pub(crate) fn write_heading(connection: &Connection, heading: &Heading) -> rusqlite::Result<()> {
+    let content = seal::seal(Place::Head, heading);
+    let sql = "INSERT INTO heading (one, content) VALUES (1, ?1) ON CONFLICT DO UPDATE SET content = ?1";
+    connection.prepare_cached(sql)?.execute(params![content])?;
+    Ok(())
+}
+
+pub(crate) fn write_record(connection: &Connection, number: u64, content: &[u8]) -> rusqlite::Result<()> {
+    let sealed = seal::seal_bytes(Place::Record(number), content);
+    let sql = "INSERT INTO record (number, content) VALUES (?1, ?2)";
+    connection.prepare_cached(sql)?.execute(params![number.cast_signed(), sealed])?;
+    Ok(())
+}
+
+pub(crate) fn write_chunk(
+    connection: &Connection,
+    generation: u64,
+    number: u64,
+    content: &[u8],
+) -> rusqlite::Result<()> {
+    let sealed = seal::seal_bytes(Place::Chunk { generation, number }, content);
+    let sql = "INSERT INTO chunk (place, content) VALUES (?1, ?2)";
+    connection.prepare_cached(sql)?.execute(params![place_of(generation, number), sealed])?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_one_in_which_no_commit_is_lost() {
+        // 3.51.3 ends a race of fifteen years between a checkpoint and a reset of the log.
+        assert!(rusqlite::version_number() >= 3_051_003, "{}", rusqlite::version());
+    }
+
+    #[test]
+    fn the_settings_are_in_force() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
+        complete(create(&path).unwrap(), &path).unwrap();
+        let connection = open(&path, Syncs::EachCommit, Look::Thorough).unwrap();
+        let number =
+            |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
+        let text =
+            |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, String>(0)).unwrap();
+        assert_eq!((text("journal_mode").as_str(), text("locking_mode").as_str()), ("wal", "exclusive"));
+        assert_eq!((number("synchronous"), number("foreign_keys"), number("trusted_schema")), (2, 1, 0));
+        assert_eq!((number("cell_size_check"), number("wal_autocheckpoint")), (1, 0));
+        assert_eq!((number("application_id"), number("user_version")), (APPLICATION, FORMAT));
+        assert!(!files::with_suffix(&path, "-shm").exists());
+        assert!(matches!(open(&path, Syncs::EachCommit, Look::Quick).err(), Some(OpenError::InUse(_))));
+    }
+}

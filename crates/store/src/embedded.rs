@@ -1,0 +1,186 @@
+//! A journal in a directory: opening it, and the handle by which its committer is asked.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{self, SyncSender};
+use std::thread::{self, JoinHandle};
+
+use forewarn_lifecycle::{Now, Seed};
+
+use crate::codec::{RECORD_BYTES_MAX, to_bytes};
+use crate::committer::{Append, Committer, Done, Order, Shared};
+use crate::database::{self, Heading, Look, Syncs, write_heading};
+use crate::error::{AppendFailed, CopyError, OpenError};
+use crate::files::Directory;
+use crate::fold::Folding;
+use crate::record::Record;
+use crate::recover::{Recovered, read_swept, recover};
+use crate::state::State;
+
+/// Records after which a state is kept anew, unless the state has more rows than that.
+pub const FOLD_AFTER: u64 = 10_000;
+
+/// Bytes in the log after which it is tidied up.
+pub const LOG_BYTES: u64 = 4 << 20;
+
+/// Orders that wait for the committer; whoever has one more waits too.
+const ORDERS_WAITING_MAX: usize = 256;
+
+/// What becomes of a directory without a journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// A new one is made there.
+    #[default]
+    Create,
+    /// There was one, and it must be there: a disk may have gone away, and a new journal would forget everything.
+    Refuse,
+}
+
+/// How a journal is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The secret of a cluster that is new. One that is there has its own.
+    pub seed: Seed,
+    /// The time, for a journal that is new.
+    pub now: Now,
+    /// What becomes of a directory without a journal.
+    pub missing: Missing,
+    /// Records after which a state is kept anew, unless the state has more rows than that.
+    pub fold_after: u64,
+    /// Bytes in the log after which it is tidied up.
+    pub log_bytes: u64,
+    /// When a commit is on the disk.
+    pub sync: Syncs,
+}
+
+impl Options {
+    /// The usual ones: a journal that is not there is made.
+    #[must_use]
+    pub fn new(seed: Seed, now: Now) -> Self {
+        let missing = Missing::Create;
+        Self { seed, now, missing, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Syncs::EachCommit }
+    }
+}
+
+/// The handle of a journal in a directory.
+#[derive(Debug)]
+pub struct Embedded {
+    /// There as long as the committer is.
+    orders: Option<SyncSender<Order>>,
+    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+}
+
+impl Embedded {
+    pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Recovered), OpenError> {
+        let directory = match options.missing {
+            Missing::Create => Directory::own(path)?,
+            Missing::Refuse => Directory::with_journal(path)?,
+        };
+        if !directory.has_journal()? {
+            create(&directory, Heading::new(options.seed, options.now), State::new(options.seed))?;
+        }
+        let journal = directory.journal();
+        let connection = database::open(&journal, options.sync, Look::Quick)?;
+        let (heading, recovered) = recover(&connection, &journal)?;
+        let swept = read_swept(&connection, &heading);
+        let swept = swept.map_err(|source| OpenError::database(&journal, source))?;
+        let (orders, inbox) = mpsc::sync_channel(ORDERS_WAITING_MAX);
+        let (committer, shared) = Committer::new(connection, directory, inbox, (heading, swept), options);
+        let thread = thread::Builder::new().name("forewarn-journal".to_owned());
+        let thread = thread.spawn(move || committer.run());
+        let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;
+        Ok((Self { orders: Some(orders), thread: Some(thread), shared }, recovered))
+    }
+
+    pub(crate) fn append(&self, records: &[Record]) -> Result<(), AppendFailed> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let (tell, told) = mpsc::sync_channel(1);
+        // Whoever asked waits below.
+        self.append_then(records, Box::new(move |result| drop(tell.send(result))));
+        told.recv().unwrap_or(Err(AppendFailed::Closed))
+    }
+
+    pub(crate) fn append_then(&self, records: &[Record], done: Done) {
+        let mut contents = Vec::with_capacity(records.len());
+        let mut clock: Option<Now> = None;
+        for record in records {
+            let content = to_bytes(record);
+            if content.len() > RECORD_BYTES_MAX {
+                return done(Err(AppendFailed::TooLarge(content.len())));
+            }
+            contents.push(content);
+            clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
+        }
+        self.ask(Order::Append(Append { records: contents, clock, done }));
+    }
+
+    pub(crate) fn wants_fold(&self) -> bool {
+        self.shared.wants_fold.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn fold(&self, state: State) {
+        // Not again before the committer has seen this one.
+        self.shared.wants_fold.store(false, Ordering::Relaxed);
+        self.ask(Order::Fold(Box::new(state)));
+    }
+
+    pub(crate) fn copy_then(&self, to: &Path, done: Box<dyn FnOnce(Result<(), CopyError>) + Send>) {
+        self.ask(Order::Copy { to: to.to_owned(), done });
+    }
+
+    pub(crate) fn length(&self) -> u64 {
+        self.shared.last.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn close(mut self) -> Result<(), AppendFailed> {
+        let (tell, told) = mpsc::sync_channel(1);
+        self.ask(Order::Close { done: Box::new(move |result| drop(tell.send(result))) });
+        let closed = told.recv().unwrap_or(Err(AppendFailed::Closed));
+        self.end();
+        closed
+    }
+
+    fn ask(&self, order: Order) {
+        let Some(orders) = &self.orders else { return order.refuse() };
+        if let Err(mpsc::SendError(order)) = orders.send(order) {
+            order.refuse();
+        }
+    }
+
+    fn end(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            // If it panicked, everybody who waited has been told that it is closed.
+            drop(thread.join());
+        }
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn later(one: Now, other: Now) -> Now {
+    Now { wall: one.wall.max(other.wall), steady: one.steady.max(other.steady) }
+}
+
+/// Makes a journal that holds a state. It appears whole or not at all.
+pub(crate) fn create(directory: &Directory, mut heading: Heading, state: State) -> Result<(), OpenError> {
+    let new = directory.new_journal()?;
+    let connection = database::create(&new)?;
+    let write = |heading: &mut Heading| {
+        let transaction = connection.unchecked_transaction()?;
+        Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
+        write_heading(&transaction, heading)?;
+        transaction.commit()
+    };
+    write(&mut heading).map_err(|source| OpenError::database(&new, source))?;
+    database::complete(connection, &new)?;
+    directory.publish(&new)
+}

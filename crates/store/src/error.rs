@@ -1,0 +1,168 @@
+//! What can go wrong with a journal, and what to do about it.
+
+use std::path::{Path, PathBuf};
+
+/// Why a journal cannot be opened. Nothing has been changed in it.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Another process has it.
+    #[error(
+        "the journal is in use by another process: {}\n  hint: one server owns a data directory; stop it first",
+        .0.display()
+    )]
+    InUse(PathBuf),
+    /// There is none.
+    #[error("there is no journal: {}\n  hint: is the disk mounted, and is this the data directory?", .0.display())]
+    Missing(PathBuf),
+    /// It was not made by Forewarn.
+    #[error(
+        "this is no journal of forewarn: {}\n  hint: give a directory that is empty, or that a server has made",
+        .0.display()
+    )]
+    Foreign(PathBuf),
+    /// It was made by a later Forewarn.
+    #[error(
+        "the journal has a later format than this program knows: {}: {found}, not {known}\n  hint: use the forewarn that wrote it, or a newer one",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The latest that is known here.
+        known: i64,
+    },
+    /// It is not what was written.
+    #[error(
+        "the journal is damaged: {}: {what}\n  hint: keep a copy of the directory, then import the last backup into a new one",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        what: String,
+    },
+    /// There already is a journal where a new one was to be made.
+    #[error("there already is a journal: {}\n  hint: import into an empty directory", .0.display())]
+    Exists(PathBuf),
+    /// The disk is full.
+    #[error("the disk is full: {}\n  hint: make room; nothing that was answered is lost", .0.display())]
+    Full(PathBuf),
+    /// The system does not let us.
+    #[error(
+        "cannot {doing}: {}\n  hint: the directory must belong to the user of the server and be writable",
+        path.display()
+    )]
+    Io {
+        /// What was to be done.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// `SQLite` cannot go on.
+    #[error("the journal cannot be read or written: {}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+}
+
+/// An append that did not succeed: nothing of it was answered, published or done.
+///
+/// The journal takes nothing more. Whoever owns it drops it and the state, opens it again and goes on from what is found
+/// there. What was appended last may be found there or not: nobody was told.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppendFailed {
+    /// The disk is full.
+    #[error("the journal cannot be written: the disk is full\n  hint: make room; writes go on by themselves")]
+    Full,
+    /// The disk, or what is on it, fails.
+    #[error(
+        "the journal cannot be written: {0}\n  hint: look at the disk; nothing that was answered is lost"
+    )]
+    Failed(String),
+    /// A record is greater than anything that the rules can decide.
+    #[error("a record is too large for the journal: {0} bytes")]
+    TooLarge(usize),
+    /// An earlier append has failed, or the journal was closed.
+    #[error("the journal takes nothing more: it must be opened again")]
+    Closed,
+}
+
+/// Why there is no copy of a journal.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// There is something where the copy was to be.
+    #[error("there already is a file: {}\n  hint: choose another name; a copy replaces nothing", .0.display())]
+    Exists(PathBuf),
+    /// The system does not let us.
+    #[error("cannot {doing}: {}", path.display())]
+    Io {
+        /// What was to be done.
+        doing: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// `SQLite` cannot go on.
+    #[error("the copy cannot be made: {}", path.display())]
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What it says.
+        source: rusqlite::Error,
+    },
+    /// One copy at a time.
+    #[error("another copy is being made\n  hint: wait for it")]
+    Busy,
+    /// It lives in memory.
+    #[error(
+        "there is nothing to copy: the journal is kept in memory\n  hint: start the server with a data directory"
+    )]
+    Memory,
+    /// The journal takes nothing more.
+    #[error("the journal takes nothing more: it must be opened again")]
+    Closed,
+}
+
+impl OpenError {
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| {
+            let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
+            if full.contains(&source.kind()) { Self::Full(path) } else { Self::Io { doing, path, source } }
+        }
+    }
+
+    pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+
+    pub(crate) fn database(path: &Path, source: rusqlite::Error) -> Self {
+        use rusqlite::ErrorCode as Code;
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(Code::DatabaseBusy | Code::DatabaseLocked) => Self::InUse(path),
+            Some(Code::DatabaseCorrupt) => Self::Damaged { path, what: source.to_string() },
+            Some(Code::NotADatabase) => Self::Foreign(path),
+            Some(Code::DiskFull) => Self::Full(path),
+            Some(_) | None => Self::Database { path, source },
+        }
+    }
+}
+
+impl From<&rusqlite::Error> for AppendFailed {
+    fn from(error: &rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::Full,
+            Some(_) | None => Self::Failed(error.to_string()),
+        }
+    }
+}

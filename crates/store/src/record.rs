@@ -1,0 +1,69 @@
+//! What is kept: one thing that has happened, and when.
+
+use forewarn_lifecycle::{Change, MachineId, Now};
+use forewarn_wire::operator::{Details, Site};
+
+use crate::codec::seal::{self, Place};
+use crate::codec::{self, Malformed};
+
+/// One entry of the journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it was decided.
+    pub now: Now,
+    /// What happened.
+    pub entry: Entry,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// A change of a cluster.
+    Change(Change),
+    /// The clocks stood here: they never go back over a restart.
+    Clock,
+    /// Something else is known of a machine than before.
+    Described {
+        /// The machine.
+        machine: MachineId,
+        /// All that is known of it from now on.
+        details: Details,
+    },
+    /// All machines are told something else of where they are.
+    Site(Site),
+    /// The steady clock goes with that boot of the computer.
+    Booted(Boot),
+}
+
+/// How the steady clock goes with a boot of the computer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Boot {
+    /// Which boot it is.
+    pub id: [u8; 16],
+    /// What the steady clock shows, less the time since that boot: in milliseconds.
+    pub offset_millis: i64,
+}
+
+impl Record {
+    /// The bytes that are kept of the record of that number: a version, a checksum, and what is in it.
+    #[must_use]
+    pub fn to_stored(&self, number: u64) -> Vec<u8> {
+        seal::seal(Place::Record(number), self)
+    }
+
+    /// The record of which these bytes were kept under that number.
+    ///
+    /// # Errors
+    /// When they were not. Whatever they are, it takes no more memory than they could fill.
+    pub fn from_stored(number: u64, bytes: &[u8]) -> Result<Self, Malformed> {
+        seal::open(Place::Record(number), bytes)
+    }
+
+    /// The record that content without a checksum stands for: for those who look for bytes that cannot be read.
+    ///
+    /// # Errors
+    /// When it stands for none.
+    pub fn from_content(content: &[u8]) -> Result<Self, Malformed> {
+        codec::from_bytes(content)
+    }
+}

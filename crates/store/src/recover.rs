@@ -1,0 +1,144 @@
+//! Reading a journal from its beginning: the kept state, then every record after it, each checked.
+
+use std::path::Path;
+
+use forewarn_lifecycle::{Now, Seed, Timestamp};
+use rusqlite::{Connection, params};
+
+use crate::codec::seal::{self, Place};
+use crate::codec::{RECORD_BYTES_MAX, Reader, Stored};
+use crate::database::{Heading, place_of};
+use crate::error::OpenError;
+use crate::fold::CHUNK_BYTES;
+use crate::record::Record;
+use crate::state::{RestoringState, State, StateRow};
+
+/// What was found in a journal.
+#[derive(Debug)]
+pub struct Recovered {
+    /// The state after the last record.
+    pub state: State,
+    /// The secret that ids of machines are made of: it stays the same for ever, over an import too.
+    pub identity: Seed,
+    /// When the journal was made.
+    pub created: Timestamp,
+    /// The highest that each clock has shown: what comes now is later.
+    pub clock: Now,
+    /// How many records were replayed on top of the kept state.
+    pub replayed: u64,
+}
+
+/// Bytes around content.
+const SEAL_BYTES: usize = 9;
+
+/// Reads everything, and checks that it is all there.
+pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, Recovered), OpenError> {
+    let heading = read_heading(connection, path)?;
+    let mut state = read_state(connection, path, &heading)?;
+    let mut expected = heading.base;
+    read_records(connection, path, heading.base, |number, record| {
+        expected += 1;
+        if number != expected {
+            return Err(OpenError::damaged(path, format!("record {expected} is missing")));
+        }
+        state.apply(&record);
+        Ok(())
+    })?;
+    if expected != heading.last {
+        let what = format!("it ends with record {expected}, and should with {}", heading.last);
+        return Err(OpenError::damaged(path, what));
+    }
+    let Heading { identity, created, clock, .. } = heading;
+    let recovered = Recovered { state, identity, created, clock, replayed: heading.last - heading.base };
+    Ok((heading, recovered))
+}
+
+/// The number of the record before the first that is still there.
+pub(crate) fn read_swept(connection: &Connection, heading: &Heading) -> rusqlite::Result<u64> {
+    let first: Option<i64> = connection.query_row("SELECT min(number) FROM record", [], |row| row.get(0))?;
+    let before = first.map(|first| first.cast_unsigned().saturating_sub(1));
+    Ok(before.unwrap_or(heading.base).min(heading.base))
+}
+
+fn read_heading(connection: &Connection, path: &Path) -> Result<Heading, OpenError> {
+    let sql = "SELECT content FROM heading";
+    let content: Vec<u8> = match connection.query_row(sql, [], |row| row.get(0)) {
+        Err(rusqlite::Error::QueryReturnedNoRows) => {
+            return Err(OpenError::damaged(path, "it has no heading"));
+        }
+        other => other.map_err(|source| OpenError::database(path, source))?,
+    };
+    let opened = seal::open(Place::Head, &content);
+    opened.map_err(|problem| OpenError::damaged(path, format!("the heading: {problem}")))
+}
+
+fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result<State, OpenError> {
+    let failed = |source| OpenError::database(path, source);
+    let mut restoring = RestoringState::default();
+    let mut read = 0;
+    let sql = "SELECT place, content FROM chunk WHERE place >= ?1 AND place < ?2 ORDER BY place";
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    let generation = heading.generation;
+    let (from, to) = (place_of(generation, 0), place_of(generation + 1, 0));
+    let mut chunks = statement.query(params![from, to]).map_err(failed)?;
+    let mut number = 0;
+    while let Some(row) = chunks.next().map_err(failed)? {
+        let sealed = blob(row, path, CHUNK_BYTES + RECORD_BYTES_MAX)?;
+        let place = Place::Chunk { generation, number };
+        let wrong = |problem: &dyn std::fmt::Display| {
+            OpenError::damaged(path, format!("part {number} of the kept state: {problem}"))
+        };
+        let content = seal::open_bytes(place, sealed).map_err(|problem| wrong(&problem))?;
+        read += add_rows(&mut restoring, content, wrong)?;
+        number += 1;
+    }
+    if (number, read) != (heading.chunks, heading.rows) {
+        return Err(OpenError::damaged(path, "a part of the kept state is missing"));
+    }
+    restoring.finish().map_err(|problem| OpenError::damaged(path, problem.to_string()))
+}
+
+/// Takes every row of a chunk. Says how many there were.
+pub(crate) fn add_rows<E>(
+    restoring: &mut RestoringState,
+    content: &[u8],
+    wrong: impl Fn(&dyn std::fmt::Display) -> E,
+) -> Result<u64, E> {
+    let mut input = Reader::new(content);
+    let mut read = 0;
+    while input.left() > 0 {
+        let row = StateRow::read(&mut input).map_err(|problem| wrong(&problem))?;
+        restoring.add(row).map_err(|problem| wrong(&problem))?;
+        read += 1;
+    }
+    Ok(read)
+}
+
+fn read_records(
+    connection: &Connection,
+    path: &Path,
+    base: u64,
+    mut each: impl FnMut(u64, Record) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    let failed = |source| OpenError::database(path, source);
+    let sql = "SELECT number, content FROM record WHERE number > ?1 ORDER BY number";
+    let mut statement = connection.prepare(sql).map_err(failed)?;
+    let mut rows = statement.query(params![base.cast_signed()]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let number = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
+        let sealed = blob(row, path, RECORD_BYTES_MAX)?;
+        let record = seal::open(Place::Record(number), sealed)
+            .map_err(|problem| OpenError::damaged(path, format!("record {number}: {problem}")))?;
+        each(number, record)?;
+    }
+    Ok(())
+}
+
+fn blob<'a>(row: &'a rusqlite::Row<'_>, path: &Path, bytes_max: usize) -> Result<&'a [u8], OpenError> {
+    let value = row.get_ref(1).map_err(|source| OpenError::database(path, source))?;
+    let bytes = value.as_blob().map_err(|problem| OpenError::damaged(path, problem.to_string()))?;
+    if bytes.len() > bytes_max + SEAL_BYTES {
+        return Err(OpenError::damaged(path, format!("something is too large: {} bytes", bytes.len())));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,209 @@
+//! Looking through a journal that nobody uses, taking its state elsewhere, and bringing a state back.
+//!
+//! A state that is brought back is of some time ago, and machines may have seen what came after. So its past is not
+//! continued as if nothing had happened: incarnations take a step that no past can have reached, events that are still
+//! visible are announced under new ids, ids to come are made of another secret, and the brake is on until somebody who
+//! has looked lets it go.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use forewarn_lifecycle::{BadRows, Brake, EventId, Now, Restoring, Row, Seed, Timestamp};
+
+use crate::codec::seal::{self, Place};
+use crate::codec::{RECORD_BYTES_MAX, stored_struct};
+use crate::database::{self, Heading, Look, Syncs};
+use crate::embedded::{Options, create};
+use crate::error::OpenError;
+use crate::files::{Directory, read_header};
+use crate::fold::{CHUNK_BYTES, next_chunk};
+use crate::recover::{Recovered, add_rows, recover};
+use crate::state::{RestoringState, State};
+
+/// What an import adds to every incarnation: more changes than a tenant has seen since any copy was made.
+pub const INCARNATION_STEP: u64 = 1 << 20;
+
+/// The first line of an export; the number is that of its format.
+const FIRST_LINE: &[u8] = b"forewarn export 0\n";
+
+/// What was found in a journal that is in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// When it was made.
+    pub created: Timestamp,
+    /// The highest that each clock has shown.
+    pub clock: Now,
+    /// Records in its life.
+    pub records: u64,
+    /// Records that an opening replays.
+    pub replayed: u64,
+    /// Hosts, tenants and machines.
+    pub hosts: usize,
+    /// See `hosts`.
+    pub tenants: usize,
+    /// See `hosts`.
+    pub machines: usize,
+}
+
+/// What an export begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Preface {
+    identity: Seed,
+    created: Timestamp,
+    clock: Now,
+    rows: u64,
+}
+
+stored_struct! { Preface { identity, created, clock, rows } }
+
+/// Looks at every page, every record and every row of a journal that nobody uses, and replays it.
+///
+/// # Errors
+/// When it is in use, or not in order.
+pub fn check(directory: &Path) -> Result<Checked, OpenError> {
+    let (heading, recovered) = read(directory)?;
+    let Recovered { state, created, clock, replayed, .. } = recovered;
+    Ok(Checked {
+        created,
+        clock,
+        records: heading.last,
+        replayed,
+        hosts: state.cluster.hosts().count(),
+        tenants: state.cluster.tenants().count(),
+        machines: state.cluster.machines().count(),
+    })
+}
+
+/// Writes the state of a journal that nobody uses, for [`import`].
+///
+/// # Errors
+/// When it is in use or not in order, or the export cannot be written.
+pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
+    let (_, recovered) = read(directory)?;
+    write_export(recovered, out).map_err(OpenError::io("write the export of", directory))
+}
+
+/// Makes a journal in an empty directory from an export or a copy.
+///
+/// Event ids are made of the secret of the options from now on, and the brake is on.
+///
+/// # Errors
+/// When the source is neither or is damaged, or there already is a journal.
+pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), OpenError> {
+    let directory = Directory::own(directory)?;
+    if directory.has_journal()? {
+        return Err(OpenError::Exists(directory.journal()));
+    }
+    let recovered = if read_header(source)?.is_some() {
+        recover(&database::open_copy(source)?, source)?.1
+    } else {
+        read_export(source)?
+    };
+    let Recovered { state, identity, clock, .. } = recovered;
+    let state =
+        renewed(state, options.seed).map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
+    let heading = Heading { clock, ..Heading::new(identity, options.now) };
+    create(&directory, heading, state)
+}
+
+fn read(directory: &Path) -> Result<(Heading, Recovered), OpenError> {
+    let owned = Directory::with_journal(directory)?;
+    let journal = owned.journal();
+    recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)
+}
+
+fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
+    let Recovered { state, identity, created, clock, .. } = recovered;
+    let rows = state.clone().into_rows().count() as u64;
+    out.write_all(FIRST_LINE)?;
+    let preface = Preface { identity, created, clock, rows };
+    write_frame(out, &seal::seal(Place::Head, &preface))?;
+    let (mut remaining, mut written, mut number) = (state.into_rows(), 0, 0);
+    while written < rows {
+        let content = next_chunk(&mut remaining, &mut written);
+        write_frame(out, &seal::seal_bytes(Place::Chunk { generation: 0, number }, &content))?;
+        number += 1;
+    }
+    out.flush()
+}
+
+fn write_frame(out: &mut impl Write, sealed: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(sealed.len()).map_err(io::Error::other)?;
+    out.write_all(&length.to_le_bytes())?;
+    out.write_all(sealed)
+}
+
+fn read_export(source: &Path) -> Result<Recovered, OpenError> {
+    let file = File::open(source).map_err(OpenError::io("open", source))?;
+    let mut input = BufReader::new(file);
+    let mut first = [0; FIRST_LINE.len()];
+    if input.read_exact(&mut first).is_err() || first != FIRST_LINE {
+        return Err(OpenError::Foreign(source.to_owned()));
+    }
+    let wrong = |problem: &dyn std::fmt::Display| OpenError::damaged(source, problem.to_string());
+    let preface = read_frame(&mut input, source)?;
+    let Preface { identity, created, clock, rows } =
+        seal::open(Place::Head, &preface).map_err(|problem| wrong(&problem))?;
+    let mut restoring = RestoringState::default();
+    let (mut read, mut number) = (0, 0);
+    while read < rows {
+        let sealed = read_frame(&mut input, source)?;
+        let place = Place::Chunk { generation: 0, number };
+        let content = seal::open_bytes(place, &sealed).map_err(|problem| wrong(&problem))?;
+        read += add_rows(&mut restoring, content, wrong)?;
+        number += 1;
+    }
+    if read != rows || input.read(&mut first).map_err(OpenError::io("read", source))? != 0 {
+        return Err(wrong(&"something follows its end"));
+    }
+    let state = restoring.finish().map_err(|problem| wrong(&problem))?;
+    Ok(Recovered { state, identity, created, clock, replayed: 0 })
+}
+
+fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {
+    let short = |_| OpenError::damaged(source, "it is cut short");
+    let mut length = [0; 4];
+    input.read_exact(&mut length).map_err(short)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > CHUNK_BYTES + 2 * RECORD_BYTES_MAX {
+        return Err(OpenError::damaged(source, format!("a part is too large: {length} bytes")));
+    }
+    let mut sealed = vec![0; length];
+    input.read_exact(&mut sealed).map_err(short)?;
+    Ok(sealed)
+}
+
+/// The state as it goes on after an import.
+fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
+    // An import goes on wherever it is: no boot is known there.
+    let State { cluster, site, details, boot: _ } = state;
+    let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
+    let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
+    let mut restoring = Restoring::new();
+    let mut next = 0;
+    for mut row in cluster.into_rows() {
+        match &mut row {
+            Row::Head(head) => {
+                (head.seed, head.brake) = (seed, Brake::On);
+                next = head.next.event;
+                head.next.event += visible;
+            }
+            Row::Maintenance(maintenance) => {
+                let parts = maintenance.plan.parts.iter_mut();
+                for announcement in parts.filter_map(|part| part.announcement.as_mut()) {
+                    Arc::make_mut(announcement).id = EventId::nth(&seed, next);
+                    next += 1;
+                }
+            }
+            Row::Tenant(tenant) => {
+                tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
+                tenant.ended.clear();
+            }
+            Row::Host(_) | Row::ScaleSet(..) | Row::Rollout(_) | Row::Machine(_) => {}
+        }
+        restoring.add(row)?;
+    }
+    Ok(State { cluster: restoring.finish()?, site, details, boot: None })
+}

@@ -1,0 +1,68 @@
+//! SIGKILL at random moments, and a second process beside the first.
+
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use forewarn_store::{Journal, OpenError, Syncs, check};
+
+use crate::random::Random;
+use crate::writer::{command, inspect, options};
+
+/// How often; a longer run sets it.
+fn rounds() -> usize {
+    std::env::var("FOREWARN_KILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20)
+}
+
+/// The last number that was answered.
+fn last_ack(acks: &Path) -> Option<u64> {
+    let text = fs::read_to_string(acks).ok()?;
+    // A last line without an end was being written when the process died.
+    text.rsplit_once('\n')?.0.lines().last()?.parse().ok()
+}
+
+fn start(directory: &Path, acks: &Path) -> Child {
+    drop(fs::remove_file(acks));
+    let child = command(directory, acks, 1_000_000, Syncs::EachCommit).spawn().unwrap();
+    let begin = Instant::now();
+    while last_ack(acks).is_none() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "the writer does not begin");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
+#[test]
+fn whatever_was_answered_survives_the_death_of_the_process() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (directory, acks) = (scratch.path().join("data"), scratch.path().join("acks"));
+    let mut random = Random::new(4);
+    let mut most = 0;
+    for round in 0..rounds() {
+        let mut child = start(&directory, &acks);
+        std::thread::sleep(Duration::from_micros(random.below(60_000) as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let acked = last_ack(&acks).unwrap();
+        let found = inspect(&directory, acked).unwrap_or_else(|problem| panic!("round {round}: {problem}"));
+        assert!(found >= most, "round {round}: {found} records, and there were {most}");
+        most = found + 1;
+    }
+    assert!(most > 100, "{most}");
+    assert_eq!(check(&directory).unwrap().records, most);
+}
+
+#[test]
+fn two_processes_cannot_own_one_directory() {
+    let scratch = tempfile::tempdir().unwrap();
+    let (directory, acks) = (scratch.path().join("data"), scratch.path().join("acks"));
+    let mut child = start(&directory, &acks);
+    let problem = Journal::open(&directory, &options(Syncs::EachCommit)).unwrap_err();
+    let still = last_ack(&acks);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(matches!(problem, OpenError::InUse(_)), "{problem}");
+    assert!(problem.to_string().contains("hint: one server owns a data directory"), "{problem}");
+    inspect(&directory, still.unwrap()).unwrap();
+}

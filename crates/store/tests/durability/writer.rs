@@ -1,0 +1,119 @@
+//! A program that opens a journal and appends, and says in a file what was answered.
+//!
+//! It is a test that does nothing unless it is told to by its environment: so that the tests can start it.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
+use forewarn_store::{Entry, Journal, Options, Record, State, Syncs};
+use forewarn_wire::operator::{Details, Site};
+
+use crate::random::Random;
+
+const DIRECTORY: &str = "FOREWARN_TEST_DIRECTORY";
+const ACKS: &str = "FOREWARN_TEST_ACKS";
+const COUNT: &str = "FOREWARN_TEST_COUNT";
+const SYNC: &str = "FOREWARN_TEST_SYNC";
+
+const SEED: Seed = Seed([7; 16]);
+
+pub(crate) fn options(sync: Syncs) -> Options {
+    // Folding and tidying up happen all the time.
+    Options { fold_after: 20, log_bytes: 100_000, sync, ..Options::new(SEED, Now::at_millis(0)) }
+}
+
+/// The record of that number: always the same.
+pub(crate) fn record(number: u64) -> Record {
+    let mut random = Random::new(number);
+    let entry = match random.below(5) {
+        0 | 1 => {
+            let name = Name::new(&format!("h{number}")).unwrap();
+            let host = HostId(u32::try_from(number).unwrap());
+            Entry::Change(Change::HostAdmitted { host, name, zone: None })
+        }
+        2 => {
+            let value = "v".repeat(random.below(3_000));
+            let details = Details { tags: [(number.to_string(), value)].into(), ..Details::default() };
+            Entry::Described { machine: MachineId(u32::try_from(number % 40).unwrap()), details }
+        }
+        3 => Entry::Site(Site { location: format!("place {number}"), ..Site::default() }),
+        _ => Entry::Clock,
+    };
+    Record { now: Now::at_millis(i64::try_from(number).unwrap() * 10), entry }
+}
+
+/// The state after that many records.
+pub(crate) fn state_after(count: u64) -> State {
+    let mut state = State::new(SEED);
+    (1..=count).for_each(|number| state.apply(&record(number)));
+    state
+}
+
+/// Opens a journal, and sees that everything is there that was answered, that it is nothing else than was written, and
+/// that it can be written to. Says how many records there were.
+pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
+    let open =
+        || Journal::open(directory, &options(Syncs::EachCommit)).map_err(|problem| problem.to_string());
+    let (mut journal, found) = open()?;
+    let count = journal.length();
+    if count < acked {
+        return Err(format!("{acked} records were answered, and {count} are there"));
+    }
+    if found.state != state_after(count) {
+        return Err(format!("the state after {count} records is another"));
+    }
+    journal.append(&[record(count + 1)]).map_err(|problem| problem.to_string())?;
+    drop(journal);
+    let (journal, found) = open()?;
+    if journal.length() != count + 1 || found.state != state_after(count + 1) {
+        return Err(format!("record {} was written and is not there", count + 1));
+    }
+    Ok(count)
+}
+
+/// The command that starts the writer.
+pub(crate) fn command(directory: &Path, acks: &Path, count: u64, sync: Syncs) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "writer::the_writer", "--ignored", "--nocapture", "--test-threads=1"]);
+    let sync = match sync {
+        Syncs::EachCommit => "full",
+        Syncs::Later => "normal",
+    };
+    command.env(DIRECTORY, directory).env(ACKS, acks).env(COUNT, count.to_string()).env(SYNC, sync);
+    command.stdout(std::process::Stdio::null());
+    command
+}
+
+#[test]
+#[ignore = "it is a program that other tests start"]
+fn the_writer() {
+    let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
+    let sync = if std::env::var(SYNC).unwrap() == "normal" { Syncs::Later } else { Syncs::EachCommit };
+    let mut acks =
+        OpenOptions::new().create(true).append(true).open(std::env::var_os(ACKS).unwrap()).unwrap();
+    let mut ack = |number: u64| acks.write_all(format!("{number}\n").as_bytes()).unwrap();
+    let mut left: u64 = std::env::var(COUNT).unwrap().parse().unwrap();
+    // It stops and starts again on the way.
+    while left > 0 {
+        let (mut journal, found) = Journal::open(&directory, &options(sync)).unwrap();
+        let mut state = found.state;
+        assert_eq!(state, state_after(journal.length()), "what is found is what was written");
+        ack(journal.length());
+        let session = left.min(40);
+        left -= session;
+        for turn in 0..session {
+            let last = journal.length();
+            let batch: Vec<_> = (0..=turn % 3).map(|more| record(last + 1 + more)).collect();
+            journal.append(&batch).unwrap();
+            ack(last + batch.len() as u64);
+            batch.iter().for_each(|record| state.apply(record));
+            if journal.wants_fold() {
+                journal.fold(state.clone());
+            }
+        }
+        journal.close().unwrap();
+    }
+}

@@ -1,0 +1,135 @@
+//! The stored form, over random histories: it is read as it was written, and nothing else is taken for it.
+
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    dead_code,
+    unreachable_pub,
+    reason = "a test world may be blunt"
+)]
+
+#[path = "../../lifecycle/tests/world/mod.rs"]
+mod world;
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
+use forewarn_store::{Boot, Entry, Malformed, Record};
+use forewarn_wire::operator::{Details, Site};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use world::random::{Happening, Layout, build, happenings, layouts};
+
+/// What stands in front of content: a version and a checksum.
+const SEAL_BYTES: usize = 9;
+
+fn records(layout: &Layout, history: &[Happening]) -> Vec<Record> {
+    let mut world = build(layout);
+    history.iter().for_each(|happening| world.happen(happening));
+    let journal = world.journal.into_iter();
+    journal.map(|(now, change)| Record { now, entry: Entry::Change(change) }).collect()
+}
+
+fn histories() -> impl Strategy<Value = Vec<Record>> {
+    (layouts(), happenings()).prop_map(|(layout, history)| records(&layout, &history))
+}
+
+/// One record of a random history.
+fn changes() -> impl Strategy<Value = Record> {
+    (histories(), any::<prop::sample::Index>()).prop_map(|(records, which)| which.get(&records).clone())
+}
+
+fn others() -> impl Strategy<Value = Record> {
+    let addresses = prop::collection::vec(any::<IpAddr>(), 0..4);
+    let tags = prop::collection::btree_map(".{0,20}", ".{0,20}", 0..4);
+    let described = (any::<u32>(), addresses, tags).prop_map(|(machine, addresses, tags)| Entry::Described {
+        machine: MachineId(machine),
+        details: Details { addresses, tags },
+    });
+    let site = (".{0,20}", ".{0,20}", ".{0,20}").prop_map(|(location, subscription, resource_group)| {
+        Entry::Site(Site { location, subscription, resource_group })
+    });
+    let now = (any::<i64>(), any::<u64>()).prop_map(|(wall, steady)| Now {
+        wall: Timestamp::from_millis(wall),
+        steady: Steady::from_millis(steady),
+    });
+    let booted = (any::<[u8; 16]>(), any::<i64>())
+        .prop_map(|(id, offset_millis)| Entry::Booted(Boot { id, offset_millis }));
+    (now, prop_oneof![described, site, booted, Just(Entry::Clock)])
+        .prop_map(|(now, entry)| Record { now, entry })
+}
+
+proptest! {
+    #[test]
+    fn every_change_is_read_as_it_was_written(history in histories()) {
+        for (number, record) in (1..).zip(history) {
+            let stored = record.to_stored(number);
+            prop_assert_eq!(Record::from_stored(number, &stored), Ok(record));
+            prop_assert_eq!(Record::from_stored(number + 1, &stored), Err(Malformed::Checksum));
+        }
+    }
+
+    #[test]
+    fn everything_else_is_read_as_it_was_written(record in others(), number in any::<u64>()) {
+        prop_assert_eq!(Record::from_stored(number, &record.to_stored(number)), Ok(record));
+    }
+
+    #[test]
+    fn a_byte_that_is_another_is_noticed(record in prop_oneof![changes(), others()], flip in 1u8..) {
+        let stored = record.to_stored(7);
+        for place in 0..stored.len() {
+            let mut damaged = stored.clone();
+            damaged[place] ^= flip;
+            prop_assert!(Record::from_stored(7, &damaged).is_err(), "{place}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_comes_too_early_is_noticed(record in prop_oneof![changes(), others()]) {
+        let stored = record.to_stored(7);
+        let content = &stored[SEAL_BYTES..];
+        prop_assert_eq!(Record::from_content(content), Ok(record));
+        for end in 0..stored.len() {
+            prop_assert!(Record::from_stored(7, &stored[..end]).is_err());
+        }
+        // Without a checksum, too.
+        for end in 0..content.len() {
+            prop_assert!(Record::from_content(&content[..end]).is_err());
+        }
+        prop_assert_eq!(Record::from_content(&[content, &[0]].concat()), Err(Malformed::Long));
+    }
+
+    #[test]
+    fn no_bytes_make_the_reader_panic(
+        record in changes(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+    ) {
+        drop(Record::from_content(&noise));
+        let mut content = record.to_stored(7)[SEAL_BYTES..].to_vec();
+        for (place, byte) in damage {
+            *place.get_mut(&mut content) = byte;
+        }
+        // Whatever is read is something that can be written.
+        if let Ok(record) = Record::from_content(&content) {
+            prop_assert_eq!(Record::from_stored(0, &record.to_stored(0)), Ok(record));
+        }
+    }
+}
+
+#[test]
+fn random_histories_have_changes_of_almost_every_kind() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut kinds = BTreeSet::new();
+    for _ in 0..100 {
+        let history = histories().new_tree(&mut runner).unwrap().current();
+        let names = history.iter().map(|record| format!("{:?}", record.entry));
+        kinds.extend(names.map(|name| name.split([' ', '{']).next().unwrap().to_owned()));
+    }
+    let of_variant = |name: &String| name.trim_start_matches("Change(").split('(').next().unwrap().to_owned();
+    let kinds: BTreeSet<_> = kinds.iter().map(of_variant).collect();
+    assert!(kinds.len() >= 20, "{kinds:?}");
+}
