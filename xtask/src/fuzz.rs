@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::steps::{Outcome, cargo};
 use crate::tools::CARGO_FUZZ;
@@ -94,11 +94,12 @@ impl Workshop {
     fn fuzz(&self, name: &str, seconds: u32) -> Result<bool> {
         let kept = self.build_directory()?.join("fuzz-corpus").join(name);
         std::fs::create_dir_all(&kept).with_context(|| format!("cannot make: {}", kept.display()))?;
-        let mut command = Command::new(&self.tool);
-        command.current_dir(&self.root).args(["run", "--sanitizer", "none", "--fuzz-dir", DIRECTORY]);
-        // What optimizing across packages wins is less than what it costs to build.
-        command.env("CARGO_PROFILE_RELEASE_LTO", "off");
-        command.arg(format!("fuzz_{name}")).arg(&kept).arg(format!("{DIRECTORY}/corpus/{name}"));
+        let mut build = self.command("build", name);
+        if !build.status().context("cannot run cargo-fuzz")?.success() {
+            bail!("it does not compile: fuzz_{name}");
+        }
+        let mut command = self.command("run", name);
+        command.arg(&kept).arg(format!("{DIRECTORY}/corpus/{name}"));
         command.arg("--").arg(format!("-max_total_time={seconds}")).arg("-print_final_stats=1");
         command.arg(format!("-timeout={INPUT_SECONDS_MAX}")).arg(format!("-rss_limit_mb={MEBIBYTES_MAX}"));
         command.arg(format!("-max_len={INPUT_BYTES_MAX}"));
@@ -115,6 +116,14 @@ impl Workshop {
             eprintln!("{report}");
         }
         Ok(output.status.success())
+    }
+
+    fn command(&self, verb: &str, name: &str) -> Command {
+        let mut command = Command::new(&self.tool);
+        command.current_dir(&self.root).args([verb, "--sanitizer", "none", "--fuzz-dir", DIRECTORY]);
+        // What optimizing across packages wins is less than what it costs to build.
+        command.env("CARGO_PROFILE_RELEASE_LTO", "off").arg(format!("fuzz_{name}"));
+        command
     }
 
     /// Where cargo builds: it is nobody's but ours to fill.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::rate::Rate;
 
-/// How much of the endpoint one machine may use. A machine that wants more hurts nobody but itself.
+/// How much of the endpoint one machine may use. A machine that wants more hurts nobody but itself. Callers whom nobody knows
+/// have as much as one machine, all of them together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// How often it may ask.

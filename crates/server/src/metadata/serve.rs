@@ -26,6 +26,9 @@ use crate::engine::Engine;
 use crate::load::{Kind, Share};
 use crate::telemetry::{Path, Telemetry};
 
+/// Whom nobody knows: all of them together have what one machine may have. There are far fewer machines than numbers.
+const STRANGERS: MachineId = MachineId(u32::MAX);
+
 /// How long to wait after a connection could not be taken, for want of file descriptors mostly.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
@@ -38,6 +41,7 @@ pub struct Front {
     errors: Option<Limiter>,
     pub(super) telemetry: Arc<Telemetry>,
     places: Arc<Semaphore>,
+    places_of_strangers: Option<Arc<Semaphore>>,
 }
 
 /// What a buffer has at its start.
@@ -67,7 +71,7 @@ pub(super) struct Terms {
     pub expects_continue: bool,
     /// Under which path it is counted.
     pub path: Path,
-    /// Who sent it, if anybody who is known.
+    /// Who is to wait if it is refused; nobody, while it is not known who it is.
     pub machine: Option<MachineId>,
 }
 
@@ -76,6 +80,7 @@ struct Taken {
     open: Gauge,
     _place: OwnedSemaphorePermit,
     _share: Option<Share>,
+    _share_of_strangers: Option<OwnedSemaphorePermit>,
 }
 
 impl Drop for Taken {
@@ -91,7 +96,9 @@ impl Front {
         let limiter = settings.limits.map(|limits| Limiter::new(limits.rate));
         let errors = settings.limits.map(|limits| Limiter::new(limits.errors));
         let places = Arc::new(Semaphore::new(settings.connections.max as usize));
-        Arc::new(Self { engine, settings, limiter, errors, telemetry, places })
+        let places_of_strangers =
+            settings.limits.map(|limits| Arc::new(Semaphore::new(limits.connections as usize)));
+        Arc::new(Self { engine, settings, limiter, errors, telemetry, places, places_of_strangers })
     }
 
     /// Answers whoever connects there until `stop` returns, and then whoever has sent a request by that time. Connections
@@ -169,18 +176,27 @@ impl Front {
             counts.refused_full.inc();
             return None;
         };
-        let mut share = None;
-        if let Some(limits) = &self.settings.limits
-            && let Recognised::Caller(caller) = identity.by_network(self.engine.directory(), peer)
-        {
-            share = Share::take(&caller, Kind::Connection, limits.connections);
-            if share.is_none() {
+        let (mut share, mut share_of_strangers) = (None, None);
+        if let (Some(limits), Some(strangers)) = (&self.settings.limits, &self.places_of_strangers) {
+            let is_full = match identity.by_network(self.engine.directory(), peer) {
+                Recognised::Caller(caller) => {
+                    share = Share::take(&caller, Kind::Connection, limits.connections);
+                    share.is_none()
+                }
+                Recognised::Stranger => {
+                    share_of_strangers = Arc::clone(strangers).try_acquire_owned().ok();
+                    share_of_strangers.is_none()
+                }
+                Recognised::NotYet => false,
+            };
+            if is_full {
                 counts.refused_machine.inc();
                 return None;
             }
         }
         counts.connections_open.inc();
-        Some(Taken { open: counts.connections_open.clone(), _place: place, _share: share })
+        let open = counts.connections_open.clone();
+        Some(Taken { open, _place: place, _share: share, _share_of_strangers: share_of_strangers })
     }
 
     /// How late a machine gets a refusal, if it has had too many of them.
@@ -219,7 +235,7 @@ impl Front {
                 let is_head = input.trim_ascii_start().starts_with(b"HEAD ");
                 let shown = if is_head { Shown::HeadOnly } else { Shown::Whole };
                 let (problem, machine) = match recognised {
-                    Recognised::Stranger => (Problem::UnknownCaller, None),
+                    Recognised::Stranger => (Problem::UnknownCaller, Some(STRANGERS)),
                     Recognised::Caller(caller) => (problem, Some(caller.machine)),
                     Recognised::NotYet => (problem, None),
                 };
@@ -243,7 +259,7 @@ impl Front {
             Recognised::Stranger => None,
             Recognised::NotYet => identity.by_path(self.engine.directory(), path),
         };
-        let machine = caller.as_ref().map(|(caller, _)| caller.machine);
+        let machine = caller.as_ref().map_or(STRANGERS, |(caller, _)| caller.machine);
         let (path, asked) = match caller {
             Some((caller, path)) => {
                 let has = |version, path: &str| caller.instance.has(version, path);
@@ -258,7 +274,7 @@ impl Front {
             body: head.body,
             expects_continue: head.expects_continue && head.body != Body::NONE,
             path,
-            machine,
+            machine: Some(machine),
         };
         Ticket { asked, terms, head_bytes: head.bytes }
     }

@@ -1,11 +1,12 @@
 //! Machines that mean no good: refusals that come late, limits of connections, and what is counted of both.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use forewarn_server::metadata::{ConnectionLimits, Identity, Limits, Rate, Settings};
 use tokio::time::Instant;
 
-use crate::support::{NEWEST, WEB_0, WEB_1, World, get, post, world, world_with};
+use crate::support::{NEWEST, WEB_0, WEB_1, World, address, get, post, world, world_with};
 
 const DELAYED: &str = "forewarn_metadata_refusals_delayed_total";
 
@@ -55,6 +56,30 @@ async fn who_is_refused_again_and_again_is_refused_late_and_the_others_are_not()
 }
 
 #[tokio::test]
+async fn all_strangers_together_have_what_one_machine_may_have() {
+    let world = world_with(strict(), Identity::Address).await;
+    world.enrol_all().await;
+    let stranger = |number| Ipv4Addr::new(127, 0, 9, number);
+    let mut lines = Vec::new();
+    for number in 0..16 {
+        let mut line = world.connect_from(stranger(number)).await;
+        if number < 3 {
+            line.send(&get(NEWEST)).await;
+            assert_eq!(line.answer().await.status(), 403);
+        }
+        lines.push(line);
+    }
+    assert!(world.refuses(stranger(99)).await, "one more is closed");
+    assert_eq!(world.count("forewarn_metadata_connections_refused_total{reason=\"machine\"}"), 1);
+    tokio::time::pause();
+    let begin = Instant::now();
+    lines[9].send(&get(NEWEST)).await;
+    assert_eq!((lines[9].answer().await.status(), begin.elapsed().as_secs()), (403, 7), "and waits");
+    tokio::time::resume();
+    assert_eq!(ask(&world, WEB_0, &get(NEWEST)).await, (200, 0), "a machine does not");
+}
+
+#[tokio::test]
 async fn without_limits_no_refusal_is_late() {
     let world = world().await;
     for _ in 0..50 {
@@ -72,7 +97,7 @@ async fn a_front_has_a_number_of_connections_and_no_more() {
         line.send(&get(NEWEST)).await;
         assert_eq!(line.answer().await.status(), 200);
     }
-    assert_eq!(world.connect(WEB_0).await.rest().await, "");
+    assert!(world.refuses(address(WEB_0)).await);
     assert_eq!(world.count("forewarn_metadata_connections_refused_total{reason=\"full\"}"), 1);
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-fn address(MachineId(machine): MachineId) -> Ipv4Addr {
+pub(crate) fn address(MachineId(machine): MachineId) -> Ipv4Addr {
     Ipv4Addr::new(127, 0, 0, u8::try_from(machine + 2).unwrap())
 }
 
@@ -105,9 +105,21 @@ impl World {
     }
 
     pub(crate) async fn connect_from(&self, from: Ipv4Addr) -> Line {
-        let socket = TcpSocket::new_v4().unwrap();
-        socket.bind((IpAddr::from(from), 0).into()).unwrap();
-        Line(socket.connect(self.at).await.unwrap())
+        self.try_connect_from(from).await.unwrap()
+    }
+
+    async fn try_connect_from(&self, from: Ipv4Addr) -> std::io::Result<Line> {
+        let socket = TcpSocket::new_v4()?;
+        socket.bind((IpAddr::from(from), 0).into())?;
+        socket.connect(self.at).await.map(Line)
+    }
+
+    /// Whether a connection from there is closed at once, before or after it is seen to be open.
+    pub(crate) async fn refuses(&self, from: Ipv4Addr) -> bool {
+        match self.try_connect_from(from).await {
+            Ok(mut line) => line.rest().await.is_empty(),
+            Err(_) => true,
+        }
     }
 
     /// Sends bytes over a connection of their own; gives the one answer to them.
