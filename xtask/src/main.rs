@@ -27,6 +27,7 @@ cargo xtask <command>
 
   test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
   clients           real clients against the program, in networks of their own; a step of test
+  disks             power cuts, full disks and damaged files against the journal; steps of test
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
@@ -67,6 +68,7 @@ fn run(mut words: Words) -> Result<Outcome> {
     match command.as_str() {
         "test" => suite::command(words),
         "clients" => words.done().and_then(|()| suite::run_real_clients()),
+        "disks" => words.done().and_then(|()| suite::run_disks()),
         "tidy" => words.done().and_then(|()| tidy::command()),
         "bench" => bench::command(words),
         "mutants" => mutants::command(words),

@@ -4,6 +4,7 @@
 //! Debian, is told what was not tested.
 
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Packages of the clients that tests run, and of the tools that put them into a network of their own.
@@ -20,6 +21,9 @@ pub(crate) enum Readiness {
 
 /// Programs that usual tests run, and the packages that bring them where they are missing.
 pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "nodejs")];
+
+/// The program that sees what another asks of the disk.
+pub(crate) const TRACER: [(&str, &str); 1] = [("strace", "strace")];
 
 /// Finds programs on the path, or installs the packages that bring them.
 pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
@@ -85,6 +89,21 @@ fn can_make_namespaces() -> bool {
     let name = format!("forewarn-probe-{}", std::process::id());
     let made = runs(Command::new("ip").args(["netns", "add", &name]));
     made && runs(Command::new("ip").args(["netns", "del", &name]))
+}
+
+/// Whether small disks can be mounted: by root, outside of most containers.
+pub(crate) fn prepare_disks() -> Readiness {
+    let place = std::env::temp_dir().join(format!("forewarn-probe-{}", std::process::id()));
+    let mount = |place: &Path| runs(Command::new("mount").args(["-t", "tmpfs", "tmpfs"]).arg(place));
+    let mounted = std::fs::create_dir(&place).is_ok() && mount(&place);
+    let gone = !mounted || runs(Command::new("umount").arg(&place));
+    // If it stays, it is an empty directory among temporary files.
+    drop(std::fs::remove_dir(&place));
+    if mounted && gone {
+        Readiness::Ready
+    } else {
+        lacking("small disks cannot be mounted here: only root can")
+    }
 }
 
 fn runs(command: &mut Command) -> bool {

@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::mutants::Selection;
-use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness};
+use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
@@ -14,6 +14,13 @@ use crate::{bench, breakages, mutants, tidy, tree};
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
+
+/// How often the process that writes a journal is killed.
+const KILL_ROUNDS_IN_LONG_RUN: &str = "200";
+
+/// Disks after a power cut, each of which is opened.
+const POWER_CUTS: &str = "320";
+const POWER_CUTS_IN_LONG_RUN: &str = "2000";
 
 /// How much is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +54,21 @@ fn usual(steps: &mut Steps) {
     steps.run("programs", find_programs);
     steps.run("tests", || run_tests(&[]));
     steps.run("real clients", run_real_clients);
+    steps.run("power cuts", || cut_power(POWER_CUTS));
+    steps.run("full disks", fill_disks);
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("tidy", tidy::command);
     steps.run("dependencies", check_dependencies);
 }
 
 fn long(steps: &mut Steps) {
-    steps.run("properties", || run_tests(&[("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN)]));
+    steps.run("properties", || {
+        run_tests(&[
+            ("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN),
+            ("FOREWARN_KILL_ROUNDS", KILL_ROUNDS_IN_LONG_RUN),
+        ])
+    });
+    steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("break", breakages::command);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);
@@ -95,6 +110,42 @@ pub(crate) fn run_real_clients() -> Result<Outcome> {
     words.extend(["--package", "forewarn", "--locked", "--test", "endpoint"]);
     words.extend(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
     run_cargo(&words)
+}
+
+/// Both steps that take the disk away from the journal.
+pub(crate) fn run_disks() -> Result<Outcome> {
+    let cut = cut_power(POWER_CUTS)?;
+    if cut != Outcome::Passed {
+        return Ok(cut);
+    }
+    fill_disks()
+}
+
+/// Disks as a power cut may leave them, built from a run that strace has seen.
+fn cut_power(states: &str) -> Result<Outcome> {
+    match packages::prepare_programs(&TRACER) {
+        Readiness::Ready => run_ignored_of_store("power::", &[("FOREWARN_POWER_STATES", states)]),
+        Readiness::Lacking(why) => Ok(Outcome::Skipped(why)),
+    }
+}
+
+/// Disks that are full or cannot be written, and files of which every byte is another in turn.
+fn fill_disks() -> Result<Outcome> {
+    let bytes = run_ignored_of_store("damage::", &[])?;
+    if bytes != Outcome::Passed {
+        return Ok(bytes);
+    }
+    match packages::prepare_disks() {
+        Readiness::Ready => run_ignored_of_store("faults::", &[]),
+        Readiness::Lacking(why) => Ok(Outcome::Skipped(why)),
+    }
+}
+
+fn run_ignored_of_store(filter: &str, environment: &[(&str, &str)]) -> Result<Outcome> {
+    let mut tests = cargo();
+    tests.args(["test", "--package", "forewarn-store", "--locked", "--test", "durability", filter]);
+    tests.args(["--", "--ignored", "--nocapture"]);
+    status(tests.envs(environment.iter().copied()).current_dir(tree::root()?))
 }
 
 fn check_dependencies() -> Result<Outcome> {

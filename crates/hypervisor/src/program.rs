@@ -4,9 +4,13 @@
 //! be safe to repeat: the same `action` is the same order. Whatever goes wrong around it (it cannot be started, it takes
 //! too long, it answers nonsense) is an answer, too: *unknown*, and the order is given again.
 
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
@@ -36,48 +40,95 @@ impl Program {
         }
     }
 
-    async fn ask(&self, order: &Order) -> Result<Answer, std::io::Error> {
+    async fn ask(&self, order: &Order) -> io::Result<Answer> {
         let mut child = Command::new(&self.path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
+        let mut group = Group::of(&child);
         let text = serde_json::to_vec(order)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-        let (sent, answer) = tokio::join!(send(stdin, &text), receive(stdout));
+        let mut answer = Vec::new();
+        let (sent, status) = {
+            let mut reading = pin!(receive(stdout, &mut answer));
+            let mut running = pin!(async { (send(stdin, &text).await, child.wait().await) });
+            let mut is_read = false;
+            let ended = loop {
+                tokio::select! {
+                    read = &mut reading, if !is_read => {
+                        read?;
+                        is_read = true;
+                    }
+                    ended = &mut running => break ended,
+                }
+            };
+            if !is_read {
+                // What it has left running may hold on to its output; what it had to say, it has said.
+                drop(timeout(GRACE, reading).await);
+            }
+            ended
+        };
+        group.is_left_alone();
         // A program that knows its order by heart may answer without reading it.
         if let Err(problem) = sent
-            && problem.kind() != std::io::ErrorKind::BrokenPipe
+            && problem.kind() != ErrorKind::BrokenPipe
         {
             return Err(problem);
         }
-        let answer = answer?;
-        Ok(judge(&mut child, &answer).await)
+        Ok(judge(status?, &answer))
     }
 }
 
-async fn send(stdin: Option<ChildStdin>, text: &[u8]) -> Result<(), std::io::Error> {
+/// How long what is in the pipe may take to arrive, once a program has ended.
+const GRACE: Duration = Duration::from_millis(200);
+
+/// A program and everything that it has started. If it is not heard to its end, all of them are ended: what is ordered again
+/// must not meet what was ordered before.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self(id.and_then(Pid::from_raw))
+    }
+
+    /// It has ended by itself; what it has left running, it has meant to.
+    fn is_left_alone(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // If nobody is left, there is nobody to end.
+            kill_process_group(group, Signal::KILL).ok();
+        }
+    }
+}
+
+async fn send(stdin: Option<ChildStdin>, text: &[u8]) -> io::Result<()> {
     let Some(mut stdin) = stdin else { return Ok(()) };
     stdin.write_all(text).await?;
     stdin.shutdown().await
 }
 
-async fn receive(stdout: Option<ChildStdout>) -> Result<Vec<u8>, std::io::Error> {
-    let mut answer = Vec::new();
+async fn receive(stdout: Option<ChildStdout>, answer: &mut Vec<u8>) -> io::Result<()> {
     if let Some(stdout) = stdout {
-        stdout.take(ANSWER_BYTES_MAX).read_to_end(&mut answer).await?;
+        stdout.take(ANSWER_BYTES_MAX).read_to_end(answer).await?;
     }
-    Ok(answer)
+    Ok(())
 }
 
-async fn judge(child: &mut Child, answer: &[u8]) -> Answer {
-    match child.wait().await {
-        Ok(status) if status.success() => serde_json::from_slice(answer)
-            .unwrap_or_else(|problem| unknown(format!("the answer is not understood: {problem}"))),
-        Ok(status) => unknown(format!("it ended with {status}")),
-        Err(problem) => unknown(problem.to_string()),
+fn judge(status: ExitStatus, answer: &[u8]) -> Answer {
+    if !status.success() {
+        return unknown(format!("it ended with {status}"));
     }
+    let read = serde_json::from_slice(answer);
+    read.unwrap_or_else(|problem| unknown(format!("the answer is not understood: {problem}")))
 }
 
 fn unknown(message: String) -> Answer {
@@ -134,6 +185,39 @@ mod tests {
         let _alone = ONE_AT_A_TIME.lock().await;
         let missing = Program { path: "/nonexistent/hands".into(), time_limit: Duration::from_secs(5) };
         assert!(matches!(missing.perform(&order()).await, Answer::Unknown { .. }));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_a_program_leaves_running_does_not_keep_its_answer() {
+        // It runs for as long as its script is there, and holds on to its output.
+        let script = r#"(while [ -e "$0" ]; do sleep 0.05; done) & echo '{"result":"done"}'"#;
+        let answer = answer(script).await;
+        assert_eq!(answer, Answer::Done);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_program_that_takes_too_long_is_ended_with_all_it_has_started() {
+        let _alone = ONE_AT_A_TIME.lock().await;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, note) = (folder.path().join("hands"), folder.path().join("note"));
+        let script =
+            format!("#!/bin/sh\nsleep 600 &\necho $! > {0}.new; mv {0}.new {0}; wait\n", note.display());
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let program = Program { path, time_limit: Duration::from_secs(20) };
+        let wanted = order();
+        let mut performing = Box::pin(program.perform(&wanted));
+        // As soon as it has started something, nobody waits any longer.
+        while !note.exists() {
+            let moment = tokio::time::sleep(Duration::from_millis(5));
+            tokio::select! { _ = &mut performing => unreachable!("it waits"), () = moment => {} }
+        }
+        drop(performing);
+        let child = std::fs::read_to_string(&note).unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
+        while !(state().is_empty() || state().contains(") Z ")) {
+            tokio::task::yield_now().await;
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -25,6 +25,7 @@ pub struct Now {
 
 /// The last second that a four-digit year can write: 9999-12-31T23:59:59Z.
 const LAST_SECOND: i64 = 253_402_300_799;
+const LAST_MILLI: i64 = LAST_SECOND * 1_000;
 
 impl Timestamp {
     /// The point that many milliseconds after the beginning of 1970, kept within the years 1970 to 9999.
@@ -35,8 +36,12 @@ impl Timestamp {
     /// assert_eq!(Timestamp::from_millis(-1).millis(), 0);
     /// ```
     #[must_use]
-    pub fn from_millis(millis: i64) -> Self {
-        Self(millis.clamp(0, LAST_SECOND * 1_000))
+    pub const fn from_millis(millis: i64) -> Self {
+        match millis {
+            ..0 => Self(0),
+            0..=LAST_MILLI => Self(millis),
+            _ => Self(LAST_MILLI),
+        }
     }
 
     /// Milliseconds since the beginning of 1970.

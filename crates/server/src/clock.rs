@@ -12,6 +12,9 @@ use forewarn_store::Boot;
 
 use crate::boot;
 
+/// Where a virtual clock stands still: 9990. Documents end with 9999, and what is announced must fit in between.
+pub const CLOCK_END: Timestamp = Timestamp::from_millis(253_086_768_000_000);
+
 /// Which clock a server runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -107,7 +110,10 @@ impl Clock {
         let elapsed = boot::elapsed().saturating_sub(face.since);
         match self.kind {
             Kind::Real => Now { wall: wall(), steady: face.stood.steady.plus(elapsed) },
-            Kind::Virtual => later(face.stood, elapsed.saturating_mul(face.speed.0)),
+            Kind::Virtual => {
+                let left = CLOCK_END.since(face.stood.wall);
+                later(face.stood, elapsed.saturating_mul(face.speed.0).min(left))
+            }
         }
     }
 

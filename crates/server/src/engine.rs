@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_hypervisor::Program;
-use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Refusal, Seed, Steady};
+use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Refusal, Seed, Steady};
 use forewarn_store::{CopyError, Journal, OpenError, Options, State as Kept};
 use forewarn_wire::operator::{BadCommand, Details, Happening, NamedCommand, Outcome, Site};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -51,6 +51,9 @@ pub enum Problem {
         /// Who has it.
         machine: String,
     },
+    /// No clock shows what no document can.
+    #[error("the clock ends with the year 9989")]
+    EndOfTime,
     /// Real machines cannot be told to fail.
     #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
     NotPretending,
@@ -91,6 +94,8 @@ pub struct State<'a> {
     pub details: &'a BTreeMap<MachineId, Details>,
     /// How work ended that is over.
     pub endings: &'a Endings,
+    /// Why programs have to be ordered again.
+    pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
 }
 
 /// Those who tell everybody who listens that something has happened.
@@ -146,24 +151,67 @@ pub enum Hands {
 type Look = Box<dyn FnOnce(&State<'_>) + Send>;
 
 pub(crate) enum Request {
-    Submit { command: Command, reply: oneshot::Sender<Result<Decided, Problem>> },
-    Order { commands: Vec<NamedCommand>, reply: oneshot::Sender<Result<Outcome, Problem>> },
+    Submit {
+        command: Command,
+        reply: oneshot::Sender<Result<Decided, Problem>>,
+    },
+    Order {
+        commands: Vec<NamedCommand>,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
+    Rehearse {
+        commands: Vec<NamedCommand>,
+        reply: oneshot::Sender<Result<(), Problem>>,
+    },
     Look(Look),
-    Drive { command: ClockCommand, reply: oneshot::Sender<Result<Now, Problem>> },
-    Copy { to: PathBuf, reply: oneshot::Sender<Result<(), CopyError>> },
-    Stop { reply: oneshot::Sender<()> },
+    Drive {
+        command: ClockCommand,
+        reply: oneshot::Sender<Result<Now, Problem>>,
+    },
+    Copy {
+        to: PathBuf,
+        reply: oneshot::Sender<Result<(), CopyError>>,
+    },
+    /// A program has ended with what was ordered.
+    ErrandOver {
+        maintenance: MaintenanceId,
+        machine: MachineId,
+    },
+    /// A program has to be ordered again, and this is why.
+    Trouble {
+        maintenance: MaintenanceId,
+        machine: MachineId,
+        trouble: String,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
 }
 
 impl Request {
+    /// Whether it makes no sense while nothing can be written.
+    pub(crate) fn needs_journal(&self) -> bool {
+        match self {
+            Self::Submit { .. }
+            | Self::Order { .. }
+            | Self::Rehearse { .. }
+            | Self::Look(_)
+            | Self::Drive { .. }
+            | Self::Copy { .. } => true,
+            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
+        }
+    }
+
     /// Nothing can be written now. Whoever asked may have gone.
     pub(crate) fn refuse(self) {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Order { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
             // Whoever waits for the answer finds that there will be none.
-            Self::Look(_) | Self::Stop { .. } => {}
+            Self::Look(_) | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
         }
     }
 }
@@ -254,6 +302,14 @@ impl Engine {
     /// When something that is named is not there, the rules refuse, or nothing can be written.
     pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
         self.ask(|reply| Request::Order { commands, reply }).await?
+    }
+
+    /// Finds out whether [`Self::order`] would be refused, and changes nothing.
+    ///
+    /// # Errors
+    /// When it would.
+    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
+        self.ask(|reply| Request::Rehearse { commands, reply }).await?
     }
 
     /// What happens from now on.

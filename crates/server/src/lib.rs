@@ -24,10 +24,10 @@ mod service;
 mod socket_file;
 mod telemetry;
 
-pub use clock::{Clock, ClockPlan, Kind, Speed};
+pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::Endings;
 pub use engine::{ClockCommand, Decided, Engine, Hands, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
-pub use service::{ApiDoor, Plan, Service, StartError, rehearse};
+pub use service::{ApiDoor, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;

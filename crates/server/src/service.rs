@@ -131,8 +131,8 @@ impl Service {
         };
         let metadata_url = about.metadata.first().cloned();
         let (access, new_key) = access(&plan.api, plan.data_dir.as_deref())?;
-        let router = operator::router(engine.clone(), about, telemetry, plan.data_dir, access);
-        let (stop, _) = watch::channel(false);
+        let (stop, stopped) = watch::channel(false);
+        let router = operator::router(engine.clone(), about, telemetry, plan.data_dir, access, stopped);
         let (api, api_url, socket) = serve_operators(&plan.api, router, stop.subscribe())?;
         Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url, new_key })
     }
@@ -183,7 +183,7 @@ impl Service {
 ///
 /// # Errors
 /// When the fleet is refused.
-pub async fn rehearse(fleet: &Fleet) -> Result<Engine, StartError> {
+pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
     let plan = ClockPlan::Virtual { start: None, speed: Speed(0) };
     let engine = Engine::pretending(Seed([0; 16]), Clock::new_for(plan));
     fill(&engine, fleet).await?;

@@ -7,7 +7,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::CopyError;
-use crate::files::{remove_if_there, rename_durably, with_suffix};
+use crate::files::{create_private, remove_if_there, rename_durably, with_suffix};
 
 /// Pages that are copied before anything else gets its turn.
 const PAGES_PER_STEP: i32 = 64;
@@ -27,6 +27,8 @@ pub(crate) fn copy_database(
     }
     let new = with_suffix(to, ".new");
     remove_if_there(&new).map_err(io("remove what is left of an attempt"))?;
+    // It holds secrets.
+    create_private(&new).map_err(io("make the copy"))?;
     let copied = fill(from, &new, &mut between);
     if copied.is_err() {
         // A part of a copy is none; if it cannot be removed, the next attempt will say so.

@@ -14,6 +14,7 @@ use crate::codec::seal::{self, Place};
 use crate::codec::stored_struct;
 use crate::error::OpenError;
 use crate::files::{self, FileHeader};
+use crate::log::{LogLook, look_at_log};
 use forewarn_lifecycle::{Now, Seed, Timestamp};
 
 /// `FWRN`: what this file is, for programs that look at the first bytes of files.
@@ -28,14 +29,14 @@ const SCHEMA: [&str; 3] = [
     "CREATE TABLE chunk (place INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
 ];
 
-/// How surely a commit is on the disk.
+/// When a commit is on the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sync {
+pub enum Syncs {
     /// Before it is answered.
     #[default]
-    Full,
+    EachCommit,
     /// Some time later. Only for tests that must see a power cut lose something.
-    Normal,
+    Later,
 }
 
 /// How thoroughly the file is looked at before it is used.
@@ -89,8 +90,15 @@ pub(crate) fn place_of(generation: u64, number: u64) -> i64 {
 }
 
 /// Opens a journal that is there.
-pub(crate) fn open(path: &Path, sync: Sync, look: Look) -> Result<Connection, OpenError> {
+pub(crate) fn open(path: &Path, sync: Syncs, look: Look) -> Result<Connection, OpenError> {
     check_header(path, files::read_header(path)?)?;
+    let log = files::with_suffix(path, "-wal");
+    match look_at_log(&log).map_err(OpenError::io("read the log", &log))? {
+        LogLook::Sound => {}
+        LogLook::Damaged => {
+            return Err(OpenError::damaged(&log, "commits are behind a frame that is not what was written"));
+        }
+    }
     let failed = |source| OpenError::database(path, source);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -121,6 +129,8 @@ pub(crate) fn open_copy(path: &Path) -> Result<Connection, OpenError> {
 /// Makes an empty journal in a file that nobody looks at before it is renamed: it needs no protection of its own.
 pub(crate) fn create(path: &Path) -> Result<Connection, OpenError> {
     let failed = |source| OpenError::database(path, source);
+    // It holds secrets. The log gets the same permissions.
+    files::create_private(path).map_err(OpenError::io("make the new journal", path))?;
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
@@ -141,12 +151,12 @@ pub(crate) fn complete(connection: Connection, path: &Path) -> Result<(), OpenEr
     connection.close().map_err(|(_, source)| failed(source))
 }
 
-fn set_up(connection: &Connection, sync: Sync) -> rusqlite::Result<()> {
+fn set_up(connection: &Connection, sync: Syncs) -> rusqlite::Result<()> {
     // Before anything is read: then there is no shared memory.
     connection.pragma_update_and_check(None, "locking_mode", "EXCLUSIVE", |_| Ok(()))?;
     let synchronous = match sync {
-        Sync::Full => "FULL",
-        Sync::Normal => "NORMAL",
+        Syncs::EachCommit => "FULL",
+        Syncs::Later => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", synchronous)?;
     connection.pragma_update(None, "foreign_keys", "ON")?;
@@ -248,7 +258,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         complete(create(&path).unwrap(), &path).unwrap();
-        let connection = open(&path, Sync::Full, Look::Thorough).unwrap();
+        let connection = open(&path, Syncs::EachCommit, Look::Thorough).unwrap();
         let number =
             |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         let text =
@@ -258,6 +268,6 @@ mod tests {
         assert_eq!((number("cell_size_check"), number("wal_autocheckpoint")), (1, 0));
         assert_eq!((number("application_id"), number("user_version")), (APPLICATION, FORMAT));
         assert!(!files::with_suffix(&path, "-shm").exists());
-        assert!(matches!(open(&path, Sync::Full, Look::Quick).err(), Some(OpenError::InUse(_))));
+        assert!(matches!(open(&path, Syncs::EachCommit, Look::Quick).err(), Some(OpenError::InUse(_))));
     }
 }

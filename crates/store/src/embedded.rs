@@ -10,7 +10,7 @@ use forewarn_lifecycle::{Now, Seed};
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::committer::{Append, Committer, Done, Order, Shared};
-use crate::database::{self, Heading, Look, Sync, write_heading};
+use crate::database::{self, Heading, Look, Syncs, write_heading};
 use crate::error::{AppendFailed, CopyError, OpenError};
 use crate::files::Directory;
 use crate::fold::Folding;
@@ -27,6 +27,16 @@ pub const LOG_BYTES: u64 = 4 << 20;
 /// Orders that wait for the committer; whoever has one more waits too.
 const ORDERS_WAITING_MAX: usize = 256;
 
+/// What becomes of a directory without a journal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Missing {
+    /// A new one is made there.
+    #[default]
+    Create,
+    /// There was one, and it must be there: a disk may have gone away, and a new journal would forget everything.
+    Refuse,
+}
+
 /// How a journal is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -34,23 +44,26 @@ pub struct Options {
     pub seed: Seed,
     /// The time, for a journal that is new.
     pub now: Now,
+    /// What becomes of a directory without a journal.
+    pub missing: Missing,
     /// Records after which a state is kept anew, unless the state has more rows than that.
     pub fold_after: u64,
     /// Bytes in the log after which it is tidied up.
     pub log_bytes: u64,
-    /// How surely a commit is on the disk.
-    pub sync: Sync,
+    /// When a commit is on the disk.
+    pub sync: Syncs,
 }
 
 impl Options {
-    /// The usual ones.
+    /// The usual ones: a journal that is not there is made.
     #[must_use]
     pub fn new(seed: Seed, now: Now) -> Self {
-        Self { seed, now, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Sync::Full }
+        let missing = Missing::Create;
+        Self { seed, now, missing, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Syncs::EachCommit }
     }
 }
 
-/// A journal in a directory.
+/// The handle of a journal in a directory.
 #[derive(Debug)]
 pub struct Embedded {
     /// There as long as the committer is.
@@ -61,7 +74,10 @@ pub struct Embedded {
 
 impl Embedded {
     pub(crate) fn open(path: &Path, options: &Options) -> Result<(Self, Recovered), OpenError> {
-        let directory = Directory::own(path)?;
+        let directory = match options.missing {
+            Missing::Create => Directory::own(path)?,
+            Missing::Refuse => Directory::with_journal(path)?,
+        };
         if !directory.has_journal()? {
             create(&directory, Heading::new(options.seed, options.now), State::new(options.seed))?;
         }

@@ -11,6 +11,9 @@ pub enum OpenError {
         .0.display()
     )]
     InUse(PathBuf),
+    /// There is none.
+    #[error("there is no journal: {}\n  hint: is the disk mounted, and is this the data directory?", .0.display())]
+    Missing(PathBuf),
     /// It was not made by Forewarn.
     #[error(
         "this is no journal of forewarn: {}\n  hint: give a directory that is empty, or that a server has made",

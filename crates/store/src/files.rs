@@ -56,6 +56,16 @@ impl Directory {
         }
     }
 
+    /// The same, of a directory in which there is a journal. A look must not leave a new directory behind.
+    pub(crate) fn with_journal(path: &Path) -> Result<Self, OpenError> {
+        let missing = || OpenError::Missing(path.to_owned());
+        if !path.is_dir() {
+            return Err(missing());
+        }
+        let owned = Self::own(path)?;
+        if owned.has_journal()? { Ok(owned) } else { Err(missing()) }
+    }
+
     pub(crate) fn journal(&self) -> PathBuf {
         self.path.join("journal.db")
     }
@@ -104,6 +114,11 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<()> {
         Err(problem) if problem.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }
+}
+
+/// Makes an empty file that only its owner may read.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
 }
 
 fn make_directory(path: &Path) -> io::Result<()> {

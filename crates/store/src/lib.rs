@@ -20,6 +20,7 @@ mod embedded;
 mod error;
 mod files;
 mod fold;
+mod log;
 mod record;
 mod recover;
 mod state;
@@ -28,8 +29,8 @@ mod transfer;
 use std::path::Path;
 
 pub use codec::Malformed;
-pub use database::Sync;
-pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Options};
+pub use database::Syncs;
+pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;

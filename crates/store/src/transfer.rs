@@ -14,7 +14,7 @@ use forewarn_lifecycle::{BadRows, Brake, EventId, Now, Restoring, Row, Seed, Tim
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
-use crate::database::{self, Heading, Look, Sync};
+use crate::database::{self, Heading, Look, Syncs};
 use crate::embedded::{Options, create};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
@@ -109,20 +109,9 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
 }
 
 fn read(directory: &Path) -> Result<(Heading, Recovered), OpenError> {
-    let missing = || {
-        let source = io::Error::from(io::ErrorKind::NotFound);
-        OpenError::Io { doing: "find a journal in", path: directory.to_owned(), source }
-    };
-    // A look must not leave a new directory behind.
-    if !directory.is_dir() {
-        return Err(missing());
-    }
-    let owned = Directory::own(directory)?;
-    if !owned.has_journal()? {
-        return Err(missing());
-    }
+    let owned = Directory::with_journal(directory)?;
     let journal = owned.journal();
-    recover(&database::open(&journal, Sync::Full, Look::Thorough)?, &journal)
+    recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {

@@ -14,13 +14,14 @@
 mod world;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
 use forewarn_lifecycle::*;
 use forewarn_store::{
-    AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, OpenError, Options, Record, Recovered, State,
-    check, export, import,
+    AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
+    Recovered, State, check, export, import,
 };
 use forewarn_wire::operator::{Details, Site};
 use proptest::prelude::*;
@@ -292,6 +293,23 @@ fn an_interrupted_first_start_is_started_again() {
 }
 
 #[test]
+fn only_the_owner_may_read_what_holds_secrets() {
+    let directory = tempdir().unwrap();
+    let inside = directory.path().join("data");
+    let (mut journal, _) = open(&inside);
+    journal.append(&[host(0)]).unwrap();
+    let copy = directory.path().join("copy");
+    let (tell, told) = mpsc::channel();
+    journal.copy_then(&copy, move |result| tell.send(result).unwrap());
+    told.recv().unwrap().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&inside), 0o700);
+    for path in ["journal.db", "journal.db-wal", "lock"].map(|name| inside.join(name)).iter().chain([&copy]) {
+        assert_eq!(mode(path), 0o600, "{}", path.display());
+    }
+}
+
+#[test]
 fn batches_that_wait_are_committed_together_and_answered_in_order() {
     let directory = tempdir().unwrap();
     let (mut journal, _) = open(directory.path());
@@ -374,10 +392,17 @@ fn a_damaged_export_is_refused() {
 }
 
 #[test]
-fn looking_at_what_is_not_there_makes_nothing() {
+fn a_journal_that_must_be_there_is_not_made_anew() {
     let directory = tempdir().unwrap();
-    let missing = directory.path().join("missing");
-    assert!(matches!(check(&missing), Err(OpenError::Io { .. })));
-    assert!(!missing.exists());
-    assert!(matches!(check(directory.path()), Err(OpenError::Io { .. })));
+    let inside = directory.path().join("data");
+    let must = Options { missing: Missing::Refuse, ..options(50) };
+    assert!(matches!(Journal::open(&inside, &must), Err(OpenError::Missing(_))));
+    assert!(matches!(check(&inside), Err(OpenError::Missing(_))));
+    assert!(!inside.exists());
+    // A mount point without its disk.
+    fs::create_dir(&inside).unwrap();
+    assert!(matches!(Journal::open(&inside, &must), Err(OpenError::Missing(_))));
+    assert!(matches!(export(&inside, &mut Vec::new()), Err(OpenError::Missing(_))));
+    open(&inside).0.close().unwrap();
+    Journal::open(&inside, &must).unwrap();
 }

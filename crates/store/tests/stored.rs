@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
-use forewarn_store::{Entry, Malformed, Record};
+use forewarn_store::{Boot, Entry, Malformed, Record};
 use forewarn_wire::operator::{Details, Site};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -56,7 +56,10 @@ fn others() -> impl Strategy<Value = Record> {
         wall: Timestamp::from_millis(wall),
         steady: Steady::from_millis(steady),
     });
-    (now, prop_oneof![described, site, Just(Entry::Clock)]).prop_map(|(now, entry)| Record { now, entry })
+    let booted = (any::<[u8; 16]>(), any::<i64>())
+        .prop_map(|(id, offset_millis)| Entry::Booted(Boot { id, offset_millis }));
+    (now, prop_oneof![described, site, booted, Just(Entry::Clock)])
+        .prop_map(|(now, entry)| Record { now, entry })
 }
 
 proptest! {

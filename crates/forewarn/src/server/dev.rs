@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
-use forewarn_server::{ApiDoor, ClockPlan, Hands, Plan, Service, Speed, State};
+use forewarn_server::{ApiDoor, CLOCK_END, ClockPlan, Hands, Plan, Service, Speed, State};
 use forewarn_wire::operator::{Fleet, find_machine};
 use forewarn_wire::{Moment, parse_duration};
 
@@ -138,6 +138,9 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
     // A clock that runs as a real one does shows the time of day; another goes on from where it stood.
     let of_day = (arguments.clock == Speed(1)).then(wall);
     let start = arguments.clock_start.map(|Moment(start)| start).or(of_day);
+    if start.is_some_and(|start| start > CLOCK_END) {
+        bail!("the clock cannot start that late: it ends with the year 9989");
+    }
     let default = arguments.default_vm.clone().or_else(|| default_vm(&fleet));
     let limits = match arguments.limits {
         LimitsWord::Off => None,

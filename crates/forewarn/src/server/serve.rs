@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use forewarn_server::metadata::Identity;
-use forewarn_server::{ClockPlan, Engine, Plan, State, rehearse};
+use forewarn_server::{ClockPlan, Engine, Plan, State, engine_with};
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
@@ -64,7 +64,7 @@ fn checked(config: &Config) -> Result<Plan> {
     if let Some(file) = &config.fleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let strangers = runtime.block_on(async {
-            let engine = rehearse(&plan.fleet).await?;
+            let engine = engine_with(&plan.fleet).await?;
             unknown(&engine, machines(&plan)).await
         });
         let strangers = strangers.with_context(|| format!("in the fleet {}", file.display()))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Command, Report};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::{Problem, Request};
 
@@ -12,44 +12,85 @@ use crate::engine::{Problem, Request};
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Gives an order until somebody knows how it ended, and reports that.
-pub(super) async fn run(
-    program: Program,
-    order: Option<Order>,
-    action: Action,
-    driver: mpsc::WeakSender<Request>,
-) {
-    let mut pause = PAUSE_MIN;
-    let report = loop {
-        // A machine that is gone needs nothing any more.
-        let Some(order) = &order else { break Report::Done };
-        let Order { action, machine, .. } = order;
-        match program.perform(order).await {
-            Answer::Done => break Report::Done,
-            Answer::Failed { message } => {
-                tracing::warn!(action, machine, message, "an impact failed");
-                break Report::Failed;
+/// One errand: an order, who carries it out, and who wants to know.
+pub(super) struct Errand {
+    pub(super) program: Program,
+    /// None, if the machine is gone: it needs nothing any more.
+    pub(super) order: Option<Order>,
+    pub(super) action: Action,
+    pub(super) driver: mpsc::WeakSender<Request>,
+    /// No order is given again once the server stops: the next server gives it.
+    pub(super) stop: watch::Receiver<bool>,
+}
+
+impl Errand {
+    /// Gives the order until somebody knows how it ended, reports that, and says that it is over.
+    pub(super) async fn run(mut self) {
+        if let Some(report) = self.carry_out().await {
+            self.report(report).await;
+        }
+        if let Some(driver) = self.driver.upgrade() {
+            let Action { maintenance, machine, .. } = self.action;
+            // If nobody takes it, the driver has ended already.
+            drop(driver.send(Request::ErrandOver { maintenance, machine }).await);
+        }
+    }
+
+    async fn carry_out(&mut self) -> Option<Report> {
+        let Some(order) = self.order.take() else { return Some(Report::Done) };
+        let Order { action, machine, .. } = &order;
+        let mut pause = PAUSE_MIN;
+        for tries in 1.. {
+            let message = match self.program.perform(&order).await {
+                Answer::Done => return Some(Report::Done),
+                Answer::Failed { message } => {
+                    tracing::warn!(action, machine, message, "an impact failed");
+                    return Some(Report::Failed);
+                }
+                Answer::Unknown { message } => message,
+            };
+            tracing::warn!(action, machine, message, tries, "nobody knows how an impact ended");
+            self.complain(tries, &message).await;
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                // It is an error if nobody is left who could say so: then it is time to stop, too.
+                _ = self.stop.wait_for(|stop| *stop) => return None,
             }
-            Answer::Unknown { message } => {
-                tracing::warn!(action, machine, message, "nobody knows how an impact ended");
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        None
+    }
+
+    /// Tells why the order has to be given again.
+    async fn complain(&self, tries: u32, message: &str) {
+        if let Some(driver) = self.driver.upgrade() {
+            let Action { maintenance, machine, .. } = self.action;
+            let times = if tries == 1 { "once" } else { "several times" };
+            let trouble = format!("tried {times}, last: {message}");
+            drop(driver.send(Request::Trouble { maintenance, machine, trouble }).await);
+        }
+    }
+
+    async fn report(&mut self, report: Report) {
+        let Action { maintenance, machine, .. } = self.action;
+        let mut pause = PAUSE_MIN;
+        while let Some(driver) = self.driver.upgrade() {
+            let command = Command::Complete { maintenance, machine, report };
+            let (reply, answer) = oneshot::channel();
+            if driver.send(Request::Submit { command, reply }).await.is_err() {
+                return;
             }
+            drop(driver);
+            match answer.await {
+                // What could not be written now can be later; it must not be forgotten.
+                Ok(Err(Problem::Unavailable)) => {}
+                Ok(_) | Err(_) => return,
+            }
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                _ = self.stop.wait_for(|stop| *stop) => return,
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
         }
-    };
-    let mut pause = PAUSE_MIN;
-    while let Some(driver) = driver.upgrade() {
-        let command = Command::Complete { maintenance: action.maintenance, machine: action.machine, report };
-        let (reply, answer) = oneshot::channel();
-        if driver.send(Request::Submit { command, reply }).await.is_err() {
-            return;
-        }
-        drop(driver);
-        match answer.await {
-            // What could not be written now can be later; it must not be forgotten.
-            Ok(Err(Problem::Unavailable)) => tokio::time::sleep(pause).await,
-            Ok(_) | Err(_) => return,
-        }
-        pause = (pause * 2).min(PAUSE_MAX);
     }
 }

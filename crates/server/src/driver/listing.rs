@@ -38,6 +38,7 @@ impl Driver {
                 if self.kept.cluster.machine(*machine).is_none() =>
             {
                 self.kept.details.remove(machine);
+                self.held.retain(|_, holder| holder != machine);
                 if let Some(gone) = self.unlist(*machine) {
                     self.publish(gone.caller.slot.tenant);
                 }

@@ -11,9 +11,9 @@ mod recovery;
 mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forewarn_hypervisor::{Order, Pretend};
 use forewarn_lifecycle::{
@@ -22,13 +22,14 @@ use forewarn_lifecycle::{
 };
 use forewarn_store::{Entry, Record, State as Kept};
 use forewarn_wire::operator::{Happening, Outcome, happening};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::directory::Directory;
 use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
 use crate::published::{Published, Slot};
 pub use endings::Endings;
+use errand::Errand;
 use listing::Listed;
 pub(crate) use recovery::Keeping;
 
@@ -45,8 +46,14 @@ pub(crate) struct Driver {
     jammed: BTreeSet<MachineId>,
     /// What programs are busy with: nothing is ordered twice at a time.
     errands: BTreeSet<(MaintenanceId, MachineId)>,
+    /// Why some of them have to be ordered again.
+    troubles: BTreeMap<(MaintenanceId, MachineId), String>,
+    stopping: Option<Stopping>,
+    stop: watch::Sender<bool>,
     directory: Arc<Directory>,
     slots: BTreeMap<TenantId, Arc<Slot>>,
+    /// Which machine has an address.
+    held: BTreeMap<IpAddr, MachineId>,
     listed: BTreeMap<MachineId, Listed>,
     endings: Endings,
     heralds: Heralds,
@@ -89,6 +96,16 @@ impl Reply {
     }
 }
 
+/// Somebody waits for the end.
+struct Stopping {
+    reply: oneshot::Sender<()>,
+    /// How long programs may take to end their work.
+    until: Instant,
+}
+
+/// The longest that programs may take to end their work when the server stops.
+const STOP_MAX: Duration = Duration::from_secs(30);
+
 /// Requests that are taken together.
 const BATCH_MAX: usize = 256;
 
@@ -114,8 +131,12 @@ impl Driver {
             pretend: Pretend::default(),
             jammed: BTreeSet::new(),
             errands: BTreeSet::new(),
+            troubles: BTreeMap::new(),
+            stopping: None,
+            stop: watch::Sender::new(false),
             directory,
             slots: BTreeMap::new(),
+            held: BTreeMap::new(),
             listed: BTreeMap::new(),
             endings: Endings::default(),
             heralds,
@@ -141,9 +162,10 @@ impl Driver {
                 () = sleep => {}
             }
             for request in requests.drain(..) {
-                if self.handle(request, &own).is_break() {
-                    return;
-                }
+                self.handle(request, &own);
+            }
+            if self.has_stopped(&own) {
+                return;
             }
             self.try_again(&own);
             self.note_time();
@@ -152,17 +174,13 @@ impl Driver {
         }
     }
 
-    fn handle(&mut self, request: Request, own: &mpsc::WeakSender<Request>) -> ControlFlow<()> {
-        if self.keeping.is_broken() && !matches!(request, Request::Stop { .. }) {
-            request.refuse();
-            return ControlFlow::Continue(());
+    fn handle(&mut self, request: Request, own: &mpsc::WeakSender<Request>) {
+        if self.keeping.is_broken() && request.needs_journal() {
+            return request.refuse();
         }
         match request {
             Request::Submit { command, reply } => {
                 let now = self.clock.now();
-                if let Command::Complete { maintenance, machine, .. } = &command {
-                    self.errands.remove(&(*maintenance, *machine));
-                }
                 match self.decide(now, &command) {
                     Ok(changes) => self.batch.replies.push(Reply::Decided(reply, Decided { changes, now })),
                     // Whoever asked may have gone; nothing has changed.
@@ -173,6 +191,8 @@ impl Driver {
                 Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
                 Err(problem) => drop(reply.send(Err(problem))),
             },
+            // Whoever asked may have gone.
+            Request::Rehearse { commands, reply } => drop(reply.send(self.rehearse(&commands))),
             Request::Look(look) => {
                 self.commit(own);
                 look(&self.state());
@@ -182,21 +202,43 @@ impl Driver {
                 self.commit(own);
                 self.keeping.copy(&to, reply);
             }
+            Request::ErrandOver { maintenance, machine } => {
+                self.errands.remove(&(maintenance, machine));
+                self.troubles.remove(&(maintenance, machine));
+            }
+            Request::Trouble { maintenance, machine, trouble } => {
+                self.troubles.insert((maintenance, machine), trouble);
+            }
             Request::Stop { reply } => {
-                self.commit(own);
-                self.keeping.close();
-                // Whoever asked may have gone.
-                reply.send(()).ok();
-                return ControlFlow::Break(());
+                self.stop.send_replace(true);
+                let patience = match &self.hands {
+                    Hands::Pretend => Duration::ZERO,
+                    Hands::Program(program) => program.time_limit.min(STOP_MAX),
+                };
+                self.stopping = Some(Stopping { reply, until: Instant::now() + patience });
             }
         }
-        ControlFlow::Continue(())
+    }
+
+    /// Ends, if that is wanted, and no program is in the middle of its work or there is no time left for it. What was ordered
+    /// and is not reported is ordered again by the next server.
+    fn has_stopped(&mut self, own: &mpsc::WeakSender<Request>) -> bool {
+        let is_over = |stopping: &mut Stopping| self.errands.is_empty() || stopping.until <= Instant::now();
+        let Some(stopping) = self.stopping.take_if(is_over) else { return false };
+        for (maintenance, machine) in &self.errands {
+            tracing::warn!(%maintenance, %machine, "a program is ended in the middle of its work");
+        }
+        self.commit(own);
+        self.keeping.close();
+        // Whoever asked may have gone.
+        stopping.reply.send(()).ok();
+        true
     }
 
     fn state(&self) -> State<'_> {
-        let Self { kept: Kept { cluster, site, details, .. }, endings, .. } = self;
+        let Self { kept: Kept { cluster, site, details, .. }, endings, troubles, .. } = self;
         let now = self.clock.now();
-        State { cluster, now, next_in: self.next_after(now), site, details, endings }
+        State { cluster, now, next_in: self.next_after(now), site, details, endings, troubles }
     }
 
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
@@ -253,9 +295,10 @@ impl Driver {
         match &self.hands {
             Hands::Pretend => self.pretend.take_on(&self.kept.cluster, action, self.clock.now().steady),
             Hands::Program(program) => {
-                if self.errands.insert((action.maintenance, action.machine)) {
+                if self.stopping.is_none() && self.errands.insert((action.maintenance, action.machine)) {
                     let order = Order::of(&self.kept.cluster, action);
-                    tokio::spawn(errand::run(program.clone(), order, action, own.clone()));
+                    let (program, driver, stop) = (program.clone(), own.clone(), self.stop.subscribe());
+                    tokio::spawn(Errand { program, order, action, driver, stop }.run());
                 }
             }
         }

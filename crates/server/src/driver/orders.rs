@@ -10,12 +10,16 @@ use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome}
 use super::Driver;
 use crate::engine::{Hands, Problem};
 
+/// What is known of a machine after some commands; `None`: of one that is not there yet.
+type Described = (Option<MachineId>, Details);
+
 impl Driver {
     /// Carries out commands by name, whole or not at all, and what follows from them at this moment.
     pub(super) fn order(&mut self, commands: &[NamedCommand]) -> Result<Outcome, Problem> {
         let now = self.clock.now();
-        if commands.len() > 1 {
-            self.rehearse(now, commands)?;
+        match commands {
+            [only] => self.check_addresses(&self.described(only)?)?,
+            several => self.rehearse(several)?,
         }
         let first = self.batch.records.len();
         let mut own = 0;
@@ -28,27 +32,40 @@ impl Driver {
         Ok(Outcome { changes: outcome.changes + own, ..outcome })
     }
 
+    /// What one command would make known of machines.
+    fn described(&self, command: &NamedCommand) -> Result<Vec<Described>, Problem> {
+        Ok(match command.resolve(&self.kept.cluster)? {
+            Resolved::Admit(_, details) => vec![(None, details)],
+            Resolved::Describe(machine, change) => {
+                vec![(Some(machine), change.apply(self.details_of(machine)))]
+            }
+            Resolved::Rules(_) | Resolved::Site(_) | Resolved::Jam(_) => Vec::new(),
+        })
+    }
+
     /// Tries commands on a copy: the first that would be refused refuses all of them.
-    fn rehearse(&self, now: Now, commands: &[NamedCommand]) -> Result<(), Problem> {
+    pub(super) fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), Problem> {
+        let now = self.clock.now();
         let mut copy = self.kept.cluster.clone();
-        let mut claimed = BTreeMap::new();
+        let mut described: Vec<Described> = Vec::new();
         for command in commands {
-            let (rules, details) = match command.resolve(&copy)? {
-                Resolved::Rules(rules) => (Some(rules), None),
-                Resolved::Admit(rules, details) => (Some(rules), Some((None, details))),
-                Resolved::Describe(machine, details) => (None, Some((Some(machine), details))),
-                Resolved::Site(_) | Resolved::Jam(_) => (None, None),
+            let rules = match command.resolve(&copy)? {
+                Resolved::Rules(rules) => rules,
+                Resolved::Admit(rules, details) => {
+                    described.push((None, details));
+                    rules
+                }
+                Resolved::Describe(machine, change) => {
+                    described.retain(|(known, _)| *known != Some(machine));
+                    described.push((Some(machine), change.apply(self.details_of(machine))));
+                    continue;
+                }
+                Resolved::Site(_) | Resolved::Jam(_) => continue,
             };
-            if let Some((machine, details)) = details {
-                self.check_addresses(machine, &details)?;
-                claim(&mut claimed, &details)?;
-            }
-            if let Some(rules) = rules {
-                let changes = copy.decide(now, &rules)?;
-                changes.iter().for_each(|change| drop(copy.evolve(now, change)));
-            }
+            let changes = copy.decide(now, &rules)?;
+            changes.iter().for_each(|change| drop(copy.evolve(now, change)));
         }
-        Ok(())
+        self.check_addresses(&described)
     }
 
     /// Says how much has changed of which the rules know nothing.
@@ -56,27 +73,27 @@ impl Driver {
         match command.resolve(&self.kept.cluster)? {
             Resolved::Rules(command) => drop(self.decide(now, &command)?),
             Resolved::Admit(command, details) => {
-                self.check_addresses(None, &details)?;
-                let changes = self.decide(now, &command)?;
-                for change in &changes {
+                for change in self.decide(now, &command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {
-                        self.describe(now, *machine, &details);
+                        self.describe(now, machine, details.clone());
                     }
                 }
             }
-            Resolved::Describe(machine, details) => {
-                self.check_addresses(Some(machine), &details)?;
-                if *self.details_of(machine) == details {
-                    return Ok(0);
+            Resolved::Describe(machine, change) => {
+                let known = self.details_of(machine);
+                let details = change.apply(known);
+                if *known != details {
+                    self.describe(now, machine, details);
+                    return Ok(1);
                 }
-                self.describe(now, machine, &details);
-                return Ok(1);
             }
-            Resolved::Site(site) if site == self.kept.site => {}
-            Resolved::Site(site) => {
-                self.batch.records.push(Record { now, entry: Entry::Site(site.clone()) });
-                self.kept.site = site;
-                return Ok(1);
+            Resolved::Site(change) => {
+                let site = change.apply(&self.kept.site);
+                if site != self.kept.site {
+                    self.batch.records.push(Record { now, entry: Entry::Site(site.clone()) });
+                    self.kept.site = site;
+                    return Ok(1);
+                }
             }
             Resolved::Jam(machine) => match self.hands {
                 Hands::Pretend => return Ok(usize::from(self.jammed.insert(machine))),
@@ -86,33 +103,35 @@ impl Driver {
         Ok(0)
     }
 
-    fn describe(&mut self, now: Now, machine: MachineId, details: &Details) {
+    fn describe(&mut self, now: Now, machine: MachineId, details: Details) {
+        self.held.retain(|_, holder| *holder != machine);
+        self.held.extend(details.addresses.iter().map(|address| (address.to_canonical(), machine)));
         let entry = Entry::Described { machine, details: details.clone() };
         self.batch.records.push(Record { now, entry });
-        self.kept.details.insert(machine, details.clone());
+        self.kept.details.insert(machine, details);
     }
 
-    /// An address is that of one machine.
-    fn check_addresses(&self, machine: Option<MachineId>, details: &Details) -> Result<(), Problem> {
-        for address in &details.addresses {
-            if let Some(caller) = self.directory.at(*address)
-                && Some(caller.machine) != machine
-            {
-                return Err(Problem::AddressTaken { address: *address, machine: caller.name.to_string() });
+    /// An address is that of one machine, when all is done.
+    fn check_addresses(&self, described: &[Described]) -> Result<(), Problem> {
+        let mut claimed: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        for (index, (machine, details)) in described.iter().enumerate() {
+            for address in details.addresses.iter().map(IpAddr::to_canonical) {
+                let taken = |machine: String| Err(Problem::AddressTaken { address, machine });
+                if claimed.insert(address, index).is_some_and(|other| other != index) {
+                    return taken("another machine of the same order".to_owned());
+                }
+                let Some(holder) = self.held.get(&address).filter(|holder| Some(**holder) != *machine) else {
+                    continue;
+                };
+                // Who is described anew may have let go of it.
+                if !described.iter().any(|(known, _)| *known == Some(*holder)) {
+                    let name = self.kept.cluster.machine(*holder).map(|holder| holder.name.to_string());
+                    return taken(name.unwrap_or_default());
+                }
             }
         }
         Ok(())
     }
-}
-
-fn claim(claimed: &mut BTreeMap<IpAddr, ()>, details: &Details) -> Result<(), Problem> {
-    for address in &details.addresses {
-        if claimed.insert(address.to_canonical(), ()).is_some() {
-            let machine = "another machine of this fleet".to_owned();
-            return Err(Problem::AddressTaken { address: *address, machine });
-        }
-    }
-    Ok(())
 }
 
 fn change_of(record: &Record) -> Option<&Change> {

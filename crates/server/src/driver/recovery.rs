@@ -9,8 +9,11 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::{Now, Seed, TenantId};
-use forewarn_store::{AppendFailed, CopyError, Entry, Journal, Options, Record, Recovered, State as Kept};
+use forewarn_lifecycle::{MachineId, Now, Seed, TenantId};
+use forewarn_store::{
+    AppendFailed, CopyError, Entry, Journal, Missing, Options, Record, Recovered, State as Kept,
+};
+use forewarn_wire::operator::Details;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
@@ -105,7 +108,9 @@ impl Keeping {
     fn reopen(&mut self, identity: Seed, now: Now) -> Option<Kept> {
         let place =
             self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
-        match Journal::open(place, &Options::new(identity, now)) {
+        // A disk that is not there is not an empty one.
+        let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
+        match Journal::open(place, &options) {
             Ok((journal, Recovered { state, .. })) => {
                 self.journal = Some(journal);
                 self.retry.pause = PAUSE_MIN;
@@ -142,6 +147,11 @@ impl Driver {
 
     /// Publishes every document, and lists every machine.
     pub(super) fn show_all(&mut self) {
+        let addresses = |(id, details): (&MachineId, &Details)| {
+            let id = *id;
+            details.addresses.iter().map(move |address| (address.to_canonical(), id)).collect::<Vec<_>>()
+        };
+        self.held = self.kept.details.iter().flat_map(addresses).collect();
         let tenants: Vec<_> = self.kept.cluster.tenants().map(|(id, _)| id).collect();
         self.slots.retain(|id, _| self.kept.cluster.tenant(*id).is_some());
         tenants.into_iter().for_each(|tenant| self.show(tenant));

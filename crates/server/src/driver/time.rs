@@ -7,11 +7,14 @@ use forewarn_store::{Entry, Record};
 use tokio::sync::mpsc;
 
 use super::{Driver, SLEEP_MAX};
-use crate::clock::{Kind, Speed, later};
+use crate::clock::{CLOCK_END, Kind, Speed, later};
 use crate::engine::{ClockCommand, Problem, Request};
 
 /// How far ahead of a virtual clock that runs it is written down, in real time: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether everything has stopped.
+const STOPPING_LOOK: Duration = Duration::from_millis(50);
 
 /// How often the steady clock is written down while something waits on it.
 const NOTED_EVERY: Duration = Duration::from_mins(1);
@@ -19,6 +22,9 @@ const NOTED_EVERY: Duration = Duration::from_mins(1);
 impl Driver {
     /// How long, in real time, there is nothing to do.
     pub(super) fn until_next(&self) -> Duration {
+        if self.stopping.is_some() {
+            return STOPPING_LOOK;
+        }
         if let Some(retry) = self.keeping.until_retry() {
             return retry.min(SLEEP_MAX);
         }
@@ -46,6 +52,9 @@ impl Driver {
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {
+                if span > CLOCK_END.since(now.wall) {
+                    return Err(Problem::EndOfTime);
+                }
                 let end = now.steady.plus(span);
                 while now.steady < end && !self.keeping.is_broken() {
                     let left = end.since(now.steady);
@@ -102,6 +111,9 @@ impl Driver {
                 break;
             }
             let Some(next) = self.next_after(now).into_iter().chain(left).min() else { break };
+            if next > CLOCK_END.since(now.wall) {
+                break;
+            }
             now = self.stop_at(later(now, next), own);
         }
         now

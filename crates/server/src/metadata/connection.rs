@@ -210,7 +210,12 @@ impl<S: Stream> Connection<S> {
             terms.after = After::Close;
         }
         self.send(answer, terms, now).await?;
-        Ok(terms.after.into())
+        match terms.after {
+            // Who did not ask for the end may have sent more already, and should still see this answer.
+            After::Close if self.answered >= REQUESTS_MAX || !self.input.is_empty() => Ok(Next::Drain),
+            After::Close => Ok(Next::Close),
+            After::KeepAlive => Ok(Next::Request),
+        }
     }
 
     /// Reads the body of a request, if it can be one.

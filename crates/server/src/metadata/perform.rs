@@ -199,6 +199,7 @@ fn refused(problem: &engine::Problem) -> Problem {
         | engine::Problem::Bad(_)
         | engine::Problem::AddressTaken { .. }
         | engine::Problem::NotPretending
+        | engine::Problem::EndOfTime
         | engine::Problem::Unavailable => unavailable(),
     }
 }

@@ -83,7 +83,7 @@ impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let status = match &problem {
             Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) => StatusCode::NOT_FOUND,
-            Problem::Bad(_) => StatusCode::BAD_REQUEST,
+            Problem::Bad(_) | Problem::EndOfTime => StatusCode::BAD_REQUEST,
             Problem::Refused(_)
             | Problem::AddressTaken { .. }
             | Problem::NotPretending

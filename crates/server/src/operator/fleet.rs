@@ -44,13 +44,14 @@ pub(super) async fn apply(
 ) -> Result<Json<FleetReport>, Fault> {
     let wanted: Fleet = read(&body)?;
     let differences = compare(&api, &wanted, how).await?;
+    let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
     if how.dry_run {
+        api.engine.rehearse(commands).await?;
         return Ok(Json(report(&differences, |one| match one.command {
             Some(_) => DifferenceState::Planned,
             None => DifferenceState::Later,
         })));
     }
-    let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
     if !commands.is_empty() {
         api.engine.order(commands).await?;
     }

@@ -24,7 +24,7 @@ mod key;
 mod metrics;
 mod reads;
 mod rejection;
-mod watch;
+mod watching;
 mod wording;
 mod writes;
 
@@ -35,6 +35,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::get;
 use forewarn_wire::operator::{FLEET_BYTES_MAX, ServerView};
+use tokio::sync::watch;
 
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
@@ -53,6 +54,7 @@ pub(crate) struct Api {
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
     data_dir: Option<PathBuf>,
+    stop: watch::Receiver<bool>,
 }
 
 /// Who may use the API.
@@ -71,9 +73,10 @@ pub fn router(
     telemetry: Arc<Telemetry>,
     data_dir: Option<PathBuf>,
     access: Access,
+    stop: watch::Receiver<bool>,
 ) -> Router {
     let metrics = telemetry.register(Metrics::new);
-    let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir };
+    let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, stop };
     let access = Arc::new(access);
     let v1 = Router::new()
         .route("/hosts", get(reads::hosts))
@@ -90,7 +93,7 @@ pub fn router(
         .route("/clock", get(reads::clock).post(writes::clock))
         .route("/unfinished", get(reads::unfinished))
         .route("/server", get(reads::server))
-        .route("/watch", get(watch::watch))
+        .route("/watch", get(watching::watch))
         .route("/backup", get(backup::backup))
         .route("/commands", axum::routing::post(writes::command))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX));

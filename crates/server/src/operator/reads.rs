@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::IntoResponse;
-use forewarn_lifecycle::{MachineId, MaintenanceId, RolloutId};
+use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
     ClockView, Details, EndedView, EventView, HostView, Items, MachineView, RolloutView, ServerView,
     TenantView, Unfinished, clock_view, event_view, find_event, find_host, find_machine, find_tenant,
@@ -136,7 +136,7 @@ pub(super) async fn events(
         let only = tenant.map(|name| find_tenant(state.cluster, &name)).transpose()?;
         let tenants = state.cluster.tenants().filter(|(id, _)| only.is_none_or(|only| only == *id));
         let events = tenants.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
-        Ok(items(events.map(|(id, event)| event_view(state.cluster, id, event))))
+        Ok(items(events.map(|(id, event)| shown(state, id, event))))
     })
     .await
 }
@@ -144,9 +144,20 @@ pub(super) async fn events(
 pub(super) async fn event(State(api): State<Api>, Path(id): Path<String>) -> Answer<EventView> {
     look(&api, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
-        Ok(event_view(state.cluster, tenant, event))
+        Ok(shown(state, tenant, event))
     })
     .await
+}
+
+/// An event, with what keeps its work from being done.
+fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) -> EventView {
+    let mut view = event_view(state.cluster, tenant, event);
+    let of_event = (event.maintenance, MachineId(0))..=(event.maintenance, MachineId(u32::MAX));
+    for trouble in state.troubles.range(of_event).map(|(_, trouble)| trouble) {
+        view.progress.push_str("; ");
+        view.progress.push_str(trouble);
+    }
+    view
 }
 
 pub(super) async fn rollouts(State(api): State<Api>) -> Answer<Items<RolloutView>> {

@@ -107,3 +107,13 @@ async fn many_callers_are_answered_side_by_side() {
         assert_eq!(line.answer().await.short(), EMPTY);
     }
 }
+
+#[tokio::test]
+async fn who_sends_more_than_a_connection_takes_sees_every_answer_that_was_given() {
+    let world = world().await;
+    let mut line = world.connect(WEB_0).await;
+    line.send(&get(NEWEST).repeat(1_100)).await;
+    let answers = line.rest().await;
+    assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 1_000);
+    assert!(answers.contains("Connection: close"), "the last one says that it is the last");
+}

@@ -1,6 +1,5 @@
 //! A small data centre, and a caller that sends bytes.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -84,7 +83,7 @@ async fn admit_fleet(engine: &Engine) {
     for (number, machine) in (0..).zip(["web_0", "web_1", "web_10", "solo", "spot"]) {
         let addresses = vec![address(MachineId(number)).into()];
         let machine = machine.to_owned();
-        let describe = NamedCommand::Describe { machine, addresses, tags: BTreeMap::new() };
+        let describe = NamedCommand::Describe { machine, addresses: Some(addresses), tags: None };
         engine.order(vec![describe]).await.unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use forewarn_store::{AppendFailed, Journal, OpenError, Sync};
+use forewarn_store::{AppendFailed, Journal, OpenError, Syncs};
 use tempfile::TempDir;
 
 use crate::writer::{inspect, options, record};
@@ -72,7 +72,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     let mut refused_to_open = 0;
     for pages in 0..48 {
         let disk = SmallDisk::mount();
-        let (mut journal, _) = Journal::open(&disk.data(), &options(Sync::Full)).unwrap();
+        let (mut journal, _) = Journal::open(&disk.data(), &options(Syncs::EachCommit)).unwrap();
         (1..=10).for_each(|number| journal.append(&[record(number)]).unwrap());
         disk.fill_but(pages);
         let mut acked = 10;
@@ -87,7 +87,7 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
         assert_eq!(journal.append(&[record(acked + 1)]), Err(AppendFailed::Full), "nothing is tried again");
         drop(journal);
         // While there is no room it may be that not even what is there can be tidied up.
-        match Journal::open(&disk.data(), &options(Sync::Full)) {
+        match Journal::open(&disk.data(), &options(Syncs::EachCommit)) {
             Ok((journal, _)) => assert!(journal.length() >= acked),
             Err(OpenError::Full(_)) => refused_to_open += 1,
             Err(problem) => panic!("{pages}: {problem}"),
@@ -105,7 +105,7 @@ fn a_first_start_on_a_full_disk_is_started_again_when_there_is_room() {
         let disk = SmallDisk::mount();
         fs::create_dir(disk.data()).unwrap();
         disk.fill_but(pages);
-        match Journal::open(&disk.data(), &options(Sync::Full)) {
+        match Journal::open(&disk.data(), &options(Syncs::EachCommit)) {
             Ok((journal, _)) => assert_eq!(journal.length(), 0),
             Err(OpenError::Full(_)) => {}
             Err(problem) => panic!("{pages}: {problem}"),
@@ -119,11 +119,11 @@ fn a_first_start_on_a_full_disk_is_started_again_when_there_is_room() {
 #[ignore = "it needs root"]
 fn a_disk_that_cannot_be_written_is_refused_and_left_as_it_is() {
     let disk = SmallDisk::mount();
-    let (mut journal, _) = Journal::open(&disk.data(), &options(Sync::Full)).unwrap();
+    let (mut journal, _) = Journal::open(&disk.data(), &options(Syncs::EachCommit)).unwrap();
     journal.append(&[record(1)]).unwrap();
     drop(journal);
     disk.remount("ro");
-    let problem = Journal::open(&disk.data(), &options(Sync::Full)).unwrap_err();
+    let problem = Journal::open(&disk.data(), &options(Syncs::EachCommit)).unwrap_err();
     assert!(matches!(problem, OpenError::Io { .. }), "{problem}");
     assert!(problem.to_string().contains("hint: the directory must belong to the user"), "{problem}");
     disk.remount("rw");

@@ -5,12 +5,15 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use forewarn_store::{Journal, OpenError, Sync, check};
+use forewarn_store::{Journal, OpenError, Syncs, check};
 
 use crate::random::Random;
 use crate::writer::{command, inspect, options};
 
-const ROUNDS: usize = 20;
+/// How often; a longer run sets it.
+fn rounds() -> usize {
+    std::env::var("FOREWARN_KILL_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(20)
+}
 
 /// The last number that was answered.
 fn last_ack(acks: &Path) -> Option<u64> {
@@ -21,7 +24,7 @@ fn last_ack(acks: &Path) -> Option<u64> {
 
 fn start(directory: &Path, acks: &Path) -> Child {
     drop(fs::remove_file(acks));
-    let child = command(directory, acks, 1_000_000, Sync::Full).spawn().unwrap();
+    let child = command(directory, acks, 1_000_000, Syncs::EachCommit).spawn().unwrap();
     let begin = Instant::now();
     while last_ack(acks).is_none() {
         assert!(begin.elapsed() < Duration::from_secs(30), "the writer does not begin");
@@ -36,7 +39,7 @@ fn whatever_was_answered_survives_the_death_of_the_process() {
     let (directory, acks) = (scratch.path().join("data"), scratch.path().join("acks"));
     let mut random = Random::new(4);
     let mut most = 0;
-    for round in 0..ROUNDS {
+    for round in 0..rounds() {
         let mut child = start(&directory, &acks);
         std::thread::sleep(Duration::from_micros(random.below(60_000) as u64));
         child.kill().unwrap();
@@ -55,7 +58,7 @@ fn two_processes_cannot_own_one_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let (directory, acks) = (scratch.path().join("data"), scratch.path().join("acks"));
     let mut child = start(&directory, &acks);
-    let problem = Journal::open(&directory, &options(Sync::Full)).unwrap_err();
+    let problem = Journal::open(&directory, &options(Syncs::EachCommit)).unwrap_err();
     let still = last_ack(&acks);
     child.kill().unwrap();
     child.wait().unwrap();

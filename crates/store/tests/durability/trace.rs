@@ -73,8 +73,9 @@ fn whole_line(line: &str, unfinished: &mut BTreeMap<String, String>) -> Option<S
 }
 
 fn step(line: &str, directory: &Path, acks: &Path) -> Option<Step> {
-    let (name, rest) = line.split_once('(')?;
-    let (arguments, result) = rest.rsplit_once(") = ")?;
+    // What is not a call that has ended is the end of a thread.
+    let (call, result) = line.rsplit_once(" = ")?;
+    let (name, arguments) = call.trim_end().strip_suffix(')').and_then(|call| call.split_once('(')).unwrap();
     if result.starts_with('-') {
         return None;
     }

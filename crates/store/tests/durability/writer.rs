@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
-use forewarn_store::{Entry, Journal, Options, Record, State, Sync};
+use forewarn_store::{Entry, Journal, Options, Record, State, Syncs};
 use forewarn_wire::operator::{Details, Site};
 
 use crate::random::Random;
@@ -20,7 +20,7 @@ const SYNC: &str = "FOREWARN_TEST_SYNC";
 
 const SEED: Seed = Seed([7; 16]);
 
-pub(crate) fn options(sync: Sync) -> Options {
+pub(crate) fn options(sync: Syncs) -> Options {
     // Folding and tidying up happen all the time.
     Options { fold_after: 20, log_bytes: 100_000, sync, ..Options::new(SEED, Now::at_millis(0)) }
 }
@@ -55,7 +55,8 @@ pub(crate) fn state_after(count: u64) -> State {
 /// Opens a journal, and sees that everything is there that was answered, that it is nothing else than was written, and
 /// that it can be written to. Says how many records there were.
 pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
-    let open = || Journal::open(directory, &options(Sync::Full)).map_err(|problem| problem.to_string());
+    let open =
+        || Journal::open(directory, &options(Syncs::EachCommit)).map_err(|problem| problem.to_string());
     let (mut journal, found) = open()?;
     let count = journal.length();
     if count < acked {
@@ -74,12 +75,12 @@ pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
 }
 
 /// The command that starts the writer.
-pub(crate) fn command(directory: &Path, acks: &Path, count: u64, sync: Sync) -> Command {
+pub(crate) fn command(directory: &Path, acks: &Path, count: u64, sync: Syncs) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "writer::the_writer", "--ignored", "--nocapture", "--test-threads=1"]);
     let sync = match sync {
-        Sync::Full => "full",
-        Sync::Normal => "normal",
+        Syncs::EachCommit => "full",
+        Syncs::Later => "normal",
     };
     command.env(DIRECTORY, directory).env(ACKS, acks).env(COUNT, count.to_string()).env(SYNC, sync);
     command.stdout(std::process::Stdio::null());
@@ -90,7 +91,7 @@ pub(crate) fn command(directory: &Path, acks: &Path, count: u64, sync: Sync) -> 
 #[ignore = "it is a program that other tests start"]
 fn the_writer() {
     let Some(directory) = std::env::var_os(DIRECTORY).map(PathBuf::from) else { return };
-    let sync = if std::env::var(SYNC).unwrap() == "normal" { Sync::Normal } else { Sync::Full };
+    let sync = if std::env::var(SYNC).unwrap() == "normal" { Syncs::Later } else { Syncs::EachCommit };
     let mut acks =
         OpenOptions::new().create(true).append(true).open(std::env::var_os(ACKS).unwrap()).unwrap();
     let mut ack = |number: u64| acks.write_all(format!("{number}\n").as_bytes()).unwrap();

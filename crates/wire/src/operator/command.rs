@@ -57,16 +57,16 @@ pub enum NamedCommand {
     },
     /// An instance gets the latest model of its scale set.
     UpgradeInstance { machine: String },
-    /// From where a machine calls, and what its owner has noted of it.
+    /// From where a machine calls, and what its owner has noted of it; what is not said stays.
     Describe {
         machine: String,
-        #[serde(default)]
-        addresses: Vec<IpAddr>,
-        #[serde(default)]
-        tags: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        addresses: Option<Vec<IpAddr>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tags: Option<BTreeMap<String, String>>,
     },
-    /// What all machines are told of where they are.
-    ChangeSite(Site),
+    /// What all machines are told of where they are; what is not said stays.
+    ChangeSite(SiteChange),
 
     /// The owner restarts a machine.
     Restart { machine: String },
@@ -124,6 +124,44 @@ pub enum NamedCommand {
     ChangeSettings(SettingsChange),
     /// The next thing that is done to a pretend machine fails.
     Jam { machine: String },
+}
+
+/// Where machines are; what is not said stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SiteChange {
+    /// The region.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub location: Option<String>,
+    /// The subscription.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<String>,
+    /// The resource group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_group: Option<String>,
+}
+
+impl SiteChange {
+    /// A site, changed so.
+    #[must_use]
+    pub fn apply(&self, site: &Site) -> Site {
+        let or = |new: &Option<String>, old: &String| new.clone().unwrap_or_else(|| old.clone());
+        Site {
+            location: or(&self.location, &site.location),
+            subscription: or(&self.subscription, &site.subscription),
+            resource_group: or(&self.resource_group, &site.resource_group),
+        }
+    }
+}
+
+impl From<Site> for SiteChange {
+    fn from(Site { location, subscription, resource_group }: Site) -> Self {
+        Self {
+            location: Some(location),
+            subscription: Some(subscription),
+            resource_group: Some(resource_group),
+        }
+    }
 }
 
 /// Settings to change; what is not said stays.

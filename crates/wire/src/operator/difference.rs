@@ -45,7 +45,7 @@ pub fn difference(
     let mut list = List { entries: Vec::new() };
     if current.site != wanted.site {
         let text = format!("~ site: {}", site(&current.site, &wanted.site));
-        list.push(text, NamedCommand::ChangeSite(wanted.site.clone()));
+        list.push(text, NamedCommand::ChangeSite(wanted.site.clone().into()));
     }
     hosts(&mut list, current, wanted)?;
     vms(&mut list, current, wanted)?;
@@ -89,8 +89,8 @@ impl List {
         if was != is {
             let command = NamedCommand::Describe {
                 machine: machine.full(),
-                addresses: is.0.to_vec(),
-                tags: is.1.clone(),
+                addresses: (was.0 != is.0).then(|| is.0.to_vec()),
+                tags: (was.1 != is.1).then(|| is.1.clone()),
             };
             let what = changed([("addresses", was.0 != is.0), ("tags", was.1 != is.1)]);
             self.push(format!("~ {machine}: {what}"), command);

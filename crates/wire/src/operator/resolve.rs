@@ -10,7 +10,7 @@ use forewarn_lifecycle::{
 };
 
 use super::check::{self, ControlCharacter};
-use super::command::{FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::span::Span;
@@ -23,9 +23,9 @@ pub enum Resolved {
     /// A command of the rules that admits a machine, and what is known of that machine besides.
     Admit(Command, Details),
     /// Something is known of a machine that the rules need not know.
-    Describe(MachineId, Details),
+    Describe(MachineId, DetailsChange),
     /// All machines are told something else of where they are.
-    Site(Site),
+    Site(SiteChange),
     /// The next thing that is done to a pretend machine fails.
     Jam(MachineId),
 }
@@ -37,6 +37,26 @@ pub struct Details {
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     pub tags: BTreeMap<String, String>,
+}
+
+/// What is known of a machine from now on; what is not said stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DetailsChange {
+    /// The addresses from which it calls.
+    pub addresses: Option<Vec<IpAddr>>,
+    /// Names and values of its owner.
+    pub tags: Option<BTreeMap<String, String>>,
+}
+
+impl DetailsChange {
+    /// Details, changed so.
+    #[must_use]
+    pub fn apply(&self, details: &Details) -> Details {
+        Details {
+            addresses: self.addresses.as_ref().unwrap_or(&details.addresses).clone(),
+            tags: self.tags.as_ref().unwrap_or(&details.tags).clone(),
+        }
+    }
 }
 
 /// Why a command by name is not one.
@@ -124,10 +144,13 @@ impl NamedCommand {
             }
             Self::UpgradeInstance { machine: name } => Command::UpgradeInstance(machine(name)?),
             Self::Describe { machine: name, addresses, tags } => {
-                return Ok(Resolved::Describe(machine(name)?, details(name, addresses, tags)?));
+                let change = DetailsChange { addresses: addresses.clone(), tags: tags.clone() };
+                let Details { addresses, tags } = change.apply(&Details::default());
+                details(name, &addresses, &tags)?;
+                return Ok(Resolved::Describe(machine(name)?, change));
             }
             Self::ChangeSite(site) => {
-                check::site(site)?;
+                check::site(&site.apply(&Site::default()))?;
                 return Ok(Resolved::Site(site.clone()));
             }
             Self::Restart { machine: name } => Command::Restart(machine(name)?),

@@ -261,8 +261,8 @@ fn what_cannot_be_found_is_told_with_a_hint() {
 fn a_machine_has_so_many_addresses_and_tags_and_no_more() {
     let town = Town::with_fleet();
     let resolve = |addresses: usize, tags: usize, bytes: usize| {
-        let addresses = (0..addresses).map(|n| [10, 0, 0, u8::try_from(n).unwrap()].into()).collect();
-        let tags = (0..tags).map(|n| (n.to_string(), "x".repeat(bytes))).collect();
+        let addresses = Some((0..addresses).map(|n| [10, 0, 0, u8::try_from(n).unwrap()].into()).collect());
+        let tags = Some((0..tags).map(|n| (n.to_string(), "x".repeat(bytes))).collect());
         NamedCommand::Describe { machine: "solo".to_owned(), addresses, tags }.resolve(&town.cluster)
     };
     assert!(resolve(ADDRESSES_MAX, TAGS_MAX, TAG_BYTES_MAX).is_ok());

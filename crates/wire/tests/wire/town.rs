@@ -62,11 +62,12 @@ impl Town {
                 changes
             }
             Resolved::Describe(machine, details) => {
-                self.details.insert(machine, details);
+                let known = self.details.get(&machine).cloned().unwrap_or_default();
+                self.details.insert(machine, details.apply(&known));
                 Vec::new()
             }
             Resolved::Site(site) => {
-                self.site = site;
+                self.site = site.apply(&self.site);
                 Vec::new()
             }
             Resolved::Jam(_) => Vec::new(),

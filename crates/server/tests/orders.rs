@@ -1,0 +1,131 @@
+//! Orders by name, straight to the engine: all or none, and what is known of machines besides.
+
+use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use forewarn_hypervisor::Program;
+use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_server::{CLOCK_END, Clock, ClockCommand, Engine, Hands, Problem, Speed};
+use forewarn_wire::operator::NamedCommand;
+use serde_json::{Value, json};
+
+fn frozen() -> Clock {
+    Clock::virtual_at(Timestamp::from_millis(0), Speed(0))
+}
+
+fn commands(all: Value) -> Vec<NamedCommand> {
+    serde_json::from_value(all).expect("commands")
+}
+
+/// Two machines, `a` at 10.0.0.1 and `b` at 10.0.0.2.
+async fn town(hands: Hands) -> Engine {
+    let engine = Engine::in_memory(Seed([5; 16]), frozen(), hands);
+    let fleet = json!([
+        { "command": "admit_host", "name": "h1" },
+        { "command": "admit_vm", "name": "a", "host": "h1", "addresses": ["10.0.0.1"], "tags": { "k": "v" } },
+        { "command": "admit_vm", "name": "b", "host": "h1", "addresses": ["10.0.0.2"] },
+    ]);
+    engine.order(commands(fleet)).await.expect("a fleet");
+    engine
+}
+
+fn at(engine: &Engine, address: &str) -> Option<String> {
+    let address: IpAddr = address.parse().expect("an address");
+    engine.directory().at(address).map(|caller| caller.name.to_string())
+}
+
+#[tokio::test]
+async fn addresses_may_change_hands_in_one_order() {
+    let engine = town(Hands::Pretend).await;
+    let swap = json!([
+        { "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] },
+        { "command": "describe", "machine": "b", "addresses": ["10.0.0.1"] },
+    ]);
+    engine.order(commands(swap)).await.expect("both let go of what they had");
+    assert_eq!(
+        (at(&engine, "10.0.0.2").as_deref(), at(&engine, "10.0.0.1").as_deref()),
+        (Some("a"), Some("b"))
+    );
+    let moved = json!([
+        { "command": "describe", "machine": "b", "addresses": [] },
+        { "command": "admit_vm", "name": "c", "host": "h1", "addresses": ["::ffff:10.0.0.1"] },
+    ]);
+    engine.order(commands(moved)).await.expect("b has let go of it");
+    assert_eq!(at(&engine, "10.0.0.1").as_deref(), Some("c"));
+}
+
+#[tokio::test]
+async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
+    let engine = town(Hands::Pretend).await;
+    let taken = json!([
+        { "command": "admit_host", "name": "h2" },
+        { "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] },
+    ]);
+    let twice = json!([
+        { "command": "admit_vm", "name": "c", "host": "h1", "addresses": ["10.0.0.7"] },
+        { "command": "admit_vm", "name": "d", "host": "h1", "addresses": ["10.0.0.7"] },
+    ]);
+    for wrong in [taken, twice, json!([{ "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] }])]
+    {
+        let rehearsed = engine.rehearse(commands(wrong.clone())).await;
+        assert!(matches!(rehearsed, Err(Problem::AddressTaken { .. })), "{wrong}");
+        assert_eq!(engine.order(commands(wrong)).await.map(drop), rehearsed);
+    }
+    let hosts = engine.look(|state| state.cluster.hosts().count()).await;
+    assert_eq!(hosts, Ok(1), "nothing of what was refused was done");
+    assert_eq!(at(&engine, "10.0.0.7"), None);
+}
+
+#[tokio::test]
+async fn what_is_not_said_of_a_machine_or_a_site_stays() {
+    let engine = town(Hands::Pretend).await;
+    let order = async |all: Value| engine.order(commands(all)).await.expect("accepted").changes;
+    assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 1);
+    assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 0);
+    assert_eq!(at(&engine, "10.0.0.1").as_deref(), Some("a"), "its address was not mentioned");
+    assert_eq!(order(json!([{ "command": "change_site", "location": "here" }])).await, 1);
+    let site = engine.look(|state| state.site.clone()).await.expect("a running driver");
+    assert_eq!((site.location.as_str(), site.resource_group.as_str()), ("here", "forewarn"));
+}
+
+#[tokio::test]
+async fn a_virtual_clock_ends_before_documents_do() {
+    let engine = town(Hands::Pretend).await;
+    let most = CLOCK_END.since(engine.clock().now().wall);
+    let beyond = engine.drive(ClockCommand::Advance(most + Duration::from_secs(1))).await;
+    assert_eq!(beyond, Err(Problem::EndOfTime));
+    engine.drive(ClockCommand::Advance(most)).await.expect("it ends there");
+    engine.drive(ClockCommand::Run(Speed(1_000_000))).await.expect("a virtual clock");
+    assert_eq!(engine.clock().now().wall, CLOCK_END, "and goes no farther");
+}
+
+/// A program that says when it begins, and ends when it is told.
+#[tokio::test]
+async fn a_server_that_stops_lets_a_program_end_its_work() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let path = folder.path().join("hands");
+    let place = folder.path().display();
+    let script = format!(
+        "#!/bin/sh\ncat > /dev/null\ntouch {place}/begun\nwhile [ ! -e {place}/go ]; do sleep 0.01; done\n\
+         touch {place}/done\necho '{{\"result\":\"done\"}}'\n"
+    );
+    std::fs::write(&path, script).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    let engine = town(Hands::Program(Program { path, time_limit: Duration::from_secs(60) })).await;
+    engine.order(commands(json!([{ "command": "restart", "machine": "a" }]))).await.expect("at once");
+    let until = async |name: &str| {
+        while !folder.path().join(name).exists() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    until("begun").await;
+    let stopping = tokio::spawn({
+        let engine = engine.clone();
+        async move { engine.stop().await }
+    });
+    // Nothing new begins any more.
+    std::fs::write(folder.path().join("go"), "").expect("a file");
+    stopping.await.expect("it stops");
+    assert!(folder.path().join("done").exists(), "the program was heard to its end");
+}

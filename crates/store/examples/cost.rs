@@ -1,0 +1,114 @@
+//! What a journal costs: how fast commits are, and how long it takes to open one.
+//!
+//! `cargo run --release -p forewarn-store --example cost -- DIRECTORY [MACHINES]`
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use forewarn_lifecycle::{
+    Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
+    Shape, Steady, TenantId, UpdateDomain,
+};
+use forewarn_store::{Entry, Journal, Options, Record};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> Outcome {
+    let mut words = std::env::args().skip(1);
+    let directory = words.next().ok_or("usage: cost DIRECTORY [MACHINES]")?;
+    let machines: u32 = words.next().map_or(Ok(100_000), |word| word.parse())?;
+    let directory = Path::new(&directory);
+    let mut out = std::io::stdout().lock();
+    let options = Options::new(Seed([7; 16]), Now::at_millis(0));
+    fill(directory, &options, machines, &mut out)?;
+    let begin = Instant::now();
+    let (mut journal, found) = Journal::open(directory, &options)?;
+    let took = begin.elapsed();
+    let bytes = std::fs::metadata(directory.join("journal.db"))?.len();
+    writeln!(out, "opened in {took:?}: {} records replayed, {} MB", found.replayed, bytes / 1_000_000)?;
+    commit(&mut journal, machines, &mut out)?;
+    journal.close()?;
+    Ok(())
+}
+
+/// Admits machines, a hundred with each commit.
+fn fill(directory: &Path, options: &Options, machines: u32, out: &mut impl Write) -> Outcome {
+    let begin = Instant::now();
+    let (mut journal, found) = Journal::open(directory, options)?;
+    writeln!(out, "made in {:?}", begin.elapsed())?;
+    let mut state = found.state;
+    let begin = Instant::now();
+    for first in (0..machines).step_by(100) {
+        let records: Vec<_> = (first..first + 100).flat_map(machine).collect();
+        journal.append(&records)?;
+        records.iter().for_each(|record| state.apply(record));
+        if journal.wants_fold() {
+            let begin = Instant::now();
+            journal.fold(state.clone());
+            writeln!(out, "the state of {} machines given away in {:?}", first + 100, begin.elapsed())?;
+        }
+    }
+    writeln!(out, "{machines} machines admitted in {:?}", begin.elapsed())?;
+    Ok(journal.close()?)
+}
+
+/// One small commit after the other, and then as many as fit together.
+fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome {
+    let mut times = Vec::new();
+    for number in 0..2_000 {
+        let begin = Instant::now();
+        journal.append(&[heard(number % machines)])?;
+        times.push(begin.elapsed());
+    }
+    times.sort_unstable();
+    let total: Duration = times.iter().sum();
+    let rate = 2_000.0 / total.as_secs_f64();
+    writeln!(out, "one by one: {rate:.0} commits/s, p50 {:?}, p99 {:?}", times[1_000], times[1_980])?;
+    let begin = Instant::now();
+    let (tell, told) = mpsc::channel();
+    for number in 0..20_000 {
+        let tell = tell.clone();
+        journal.append_then(&[heard(number % machines)], move |result| drop(tell.send(result)));
+    }
+    drop(tell);
+    let answered = u32::try_from(told.iter().filter(Result::is_ok).count())?;
+    let rate = f64::from(answered) / begin.elapsed().as_secs_f64();
+    writeln!(out, "together: {rate:.0} batches/s")?;
+    Ok(())
+}
+
+fn heard(tenant: u32) -> Record {
+    let change = Change::Heard { tenant: TenantId(tenant), at: Steady::from_millis(5) };
+    Record { now: Now::at_millis(5), entry: Entry::Change(change) }
+}
+
+fn machine(number: u32) -> Vec<Record> {
+    let name = |letter: &str, number: u32| Name::new(&format!("{letter}{number}")).ok();
+    let host = HostId(number / 10);
+    let tenant = TenantId(number);
+    let (shape, policy) = (Shape::StandaloneMachine, Policy::default());
+    let of_host = name("h", host.0).filter(|_| number.is_multiple_of(10));
+    let admitted = of_host.map(|name| Change::HostAdmitted { host, name, zone: None });
+    let joined = name("vm", number).map(|name| Change::TenantAdmitted { tenant, name, shape, policy });
+    let placed = name("vm", number).map(|name| {
+        let new = Machine {
+            name,
+            tenant,
+            host,
+            update_domain: UpdateDomain(0),
+            fault_domain: FaultDomain(0),
+            priority: Priority::Regular,
+            power: Power::Running,
+            boots: 1,
+            ephemeral_generation: 1,
+            model_version: 0,
+            profile: Profile::default(),
+        };
+        Change::MachineAdmitted { machine: MachineId(number), new }
+    });
+    let changes = [admitted, joined, placed, Some(Change::Enrolled(tenant))].into_iter().flatten();
+    let now = Now::at_millis(i64::from(number));
+    changes.map(|change| Record { now, entry: Entry::Change(change) }).collect()
+}
