@@ -13,6 +13,7 @@ mod suite;
 mod tidy;
 mod tools;
 mod tree;
+mod units;
 mod words;
 
 use std::process::ExitCode;

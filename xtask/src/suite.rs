@@ -9,7 +9,7 @@ use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
-use crate::{bench, breakages, mutants, tidy, tree};
+use crate::{bench, breakages, mutants, tidy, tree, units};
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
@@ -56,6 +56,7 @@ fn usual(steps: &mut Steps) {
     steps.run("real clients", run_real_clients);
     steps.run("power cuts", || cut_power(POWER_CUTS));
     steps.run("full disks", fill_disks);
+    steps.run("units", units::check);
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("tidy", tidy::command);
     steps.run("dependencies", check_dependencies);

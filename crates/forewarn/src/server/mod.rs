@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod dev;
 mod greeting;
 mod log;
+mod notify;
 pub(crate) mod serve;
 
 use std::fs;
@@ -14,6 +15,7 @@ use anyhow::{Context, Result};
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
+use notify::{News, notify};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a server until it is told to stop. `ready` is called once both sides listen.
@@ -28,10 +30,12 @@ fn run(plan: Plan, ready: impl AsyncFnOnce(&Service) -> Result<()>) -> Result<()
             service.stop().await;
             return Err(problem);
         }
+        notify(News::Ready);
         tokio::select! {
             _ = interrupt.recv() => tracing::info!("interrupted; stopping"),
             _ = terminate.recv() => tracing::info!("told to stop"),
         }
+        notify(News::Stopping);
         service.stop().await;
         Ok(())
     })

@@ -1,0 +1,43 @@
+//! Telling a supervisor how it goes (`sd_notify`), if there is one that wants to know.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+/// What a supervisor is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// Both sides listen.
+    Ready,
+    /// It is about to end.
+    Stopping,
+}
+
+/// Tells it. Whether it arrives is the supervisor's business.
+pub(super) fn notify(news: News) {
+    let Some(place) = std::env::var_os("NOTIFY_SOCKET") else { return };
+    let text = match news {
+        News::Ready => "READY=1",
+        News::Stopping => "STOPPING=1",
+    };
+    let send = |to| UnixDatagram::unbound()?.send_to_addr(text.as_bytes(), &to);
+    if let Err(error) = address(&place).and_then(send) {
+        tracing::warn!(%error, "the supervisor could not be told: {text}");
+    }
+}
+
+/// A name that begins with @ is none in the file system.
+#[cfg(target_os = "linux")]
+fn address(place: &OsStr) -> io::Result<SocketAddr> {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::ffi::OsStrExt;
+    match place.as_bytes().strip_prefix(b"@") {
+        Some(name) => SocketAddr::from_abstract_name(name),
+        None => SocketAddr::from_pathname(place),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn address(place: &OsStr) -> io::Result<SocketAddr> {
+    SocketAddr::from_pathname(place)
+}
