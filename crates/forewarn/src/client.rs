@@ -5,12 +5,14 @@
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
@@ -21,6 +23,9 @@ use tokio::runtime::Runtime;
 
 /// Where a server is when nobody says otherwise.
 pub(crate) const USUAL: &str = "http://127.0.0.1:1339";
+
+/// The port of a URL that names none.
+const HTTP_PORT: u16 = 80;
 
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -57,6 +62,35 @@ pub(crate) struct Refused {
     pub(crate) detail: String,
 }
 
+/// A text that is not where a server is: a matter of usage.
+#[derive(Debug, thiserror::Error)]
+#[error("not the address of a server: {0:?}\n  hint: {USUAL}, or unix:PATH")]
+pub(crate) struct NotAnAddress(String);
+
+impl FromStr for Place {
+    type Err = NotAnAddress;
+
+    fn from_str(url: &str) -> Result<Self, NotAnAddress> {
+        let wrong = || NotAnAddress(url.to_owned());
+        let path = url.strip_prefix("unix:").or_else(|| url.starts_with('/').then_some(url));
+        if let Some(path) = path {
+            return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
+        }
+        let rest = url.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+        // Documents speak of `/v1`, and so do people.
+        let authority: Authority = rest.strip_suffix("/v1").unwrap_or(rest).parse().map_err(|_| wrong())?;
+        let host = authority.host();
+        let port = match authority.as_str().strip_prefix(host) {
+            Some("") if !host.is_empty() => HTTP_PORT,
+            Some(port) if !host.is_empty() => {
+                port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or_else(wrong)?
+            }
+            Some(_) | None => return Err(wrong()),
+        };
+        Ok(Self::Tcp(format!("{host}:{port}")))
+    }
+}
+
 /// How far a stream was followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Followed {
@@ -69,12 +103,7 @@ pub(crate) enum Followed {
 impl Client {
     /// A client of the server there: `http://HOST:PORT`, or `unix:PATH`.
     pub(crate) fn new(url: &str) -> Result<Self> {
-        let place = match (url.strip_prefix("http://"), url.strip_prefix("unix:")) {
-            (Some(authority), _) => Place::Tcp(authority.trim_end_matches('/').to_owned()),
-            (None, Some(path)) => Place::Unix(path.into()),
-            (None, None) if url.starts_with('/') => Place::Unix(url.into()),
-            (None, None) => bail!("not the address of a server: {url}\n  hint: {USUAL}, or unix:PATH"),
-        };
+        let place = url.parse()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         Ok(Self { place, token: None, runtime })
     }
@@ -247,9 +276,15 @@ fn understand<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {
 }
 
 fn refused(status: u16, body: &Bytes) -> anyhow::Error {
-    let problem: Result<serde_json::Value, _> = serde_json::from_slice(body);
-    let detail = problem.ok().and_then(|problem| problem["detail"].as_str().map(str::to_owned));
-    let detail = detail.unwrap_or_else(|| format!("the server answers {status}"));
+    let problem: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    let detail = match (&problem["detail"], &problem["error"]) {
+        (serde_json::Value::String(detail), _) => detail.clone(),
+        // Only the side of machines says what is wrong in this way.
+        (_, serde_json::Value::String(_)) => format!(
+            "that is the metadata endpoint, where machines ask\n  hint: operators have an address of their own, such as {USUAL}"
+        ),
+        (_, _) => format!("the server answers {status}"),
+    };
     Refused { status, detail }.into()
 }
 
@@ -263,7 +298,20 @@ mod tests {
         assert_eq!(shown("http://127.0.0.1:1339/").unwrap(), "http://127.0.0.1:1339");
         assert_eq!(shown("unix:/run/x.sock").unwrap(), "unix:/run/x.sock");
         assert_eq!(shown("/run/x.sock").unwrap(), "unix:/run/x.sock");
-        assert!(shown("localhost:1339").unwrap_err().to_string().contains("hint"));
+        assert_eq!(shown("http://[::1]:1339/v1/").unwrap(), "http://[::1]:1339");
+        assert_eq!(shown("http://forewarn/v1").unwrap(), "http://forewarn:80");
+        for wrong in [
+            "localhost:1339",
+            "",
+            "unix:",
+            "http://",
+            "http:///v1",
+            "http://x:99999",
+            "http://x/v2",
+            "https://x",
+        ] {
+            assert!(shown(wrong).unwrap_err().is::<NotAnAddress>(), "{wrong}");
+        }
     }
 
     #[test]
@@ -272,6 +320,9 @@ mod tests {
         let problem = understand::<()>(&(409, body)).unwrap_err();
         let refused: &Refused = problem.downcast_ref().unwrap();
         assert_eq!((refused.status, refused.detail.as_str()), (409, "the brake is on"));
+        let body = Bytes::from(r#"{ "error": "Not found" }"#);
+        let problem = understand::<()>(&(404, body)).unwrap_err().to_string();
+        assert!(problem.starts_with("that is the metadata endpoint"), "{problem}");
         let problem = understand::<()>(&(502, Bytes::from("<html>"))).unwrap_err();
         assert_eq!(problem.to_string(), "the server answers 502");
     }

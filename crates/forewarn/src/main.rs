@@ -48,6 +48,9 @@ enum Command {
     },
 }
 
+/// What was typed is not understood.
+const USAGE: u8 = 2;
+
 fn main() -> ExitCode {
     let Arguments { options, command } = Arguments::parse();
     let done = match command {
@@ -61,8 +64,8 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("forewarn: {problem:#}");
-            ExitCode::FAILURE
+            eprintln!("forewarn: {}", operator::visible(&format!("{problem:#}")));
+            if problem.is::<client::NotAnAddress>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }
 }

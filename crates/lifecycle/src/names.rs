@@ -24,6 +24,9 @@ pub enum BadName {
     /// A character outside the permitted ones.
     #[error("a name has only letters, digits, '.', '_' and '-'; this one has {0:?}")]
     Character(char),
+    /// `.` or `..`.
+    #[error("a name is neither '.' nor '..': in a path they mean another place")]
+    Dots,
 }
 
 /// Bytes that the number of a placement group or an instance may add to a name.
@@ -39,8 +42,12 @@ impl Name {
     /// ```
     ///
     /// # Errors
-    /// When the text is empty, too long, or has a character that a name may not have.
+    /// When the text is empty, too long, a place in a path, or has a character that a name may not have.
     pub fn new(text: &str) -> Result<Self, BadName> {
+        // Whoever writes it into a URL or a file name, as names allow without escaping, would end up elsewhere.
+        if matches!(text, "." | "..") {
+            return Err(BadName::Dots);
+        }
         let chosen = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
         Self::checked(text, NAME_BYTES_MAX, chosen)
     }
@@ -121,6 +128,8 @@ mod tests {
         for wrong in ["a b", "a/b", "a\"b", "é", "a:2", "a\n"] {
             assert!(matches!(Name::new(wrong), Err(BadName::Character(_))), "{wrong:?}");
         }
+        assert_eq!((Name::new("."), Name::new("..")), (Err(BadName::Dots), Err(BadName::Dots)));
+        assert!(Name::new("...").is_ok() && Name::new(".a").is_ok());
         assert_eq!(Name::new("FrontEnd_IN_0.x-y").unwrap().as_str(), "FrontEnd_IN_0.x-y");
     }
 

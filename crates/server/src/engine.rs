@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use forewarn_hypervisor::Program;
@@ -105,6 +106,7 @@ pub(crate) struct Heralds {
     commits: watch::Sender<u64>,
     /// Why nothing can be written, if so.
     trouble: watch::Sender<Option<String>>,
+    clock_steps: Arc<AtomicU64>,
 }
 
 /// Happenings that are kept for a listener that is slow; more, and it has missed some.
@@ -116,12 +118,18 @@ impl Heralds {
             happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX),
             commits: watch::Sender::new(0),
             trouble: watch::Sender::new(None),
+            clock_steps: Arc::default(),
         }
     }
 
     /// Whether anybody wants to know what happens.
     pub(crate) fn is_watched(&self) -> bool {
         self.happenings.receiver_count() > 0
+    }
+
+    /// A clock was set, or nobody looked at it for long.
+    pub(crate) fn count_clock_step(&self) {
+        self.clock_steps.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Tells whether something is wrong.
@@ -354,6 +362,12 @@ impl Engine {
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
         self.heralds.trouble.borrow().clone()
+    }
+
+    /// How often the wall clock was set, or the process was asleep, since the start.
+    #[must_use]
+    pub fn clock_steps(&self) -> u64 {
+        self.heralds.clock_steps.load(Ordering::Relaxed)
     }
 
     /// Makes a copy of the journal in a file that is not there yet.

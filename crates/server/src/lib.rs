@@ -29,5 +29,5 @@ pub use directory::{Caller, Directory};
 pub use driver::Endings;
 pub use engine::{ClockCommand, Decided, Engine, Hands, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
-pub use service::{ApiDoor, Plan, Service, StartError};
+pub use service::{ApiDoor, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;

@@ -16,7 +16,7 @@ use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, differen
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::clock::{Clock, ClockPlan};
+use crate::clock::{Clock, ClockPlan, Speed};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, Access, KeyHash};
@@ -176,6 +176,18 @@ impl Service {
         }
         self.engine.stop().await;
     }
+}
+
+/// An engine that has this fleet and nothing besides, in memory, with machines that pretend: to find out whether the rules
+/// admit it, and what is in it.
+///
+/// # Errors
+/// When the fleet is refused.
+pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
+    let plan = ClockPlan::Virtual { start: None, speed: Speed(0) };
+    let engine = Engine::pretending(Seed([0; 16]), Clock::new_for(plan));
+    fill(&engine, fleet).await?;
+    Ok(engine)
 }
 
 /// Admits a fleet to an empty cluster; one that is not empty is left alone.

@@ -7,7 +7,7 @@ use clap::Args;
 use forewarn_wire::operator::{Ending, NamedCommand, Outcome, Unfinished};
 
 use super::session::{Session, print, understand};
-use super::{Output, enrol, say, wait};
+use super::{Output, enrol, say, visible, wait};
 use crate::client::Refused;
 
 /// Something to ask for.
@@ -47,7 +47,7 @@ pub(super) fn all(session: &Session, errands: &[Errand], patience: Patience) -> 
                 awaited.push((say::capital(&errand.phrase), outcome.work));
             }
             Err(problem) if problem.is::<Refused>() && errands.len() > 1 => {
-                eprintln!("forewarn: {problem}");
+                eprintln!("forewarn: {}", visible(&problem.to_string()));
                 refused += 1;
             }
             Err(problem) => return Err(problem),

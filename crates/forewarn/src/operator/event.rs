@@ -10,7 +10,7 @@ use forewarn_wire::operator::{EventView, Items, NamedCommand};
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
 use super::session::{Session, escaped, print};
-use super::table::{Table, listed};
+use super::table::{Table, listed, some};
 use super::{Named, Output, say};
 
 const EXAMPLES: &str = "\
@@ -137,7 +137,7 @@ fn approve(session: &Session, ids: &[Beginning]) -> Result<()> {
         let ids: Vec<_> = events.iter().map(|event| event.id.clone()).collect();
         let phrase = match events.as_slice() {
             [event] => format!("approval of {}", called(event)),
-            _ => format!("approval of events {}", listed(ids.iter().map(|id| short(id)))),
+            _ => format!("approval of events {}", some(&ids.iter().map(|id| short(id)).collect::<Vec<_>>())),
         };
         ask::one(session, &Errand::new(phrase, NamedCommand::Approve { tenant, events: ids }))?;
         stand(session, &events)?;

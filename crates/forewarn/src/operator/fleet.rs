@@ -13,7 +13,7 @@ use super::session::Session;
 const EXAMPLES: &str = "\
 Examples:
   forewarn fleet apply fleet.toml --dry-run
-  forewarn fleet show | sed s/h1/h2/ | forewarn fleet apply -";
+  forewarn fleet show | sed 's/terminate = \"5m\"/terminate = \"10m\"/' | forewarn fleet apply -";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {

@@ -8,7 +8,7 @@ use forewarn_wire::operator::{HostView, Items, NamedCommand};
 use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::session::{Session, escaped};
-use super::table::{Table, listed};
+use super::table::{Table, listed, some};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -99,7 +99,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 impl Hosts {
     fn errand(self, what: &str, make: impl FnOnce(Vec<String>) -> NamedCommand) -> (Errand, Patience) {
         let hosts: Vec<_> = self.hosts.into_iter().map(|Named(host)| host).collect();
-        (Errand::new(format!("{what} {}", listed(&hosts)), make(hosts)), self.patience)
+        (Errand::new(format!("{what} {}", some(&hosts)), make(hosts)), self.patience)
     }
 }
 

@@ -16,6 +16,7 @@ mod say;
 mod session;
 mod table;
 mod tenant;
+mod visible;
 mod vm;
 mod wait;
 mod watch;
@@ -26,6 +27,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::client;
 use session::Session;
 pub(crate) use session::print;
+pub(crate) use visible::visible;
 
 /// Where the server is, and how to show what it says.
 #[derive(Args)]
@@ -57,7 +59,13 @@ pub(crate) struct Options {
 impl Options {
     /// Where the server is.
     pub(crate) fn api(&self) -> &str {
-        &self.api
+        // A variable that is empty counts as one that is not there.
+        if self.api.is_empty() { client::USUAL } else { &self.api }
+    }
+
+    /// The key, if there is one.
+    fn token(&self) -> Option<String> {
+        self.token.clone().filter(|token| !token.is_empty())
     }
 }
 

@@ -6,7 +6,7 @@ use forewarn_wire::operator::{EventView, Outcome};
 use forewarn_wire::{Moment, show_duration};
 
 use super::identifier::short;
-use super::table::listed;
+use super::table::some;
 
 /// What came of a command, which `phrase` names: `restart of web_0`. One sentence a line.
 pub(super) fn outcome(outcome: &Outcome, phrase: &str) -> String {
@@ -73,13 +73,13 @@ fn untold(tenants: &[String]) -> Option<(String, &'static str)> {
     match tenants {
         [] => None,
         [tenant] => Some((format!("tenant {tenant}"), "is")),
-        several => Some((format!("tenants {}", listed(several)), "are")),
+        several => Some((format!("tenants {}", some(several)), "are")),
     }
 }
 
 /// What an event does to whom: `Reboot of web_0`.
 pub(super) fn what(event: &EventView) -> String {
-    format!("{} of {}", event.kind, listed(&event.resources))
+    format!("{} of {}", event.kind, some(&event.resources))
 }
 
 /// How an event stands: `Reboot of web_0: waits for approval …`.
@@ -110,7 +110,16 @@ fn relative(moment: Moment, now: Moment) -> String {
     match (ahead.as_secs(), behind.as_secs()) {
         (0, 0) => "now".to_owned(),
         (0, _) => format!("{} ago", show_duration(behind)),
-        (_, _) => format!("in {}", show_duration(ahead)),
+        (seconds, _) => format!("in {}", show_duration(Duration::from_secs(whole_minutes(seconds)))),
+    }
+}
+
+/// Notices are of minutes, while a clock that runs is a second on or off by the time that somebody reads it.
+fn whole_minutes(seconds: u64) -> u64 {
+    match seconds % 60 {
+        1 if seconds > 60 => seconds - 1,
+        59 if seconds > 60 => seconds + 1,
+        _ => seconds,
     }
 }
 
@@ -213,7 +222,10 @@ pub(super) mod tests {
         let moment = |text: &str| text.parse::<Moment>().unwrap();
         let now = moment("2026-01-01T00:00:00.5Z");
         assert_eq!(when(moment("2026-01-01T00:09:50Z"), now), "2026-01-01 00:09:50Z (in 9m50s)");
-        assert_eq!(when(moment("2026-01-01T00:15:01Z"), now), "2026-01-01 00:15:01Z (in 15m1s)");
+        assert_eq!(when(moment("2026-01-01T00:15:01Z"), now), "2026-01-01 00:15:01Z (in 15m)");
+        assert_eq!(when(moment("2026-01-01T00:15:02Z"), now), "2026-01-01 00:15:02Z (in 15m2s)");
+        assert_eq!(when(moment("2026-01-01T00:14:59Z"), now), "2026-01-01 00:14:59Z (in 15m)");
+        assert_eq!(when(moment("2026-01-01T00:00:59Z"), now), "2026-01-01 00:00:59Z (in 59s)");
         assert_eq!(when(moment("2026-01-01T00:15:00.9Z"), now), "2026-01-01 00:15:00Z (in 15m)");
         assert_eq!(when(now, now), "2026-01-01 00:00:00Z (now)");
         assert_eq!(when(moment("2025-12-31T23:00:00Z"), now), "2025-12-31 23:00:00Z (1h1s ago)");

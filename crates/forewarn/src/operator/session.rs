@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::visible::visible;
 use super::{Options, Output};
 use crate::client::{Client, Followed, Refused};
 
@@ -22,7 +23,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
-        let client = Client::new(&options.api)?.with_token(options.token.clone());
+        let client = Client::new(options.api())?.with_token(options.token());
         Ok(Self { client, output: options.output })
     }
 
@@ -89,7 +90,7 @@ impl Session {
     {
         match self.output {
             Output::Json => print(&format!("{answer:#}\n")),
-            Output::Table => print(&text(understand(answer)?)?),
+            Output::Table => print(&visible(&text(understand(answer)?)?)),
         }
     }
 }

@@ -2,11 +2,19 @@
 
 use std::fmt;
 
+use super::visible::one_line;
+
 /// Blanks between two columns.
 const GAP: usize = 2;
 
 /// What an empty cell shows, so that a line has as many words as it has columns.
 const NOTHING: &str = "-";
+
+/// Names in a sentence that are all said.
+const NAMES_MAX: usize = 8;
+
+/// Names that are said where there are more.
+const NAMES_SHOWN: usize = 3;
 
 /// Rows of cells.
 pub(super) struct Table {
@@ -29,8 +37,8 @@ impl Table {
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        let cells = cells.into_iter();
-        self.rows.push(cells.map(|cell| if cell.is_empty() { NOTHING.to_owned() } else { cell }).collect());
+        let shown = |cell: String| if cell.is_empty() { NOTHING.to_owned() } else { one_line(&cell) };
+        self.rows.push(cells.into_iter().map(shown).collect());
     }
 
     fn width(&self, column: usize) -> usize {
@@ -52,6 +60,14 @@ impl fmt::Display for Table {
         }
         Ok(())
     }
+}
+
+/// Names in a sentence; of many, the first few.
+pub(super) fn some<T: AsRef<str>>(names: &[T]) -> String {
+    if names.len() <= NAMES_MAX {
+        return listed(names);
+    }
+    format!("{}, … and {} more", listed(&names[..NAMES_SHOWN]), names.len() - NAMES_SHOWN)
 }
 
 /// Several things in one cell.
@@ -79,6 +95,19 @@ mod tests {
              FrontEnd_IN_0  -     stopped\n\
              größe          h10   -\n"
         );
+    }
+
+    #[test]
+    fn a_cell_stays_on_its_line() {
+        let table = Table::facts([("tags", "a=\u{1b}[2J\nb".to_owned())]);
+        assert_eq!(table.to_string(), "tags  a=\\u{1b}[2J\\nb\n");
+    }
+
+    #[test]
+    fn of_many_names_a_sentence_has_the_first_few() {
+        let names: Vec<_> = (1..=200).map(|n| format!("h{n}")).collect();
+        assert_eq!(some(&names), "h1, h2, h3, … and 197 more");
+        assert_eq!(some(&names[..8]), "h1, h2, h3, h4, h5, h6, h7, h8");
     }
 
     #[test]

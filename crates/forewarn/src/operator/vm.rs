@@ -108,11 +108,8 @@ fn table(machines: &[MachineView]) -> String {
 }
 
 fn show(session: &Session, Named(name): &Named) -> Result<()> {
-    let path = match name.split_once('/') {
-        Some((tenant, name)) => format!("{}/{}", escaped(tenant), escaped(name)),
-        None => escaped(name),
-    };
-    session.show(&format!("/v1/machines/{path}"), |machine| Ok(facts(machine)))
+    // The whole name as one part of the path: the server takes it apart, and knows what to say where that fails.
+    session.show(&format!("/v1/machines/{}", escaped(name)), |machine| Ok(facts(machine)))
 }
 
 fn facts(machine: MachineView) -> String {

@@ -18,6 +18,9 @@ use super::session::Session;
 /// How long the server holds a question: as often is progress looked at.
 const HOLD: &str = "2s";
 
+/// How long it holds the first one: what happens at once is over by then, and needs no advice.
+const FIRST_HOLD: &str = "0s";
+
 /// Adds what a command has begun.
 pub(super) fn add(unfinished: &mut Unfinished, outcome: &Outcome) {
     unfinished.work.extend(&outcome.work);
@@ -28,20 +31,24 @@ fn is_over(unfinished: &Unfinished) -> bool {
     unfinished.work.is_empty() && unfinished.rollouts.is_empty()
 }
 
-fn question(unfinished: &Unfinished) -> String {
+fn question(unfinished: &Unfinished, hold: &str) -> String {
     let listed = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
     let (work, rollouts) = (listed(&unfinished.work), listed(&unfinished.rollouts));
-    format!("/v1/unfinished?work={work}&rollouts={rollouts}&wait={HOLD}")
+    format!("/v1/unfinished?work={work}&rollouts={rollouts}&wait={hold}")
 }
 
 /// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
 pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, Ending>> {
     let mut teller = Teller { session, said: BTreeMap::new(), advised: Vec::new() };
     let mut endings = BTreeMap::new();
+    let mut hold = FIRST_HOLD;
     while !is_over(&unfinished) {
-        teller.tell(&unfinished)?;
-        unfinished = session.get(&question(&unfinished))?;
+        unfinished = session.get(&question(&unfinished, hold))?;
         endings.extend(unfinished.ended.iter().map(|one| (one.work, one.how)));
+        if !is_over(&unfinished) {
+            teller.tell(&unfinished)?;
+        }
+        hold = HOLD;
     }
     Ok(endings)
 }
@@ -150,6 +157,6 @@ mod tests {
     #[test]
     fn the_server_is_asked_for_what_is_left() {
         let left = Unfinished { work: vec![1, 2], ..Unfinished::default() };
-        assert_eq!(question(&left), "/v1/unfinished?work=1,2&rollouts=&wait=2s");
+        assert_eq!(question(&left, HOLD), "/v1/unfinished?work=1,2&rollouts=&wait=2s");
     }
 }

@@ -1,21 +1,21 @@
 //! `forewarn dev`: a server for one person, in memory, with a virtual clock and pretend machines.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
-use forewarn_server::{ApiDoor, CLOCK_END, ClockPlan, Hands, Plan, Service, Speed};
-use forewarn_wire::operator::Fleet;
+use forewarn_server::{ApiDoor, CLOCK_END, ClockPlan, Hands, Plan, Service, Speed, State};
+use forewarn_wire::operator::{Fleet, find_machine};
 use forewarn_wire::{Moment, parse_duration};
 
+use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
-use super::{log, random_seed, read_fleet, run, write_addresses};
+use super::{advised, log, random_seed, read_fleet, run, write_addresses};
 
 /// The directory that unsigned identity tokens name.
 pub(super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// What the first request of a tenant is answered: `now`, `empty`, or after a length of time such as `90s`.
     #[arg(long, value_name = "WHEN", default_value = "now", value_parser = parse_first_answer)]
     first_answer: FirstAnswer,
-    /// The machine whom a caller is taken for that does not say `/vm/NAME/…`; without it `solo`, if there is one.
+    /// The machine that a caller is taken for who does not say `/vm/NAME/…`; without it `solo`, if there is one.
     #[arg(long, value_name = "NAME")]
     default_vm: Option<String>,
     /// Threads that answer machines; without it, one for each core.
@@ -96,14 +96,37 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     }
     log::start(arguments.log, arguments.log_level);
     let plan = plan(arguments)?;
-    let facts = Facts::of(&plan.fleet, arguments.clock);
-    run(plan, |service| {
+    let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
+    let started = run(plan, async |service| {
+        if let Some(name) = &arguments.default_vm {
+            check_default(service, name.clone()).await?;
+        }
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
-        print(&greeting(service, &facts));
+        let look = move |state: &State<'_>| Facts::of(state.cluster, default.as_deref());
+        let facts = service.engine().look(look).await?;
+        let places = Places {
+            metadata: service.metadata_url().unwrap_or_default(),
+            api: service.api_url(),
+            own: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
+            data_dir: arguments.data_dir.as_deref(),
+        };
+        print(&facts.greeting(arguments.clock, &places));
         Ok(())
+    });
+    started.map_err(|problem| {
+        advised(problem, "another `forewarn dev` may run: --metadata-listen 127.0.0.1:0 and --api-listen 127.0.0.1:0 take free ports")
     })
+}
+
+/// Callers can be taken for that machine. Where there are no machines yet, it may be the first.
+async fn check_default(service: &Service, name: String) -> Result<()> {
+    let find = move |state: &State<'_>| match state.cluster.machines().next() {
+        Some(_) => find_machine(state.cluster, &name).map(drop),
+        None => Ok(()),
+    };
+    service.engine().look(find).await?.context("--default-vm")
 }
 
 fn plan(arguments: &Arguments) -> Result<Plan> {
@@ -187,57 +210,6 @@ pub(super) fn parse_first_answer(text: &str) -> Result<FirstAnswer, String> {
     }
 }
 
-/// What is said of a fleet in one line.
-struct Facts {
-    line: String,
-    example: Option<String>,
-}
-
-impl Facts {
-    fn of(fleet: &Fleet, Speed(speed): Speed) -> Self {
-        let sets = fleet.availability_sets.iter().chain(&fleet.cloud_services);
-        let machines = fleet.vms.len()
-            + sets.clone().map(|set| set.machines.len()).sum::<usize>()
-            + fleet.scale_sets.iter().map(|set| set.instances.len()).sum::<usize>();
-        let tenants = fleet.vms.len() + sets.count() + fleet.scale_sets.len();
-        let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
-        let hosts = fleet.hosts.len();
-        let line =
-            format!("{machines} machines of {tenants} tenants on {hosts} hosts; a virtual clock, {clock}");
-        Self { line, example: default_vm(fleet).or_else(|| fleet.vms.first().map(|vm| vm.name.clone())) }
-    }
-}
-
-/// What it serves, and what to type next.
-fn greeting(service: &Service, facts: &Facts) -> String {
-    let metadata = service.metadata_url().unwrap_or_default();
-    let api = service.api_url();
-    let own = std::env::args().next().unwrap_or_else(|| "forewarn".to_owned());
-    let own = if api == crate::client::USUAL { own } else { format!("{own} --api {api}") };
-    let vm = facts.example.as_deref().unwrap_or("NAME");
-    let mut text = String::new();
-    let _ = write!(
-        text,
-        "forewarn {version} dev: {line}
-
-  metadata   {metadata}/metadata/scheduledevents
-             (any machine: {metadata}/vm/NAME/metadata/…)
-  operators  {api}/v1
-
-What to type next, in another terminal:
-
-  curl -H Metadata:true \"{metadata}/vm/{vm}/metadata/scheduledevents?api-version=2020-07-01\"
-  {own} vm restart {vm}
-  {own} event ls
-
-Ctrl-C ends it. Nothing is kept.
-",
-        version = env!("CARGO_PKG_VERSION"),
-        line = facts.line,
-    );
-    text
-}
-
 /// A reader who has closed the pipe does not end the server.
 fn print(text: &str) {
     drop(std::io::stdout().lock().write_all(text.as_bytes()));
@@ -250,9 +222,8 @@ mod tests {
     #[test]
     fn the_demo_fleet_is_a_fleet() {
         let fleet = Fleet::parse(include_str!("demo.toml")).unwrap();
-        let facts = Facts::of(&fleet, Speed(0));
-        assert_eq!(facts.line, "14 machines of 6 tenants on 10 hosts; a virtual clock, frozen");
-        assert_eq!(facts.example.as_deref(), Some("solo"));
+        assert_eq!(default_vm(&fleet).as_deref(), Some("solo"));
+        assert_eq!(default_vm(&Fleet::default()), None);
     }
 
     #[test]

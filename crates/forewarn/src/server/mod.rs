@@ -2,7 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod dev;
-mod limits;
+mod greeting;
 mod log;
 mod notify;
 pub(crate) mod serve;
@@ -19,14 +19,17 @@ use notify::{News, notify};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Runs a server until it is told to stop. `ready` is called once both sides listen.
-fn run(plan: Plan, ready: impl FnOnce(&Service) -> Result<()>) -> Result<()> {
+fn run(plan: Plan, ready: impl AsyncFnOnce(&Service) -> Result<()>) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // From here on a signal waits until it is looked at: none ends the server half-way.
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         let service = Service::start(plan).await?;
-        ready(&service)?;
+        if let Err(problem) = ready(&service).await {
+            service.stop().await;
+            return Err(problem);
+        }
         notify(News::Ready);
         tokio::select! {
             _ = interrupt.recv() => tracing::info!("interrupted; stopping"),
@@ -36,6 +39,15 @@ fn run(plan: Plan, ready: impl FnOnce(&Service) -> Result<()>) -> Result<()> {
         service.stop().await;
         Ok(())
     })
+}
+
+/// The same problem; with a hint, if it is that something else listens there already.
+fn advised(problem: anyhow::Error, hint: &str) -> anyhow::Error {
+    let mut causes = problem.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>());
+    if causes.any(|cause| cause.kind() == std::io::ErrorKind::AddrInUse) {
+        return anyhow::anyhow!("{problem:#}\n  hint: {hint}");
+    }
+    problem
 }
 
 /// Writes where a server is, whole or not at all.

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use forewarn_server::{ClockPlan, Plan};
-use forewarn_wire::operator::Fleet;
+use forewarn_server::metadata::Identity;
+use forewarn_server::{ClockPlan, Engine, Plan, State, engine_with};
+use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
-use super::config::{CONFIG_BYTES_MAX, Config};
+use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::dev::cores;
-use super::{log, random_seed, read, read_fleet, run, write_addresses};
+use super::{advised, log, random_seed, read, read_fleet, run, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.
 #[derive(Args, Debug)]
@@ -31,13 +32,17 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     let text = text.with_context(|| format!("cannot read the settings: {}", file.display()))?;
     let config = Config::parse(&text).with_context(|| format!("not settings: {}", file.display()))?;
     let (format, level) = (config.log.format, config.log.level);
-    let plan = plan(config).with_context(|| format!("in {}", file.display()))?;
+    let plan = checked(&config).with_context(|| format!("in {}", file.display()))?;
     if arguments.check {
         println!("{} is in order", file.display());
         return Ok(());
     }
     log::start(format, level);
-    run(plan, |service| {
+    let machines = machines(&plan);
+    let started = run(plan, async |service| {
+        for unknown in unknown(service.engine(), machines).await? {
+            tracing::warn!("a listener belongs to a machine that is not there: {unknown}");
+        }
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
@@ -47,10 +52,59 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         }
         tracing::info!(metadata = service.metadata_url(), api = service.api_url(), "forewarn serves");
         Ok(())
-    })
+    });
+    started.map_err(|problem| advised(problem, "another program listens there: `ss -lntp` shows which"))
 }
 
-fn plan(config: Config) -> Result<Plan> {
+/// What the settings come to, as far as that can be known before a server starts.
+fn checked(config: &Config) -> Result<Plan> {
+    let plan = plan(config)?;
+    check_doors(&plan.doors, &plan.api)?;
+    check_hands(&plan.hands)?;
+    if let Some(file) = &config.fleet {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let strangers = runtime.block_on(async {
+            let engine = engine_with(&plan.fleet).await?;
+            unknown(&engine, machines(&plan)).await
+        });
+        let strangers = strangers.with_context(|| format!("in the fleet {}", file.display()))?;
+        // What is kept counts more than the file: a machine may have joined since.
+        if !is_kept(plan.data_dir.as_ref())
+            && let Some(stranger) = strangers.into_iter().next()
+        {
+            bail!("a listener belongs to nobody in {}: {}", file.display(), with_hint(&stranger));
+        }
+    }
+    Ok(plan)
+}
+
+fn with_hint(stranger: &Unknown) -> String {
+    match stranger {
+        Unknown::Nothing { similar: None, .. } => {
+            format!("{stranger}\n  hint: the fleet has to have it at first")
+        }
+        Unknown::Nothing { similar: Some(_), .. } | Unknown::Several { .. } => stranger.to_string(),
+    }
+}
+
+/// The machines that listeners belong to.
+fn machines(plan: &Plan) -> Vec<String> {
+    let machines = plan.doors.iter().filter_map(|(_, identity)| match identity {
+        Identity::Machine(name) => Some(name.clone()),
+        Identity::Address | Identity::Prefix { .. } => None,
+    });
+    machines.collect()
+}
+
+/// Those of these machines that are not there.
+async fn unknown(engine: &Engine, machines: Vec<String>) -> Result<Vec<Unknown>> {
+    let find = move |state: &State<'_>| {
+        machines.iter().filter_map(|name| find_machine(state.cluster, name).err()).collect()
+    };
+    Ok(engine.look(find).await?)
+}
+
+fn plan(config: &Config) -> Result<Plan> {
     Ok(Plan {
         mode: "serve",
         seed: random_seed()?,
@@ -61,6 +115,6 @@ fn plan(config: Config) -> Result<Plan> {
         doors: config.metadata.doors()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.door()?,
-        hands: config.hands.hands(),
+        hands: config.hands.hands()?,
     })
 }

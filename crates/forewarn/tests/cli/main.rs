@@ -3,12 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stumble")]
 #![allow(unreachable_pub, missing_docs, reason = "nobody calls a test")]
 
+mod api;
+mod servers;
 mod support;
 
 use std::thread::sleep;
 use std::time::Duration;
 
-use support::{Server, alone, curl};
+use support::{Server, alone, curl, shell};
 
 #[test]
 fn exit_codes_tell_usage_from_failure() {
@@ -22,6 +24,55 @@ fn exit_codes_tell_usage_from_failure() {
         assert_eq!((wrong.code, wrong.out.as_str()), (Some(2), ""), "{usage}");
         assert!(!wrong.err.is_empty(), "{usage}");
     }
+}
+
+#[test]
+fn a_machine_that_cannot_be_is_not_there() {
+    let server = Server::start();
+    for name in ["/", "web/", "/web_0", "..", "web/web_0/x"] {
+        let wrong = server.run(&format!("vm show {name}"));
+        assert_eq!(wrong.code, Some(1), "{name}");
+        assert!(wrong.err.starts_with(&format!("forewarn: no such machine: {name}\n")), "{}", wrong.err);
+    }
+    let wrong = server.run("vm show a\u{1b}[2J");
+    assert_eq!(wrong.err, "forewarn: no such machine: a\\u{1b}[2J\n");
+}
+
+#[test]
+fn where_a_server_is_may_be_said_in_several_ways() {
+    let server = Server::start();
+    let (api, metadata) = (&server.api, &server.metadata);
+    for same in [format!("{api}/"), format!("{api}/v1"), format!("{api}/v1/")] {
+        assert_eq!(alone(&format!("--api {same} clock show")).code, Some(0), "{same}");
+    }
+    for wrong in ["localhost:1339", "https://127.0.0.1:1339", "http://127.0.0.1:1339/v2"] {
+        let ran = alone(&format!("--api {wrong} clock show"));
+        assert_eq!(ran.code, Some(2), "{wrong}: {}", ran.err);
+        assert!(ran.err.contains("hint: http://127.0.0.1:1339, or unix:PATH"), "{}", ran.err);
+    }
+    let machines = alone(&format!("--api {metadata} clock show"));
+    assert_eq!(machines.code, Some(1));
+    assert!(machines.err.starts_with("forewarn: that is the metadata endpoint"), "{}", machines.err);
+    // It asks where servers usually are; whether one is there is not a matter of this test.
+    let empty = shell(&server, "FOREWARN_API= forewarn clock show");
+    assert!(empty.code != Some(2) && !empty.err.contains("not the address"), "{}", empty.err);
+}
+
+#[test]
+fn what_happens_at_once_needs_no_advice() {
+    let server = Server::start();
+    let ran = server.run("vm stop solo --wait");
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    assert!(ran.out.ends_with("Stop of solo is over.\n"), "{}", ran.out);
+}
+
+#[test]
+fn the_examples_of_the_fleet_work() {
+    let server = Server::start();
+    let help = alone("fleet apply --help").out;
+    let example = help.lines().find(|line| line.contains(" | ")).expect("an example with a pipe");
+    let ran = shell(&server, example);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), "~ web: terminate 5m -> 10m\n"), "{}", ran.err);
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) struct Server {
     process: Child,
     directory: TempDir,
     pub(crate) api: String,
-    metadata: String,
+    pub(crate) metadata: String,
 }
 
 /// What came of a command.
@@ -47,6 +47,16 @@ pub(crate) fn alone(words: &str) -> Ran {
     finish(forewarn().args(words.split_whitespace()), "")
 }
 
+/// Runs a line of a shell in which the program is called `forewarn`, and asks that server.
+pub(crate) fn shell(server: &Server, line: &str) -> Ran {
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_forewarn"));
+    let place = program.parent().expect("a program is in a directory").display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("sh");
+    command.args(["-c", line]).env("PATH", format!("{place}:{path}")).env("FOREWARN_API", &server.api);
+    finish(&mut command, "")
+}
+
 fn finish(command: &mut Command, input: &str) -> Ran {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut process = command.spawn().expect("the program starts");
@@ -58,12 +68,17 @@ fn finish(command: &mut Command, input: &str) -> Ran {
 
 impl Server {
     pub(crate) fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// Starts with more words on its line.
+    pub(crate) fn start_with(more: &str) -> Self {
         let directory = TempDir::new().unwrap();
         let addresses = directory.path().join("addresses.json");
         let mut command = forewarn();
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
         command.args(["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"]);
-        command.arg("--addresses-file").arg(&addresses);
+        command.args(more.split_whitespace()).arg("--addresses-file").arg(&addresses);
         let log = File::create(directory.path().join("log")).unwrap();
         let process = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
         let begin = Instant::now();
@@ -74,6 +89,19 @@ impl Server {
         let addresses: Value = serde_json::from_str(&fs::read_to_string(addresses).unwrap()).unwrap();
         let address = |of: &str| addresses[of].as_str().unwrap().to_owned();
         Self { process, directory, api: address("api"), metadata: address("metadata") }
+    }
+
+    /// What it has said, once it is ready.
+    pub(crate) fn said(&self) -> String {
+        let begin = Instant::now();
+        loop {
+            let said = fs::read_to_string(self.directory.path().join("log")).unwrap();
+            if said.contains("Ctrl-C") && said.ends_with('\n') {
+                return said;
+            }
+            assert!(begin.elapsed() < PATIENCE, "the server says nothing: {said}");
+            sleep(Duration::from_millis(5));
+        }
     }
 
     /// A file in a directory that goes with the server.

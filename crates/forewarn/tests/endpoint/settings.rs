@@ -28,10 +28,15 @@ const FORBIDDEN: &str = r#"{ "error": "Forbidden: the caller is not a known virt
 /// A server on whose port everybody is that machine, and its files.
 fn serving(machine: &str, settings: &str) -> (Server, TempDir) {
     let files = TempDir::new().unwrap();
-    let (fleet, config) = (files.path().join("fleet.toml"), files.path().join("config.toml"));
+    let fleet = files.path().join("fleet.toml");
     fs::write(&fleet, FLEET).unwrap();
+    serving_fleet(files, &format!("fleet = {fleet:?}"), machine, settings)
+}
+
+fn serving_fleet(files: TempDir, fleet: &str, machine: &str, settings: &str) -> (Server, TempDir) {
+    let config = files.path().join("config.toml");
     let text = format!(
-        "in_memory = true\nfleet = {fleet:?}\napi.socket = {:?}\nhands.kind = \"pretend\"\n[metadata]\n\
+        "in_memory = true\n{fleet}\napi.socket = {:?}\nhands.kind = \"pretend\"\n[metadata]\n\
          listen = [{{ address = \"127.0.0.1:0\", machine = \"{machine}\" }}]\n{settings}\n",
         files.path().join("api.sock")
     );
@@ -93,6 +98,9 @@ fn a_listener_may_belong_to_one_machine() {
     assert_eq!(server.say(&get(&format!("/{name}"))).short(), (200, "other"));
     let claim = server.say(&get(&format!("/vm/solo/{name}")));
     assert_eq!(claim.short(), (404, r#"{ "error": "Not found" }"#), "a path is just a path here");
-    let (nobody, _files) = serving("nobody", "");
+    let (nobody, _files) = serving_fleet(TempDir::new().unwrap(), "", "nobody", "");
+    assert!(
+        nobody.log().contains("a listener belongs to a machine that is not there: no such machine: nobody")
+    );
     assert_eq!(nobody.say(&get(&format!("/{name}"))).short(), (403, FORBIDDEN));
 }

@@ -9,6 +9,7 @@ mod listing;
 mod orders;
 mod recovery;
 mod time;
+mod vigil;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -32,6 +33,7 @@ pub use endings::Endings;
 use errand::Errand;
 use listing::Listed;
 pub(crate) use recovery::Keeping;
+use vigil::Vigil;
 
 pub(crate) struct Driver {
     /// All that has to survive.
@@ -59,6 +61,7 @@ pub(crate) struct Driver {
     heralds: Heralds,
     /// The clocks as they were last written down.
     noted: Now,
+    vigil: Vigil,
     batch: Batch,
 }
 
@@ -141,6 +144,7 @@ impl Driver {
             endings: Endings::default(),
             heralds,
             noted: Now::at_millis(0),
+            vigil: Vigil::default(),
             batch: Batch::default(),
         };
         driver.show_all();
@@ -167,6 +171,7 @@ impl Driver {
             if self.has_stopped(&own) {
                 return;
             }
+            self.keep_vigil();
             self.try_again(&own);
             self.note_time();
             let now = self.clock.now();

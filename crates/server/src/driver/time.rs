@@ -6,6 +6,7 @@ use forewarn_lifecycle::Now;
 use forewarn_store::{Entry, Record};
 use tokio::sync::mpsc;
 
+use super::vigil::Sight;
 use super::{Driver, SLEEP_MAX};
 use crate::clock::{CLOCK_END, Kind, Speed, later};
 use crate::engine::{ClockCommand, Problem, Request};
@@ -68,6 +69,20 @@ impl Driver {
         self.batch.records.push(Record { now, entry: Entry::Clock });
         self.commit(own);
         if self.keeping.is_broken() { Err(Problem::Unavailable) } else { Ok(now) }
+    }
+
+    /// Says what is odd about a real clock; nothing becomes early by it.
+    pub(super) fn keep_vigil(&mut self) {
+        if self.clock.kind() == Kind::Virtual {
+            return;
+        }
+        match self.vigil.look(self.clock.now()) {
+            Sight::Steady => return,
+            Sight::Forward(step) => tracing::warn!(?step, "the wall clock was set forward"),
+            Sight::Back(step) => tracing::warn!(?step, "the wall clock was set back"),
+            Sight::Asleep(pause) => tracing::warn!(?pause, "the server was asleep"),
+        }
+        self.heralds.count_clock_step();
     }
 
     /// Writes down what the clocks show, where they would otherwise go back, or stand still, over a restart: a virtual clock

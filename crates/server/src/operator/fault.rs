@@ -19,7 +19,10 @@ pub(super) struct Fault {
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 
 impl Fault {
-    fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+    /// What a problem document is (RFC 9457).
+    pub(super) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into() }
     }
 
@@ -65,8 +68,7 @@ impl IntoResponse for Fault {
         let body = json!({ "title": title, "status": self.status.as_u16(), "detail": self.detail });
         let mut response = Response::new(Body::from(body.to_string()));
         *response.status_mut() = self.status;
-        let problem = HeaderValue::from_static("application/problem+json");
-        response.headers_mut().insert(header::CONTENT_TYPE, problem);
+        response.headers_mut().insert(header::CONTENT_TYPE, Self::CONTENT_TYPE);
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

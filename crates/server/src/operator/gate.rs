@@ -10,8 +10,8 @@ use axum::http::{Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Access;
 use super::fault::Fault;
+use super::{Access, rejection};
 
 /// Paths that need no key: a supervisor has none.
 const FREE: [&str; 2] = ["/healthz", "/readyz"];
@@ -19,7 +19,7 @@ const FREE: [&str; 2] = ["/healthz", "/readyz"];
 pub(super) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
     match refuse(&request).or_else(|| refuse_without_key(&request, &access)) {
         Some(fault) => fault.into_response(),
-        None => next.run(request).await,
+        None => rejection::documented(next.run(request).await).await,
     }
 }
 

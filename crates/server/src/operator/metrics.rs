@@ -1,7 +1,7 @@
 //! What there is, counted whenever somebody asks.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use axum::extract::State;
 use axum::http::header;
@@ -14,7 +14,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use super::Api;
-use super::fault::Fault;
 use crate::telemetry::Telemetry;
 
 type Labels = Vec<(&'static str, &'static str)>;
@@ -31,6 +30,8 @@ pub(super) struct Metrics {
     tenants: Gauges,
     held: Gauge,
     clock: Gauge,
+    clock_steps: Counter,
+    writable: Gauge,
 }
 
 impl Metrics {
@@ -57,8 +58,15 @@ impl Metrics {
         );
         let (held, clock) = (Gauge::default(), Gauge::default());
         registry.register("held", "Work that might start and is held", held.clone());
+        let (clock_steps, writable) = (Counter::default(), Gauge::default());
+        registry.register(
+            "clock_steps",
+            "Times that the wall clock was set, or the server was asleep",
+            clock_steps.clone(),
+        );
+        registry.register("writable", "1 while the journal can be written, else 0", writable.clone());
         registry.register("clock_seconds", "What the clock shows, in seconds after 1970", clock.clone());
-        Self { commands, refused, events, hosts, machines, tenants, held, clock }
+        Self { commands, refused, events, hosts, machines, tenants, held, clock, clock_steps, writable }
     }
 
     fn show(&self, counts: &Counts) {
@@ -121,12 +129,17 @@ impl Counts {
     }
 }
 
-pub(super) async fn metrics(State(api): State<Api>) -> Result<impl IntoResponse, Fault> {
+pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     let counts = api.engine.look(|state| {
         let mut counts = Counts::of(state.cluster);
         counts.clock_seconds = state.now.wall.seconds();
         counts
     });
-    api.metrics.show(&counts.await?);
-    Ok(([(header::CONTENT_TYPE, Telemetry::CONTENT_TYPE)], api.telemetry.encode()))
+    api.metrics.writable.set(i64::from(api.engine.trouble().is_none()));
+    api.metrics.clock_steps.inner().store(api.engine.clock_steps(), Ordering::Relaxed);
+    // While nothing can be written the fleet is shown as it last was.
+    if let Ok(counts) = counts.await {
+        api.metrics.show(&counts);
+    }
+    ([(header::CONTENT_TYPE, Telemetry::CONTENT_TYPE)], api.telemetry.encode())
 }

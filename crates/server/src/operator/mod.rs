@@ -23,7 +23,9 @@ mod health;
 mod key;
 mod metrics;
 mod reads;
+mod rejection;
 mod watching;
+mod wording;
 mod writes;
 
 use std::path::PathBuf;

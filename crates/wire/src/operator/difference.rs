@@ -5,10 +5,13 @@
 //! of deletion: what is announced first goes later.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::net::IpAddr;
 
 use super::command::NamedCommand;
-use super::entry::{HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, VmEntry};
+use super::entry::{
+    HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
+};
 use super::fleet::{BadFleet, Fleet};
 use crate::span::{Span, show_duration};
 
@@ -41,7 +44,8 @@ pub fn difference(
 ) -> Result<Vec<Difference>, BadFleet> {
     let mut list = List { entries: Vec::new() };
     if current.site != wanted.site {
-        list.push("~ site".to_owned(), NamedCommand::ChangeSite(wanted.site.clone().into()));
+        let text = format!("~ site: {}", site(&current.site, &wanted.site));
+        list.push(text, NamedCommand::ChangeSite(wanted.site.clone().into()));
     }
     hosts(&mut list, current, wanted)?;
     vms(&mut list, current, wanted)?;
@@ -78,19 +82,61 @@ impl List {
 
     fn details(
         &mut self,
-        machine: &str,
+        machine: Called<'_>,
         was: (&[IpAddr], &BTreeMap<String, String>),
         is: (&[IpAddr], &BTreeMap<String, String>),
     ) {
         if was != is {
             let command = NamedCommand::Describe {
-                machine: machine.to_owned(),
-                addresses: Some(is.0.to_vec()),
-                tags: Some(is.1.clone()),
+                machine: machine.full(),
+                addresses: (was.0 != is.0).then(|| is.0.to_vec()),
+                tags: (was.1 != is.1).then(|| is.1.clone()),
             };
-            self.push(format!("~ {machine}: addresses, tags"), command);
+            let what = changed([("addresses", was.0 != is.0), ("tags", was.1 != is.1)]);
+            self.push(format!("~ {machine}: {what}"), command);
         }
     }
+}
+
+/// A machine, as people call it and as a command does.
+#[derive(Clone, Copy)]
+enum Called<'a> {
+    /// A standalone machine: its own name tells people enough, but another tenant may have a machine of that name.
+    Alone(&'a str),
+    /// A machine of a set: the tenant, and its name there.
+    Member(&'a str, &'a str),
+}
+
+impl Called<'_> {
+    fn full(self) -> String {
+        match self {
+            Self::Alone(name) => format!("{name}/{name}"),
+            Self::Member(tenant, name) => format!("{tenant}/{name}"),
+        }
+    }
+}
+
+impl fmt::Display for Called<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alone(name) => f.write_str(name),
+            Self::Member(tenant, name) => write!(f, "{tenant}/{name}"),
+        }
+    }
+}
+
+/// The names of those parts that have changed.
+fn changed<const N: usize>(parts: [(&str, bool); N]) -> String {
+    let changed: Vec<_> = parts.into_iter().filter_map(|(part, has)| has.then_some(part)).collect();
+    changed.join(", ")
+}
+
+fn site(was: &Site, is: &Site) -> String {
+    changed([
+        ("location", was.location != is.location),
+        ("subscription", was.subscription != is.subscription),
+        ("resource group", was.resource_group != is.resource_group),
+    ])
 }
 
 /// Things by their names, each once.
@@ -139,8 +185,9 @@ fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet>
             return Err(fixed("priority", name));
         }
         list.policy(name, was.policy, vm.policy);
-        profile(list, &format!("{name}/{name}"), (was.terminate, was.os_image), (vm.terminate, vm.os_image));
-        list.details(&format!("{name}/{name}"), (&was.addresses, &was.tags), (&vm.addresses, &vm.tags));
+        let called = Called::Alone(name);
+        profile(list, called, (was.terminate, was.os_image), (vm.terminate, vm.os_image));
+        list.details(called, (&was.addresses, &was.tags), (&vm.addresses, &vm.tags));
     }
     Ok(())
 }
@@ -197,7 +244,8 @@ fn machines(
     let known = by_name(current, |machine: &MachineEntry| &machine.name)?;
     by_name(wanted, |machine: &MachineEntry| &machine.name)?;
     for machine in wanted {
-        let name = format!("{tenant}/{}", machine.name);
+        let called = Called::Member(tenant, &machine.name);
+        let name = called.full();
         let Some(was) = known.get(&machine.name) else {
             let command = NamedCommand::AdmitMachine { tenant: tenant.to_owned(), machine: machine.clone() };
             list.push(format!("+ machine {name} on {}", machine.host), command);
@@ -208,8 +256,8 @@ fn machines(
         if was.spot != machine.spot {
             return Err(fixed("priority", &name));
         }
-        profile(list, &name, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
-        list.details(&name, (&was.addresses, &was.tags), (&machine.addresses, &machine.tags));
+        profile(list, called, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
+        list.details(called, (&was.addresses, &was.tags), (&machine.addresses, &machine.tags));
     }
     Ok(())
 }
@@ -247,7 +295,8 @@ fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) -> Resul
     if (was.terminate, was.os_image) != (set.terminate, set.os_image) {
         let (terminate, os_image) = (set.terminate, set.os_image);
         let command = NamedCommand::ChangeModel { scale_set: name.clone(), terminate, os_image };
-        list.push(format!("~ {name}: {}", notice(was.terminate, terminate)), command);
+        let text = notices((was.terminate, was.os_image), (terminate, os_image));
+        list.push(format!("~ {name}: {text}"), command);
     }
     Ok(())
 }
@@ -274,8 +323,8 @@ fn instances(
         };
         let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
         check_place(&name, domains(was), domains(instance))?;
-        let name = format!("{set}/{name}");
-        list.details(&name, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
+        let called = Called::Member(set, &name);
+        list.details(called, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
     }
     Ok(())
 }
@@ -295,20 +344,26 @@ fn check_place(name: &str, was: (u16, u16), is: (u16, u16)) -> Result<(), BadFle
     Ok(())
 }
 
-fn profile(list: &mut List, machine: &str, was: (Option<Span>, bool), is: (Option<Span>, bool)) {
+fn profile(list: &mut List, machine: Called<'_>, was: (Option<Span>, bool), is: (Option<Span>, bool)) {
     if was != is {
         let (terminate, os_image) = is;
-        let command = NamedCommand::ChangeProfile { machine: machine.to_owned(), terminate, os_image };
-        list.push(format!("~ {machine}: {}", notice(was.0, terminate)), command);
+        let command = NamedCommand::ChangeProfile { machine: machine.full(), terminate, os_image };
+        list.push(format!("~ {machine}: {}", notices(was, is)), command);
     }
 }
 
-fn notice(was: Option<Span>, is: Option<Span>) -> String {
-    if was == is {
-        return "notice of new images".to_owned();
+/// How the notices of deletion and of new images change.
+fn notices(was: (Option<Span>, bool), is: (Option<Span>, bool)) -> String {
+    let span = |span: Option<Span>| span.map_or_else(|| "off".to_owned(), |Span(span)| show_duration(span));
+    let word = |on: bool| if on { "on" } else { "off" };
+    let mut changes = Vec::new();
+    if was.0 != is.0 {
+        changes.push(format!("terminate {} -> {}", span(was.0), span(is.0)));
     }
-    let show = |span: Option<Span>| span.map_or_else(|| "off".to_owned(), |Span(span)| show_duration(span));
-    format!("terminate {} -> {}", show(was), show(is))
+    if was.1 != is.1 {
+        changes.push(format!("os_image {} -> {}", word(was.1), word(is.1)));
+    }
+    changes.join(", ")
 }
 
 /// Machines first; sets and hosts go when nothing is left on them.

@@ -75,6 +75,9 @@ pub fn find_scale_set(cluster: &Cluster, name: &str) -> Result<ScaleSetId, Unkno
 pub fn find_machine(cluster: &Cluster, name: &str) -> Result<MachineId, Unknown> {
     let all = || cluster.machines().map(|(_, machine)| machine.name.as_str());
     if let Some((tenant, machine)) = name.split_once('/') {
+        if tenant.is_empty() || machine.is_empty() {
+            return Err(nothing("machine", name, all()));
+        }
         let scale_set = cluster.scale_set_named(tenant).and_then(|id| cluster.scale_set(id));
         let tenants = match scale_set {
             Some(scale_set) => scale_set.groups.clone(),
@@ -151,13 +154,18 @@ pub(super) fn full_name(cluster: &Cluster, id: MachineId) -> String {
 
 fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Unknown {
     let bare = name.rsplit('/').next().unwrap_or(name);
-    let near = all.take(COMPARED_MAX).map(|other| (distance(bare, other), other));
+    Unknown::Nothing { what, name: name.to_owned(), similar: similar(bare, all).map(str::to_owned) }
+}
+
+/// The one of these names that is nearly that one, if any is.
+#[must_use]
+pub fn similar<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let near = all.into_iter().take(COMPARED_MAX).map(|other| (distance(name, other), other));
     // Names of which no letter is the same are not similar, however short.
     let is_near = |&(distance, other): &(usize, &str)| {
-        distance <= DISTANCE_MAX && distance < bare.len().min(other.len())
+        distance <= DISTANCE_MAX && distance < name.len().min(other.len())
     };
-    let similar = near.filter(is_near).min();
-    Unknown::Nothing { what, name: name.to_owned(), similar: similar.map(|(_, other)| other.to_owned()) }
+    near.filter(is_near).min().map(|(_, other)| other)
 }
 
 /// How many letters have to be added, taken away or changed to make one text the other; large if it is many.

@@ -17,6 +17,7 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 
+mod check;
 mod command;
 mod difference;
 mod entry;
@@ -27,6 +28,7 @@ mod outcome;
 mod resolve;
 mod view;
 
+pub use check::ControlCharacter;
 pub use command::{ClockOrder, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
@@ -35,6 +37,7 @@ pub use entry::{
 };
 pub use find::{
     Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, pick_machine, pick_tenant,
+    similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};

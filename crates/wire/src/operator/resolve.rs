@@ -9,8 +9,9 @@ use forewarn_lifecycle::{
     UpdateDomain, Zone,
 };
 
+use super::check::{self, ControlCharacter};
 use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
-use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, VmEntry};
+use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::span::Span;
 
@@ -91,6 +92,9 @@ pub enum BadCommand {
         /// How many there may be.
         max: usize,
     },
+    /// A text that cannot be read without harm.
+    #[error(transparent)]
+    Control(#[from] ControlCharacter),
 }
 
 /// Addresses of one machine.
@@ -145,7 +149,10 @@ impl NamedCommand {
                 details(name, &addresses, &tags)?;
                 return Ok(Resolved::Describe(machine(name)?, change));
             }
-            Self::ChangeSite(site) => return Ok(Resolved::Site(site.clone())),
+            Self::ChangeSite(site) => {
+                check::site(&site.apply(&Site::default()))?;
+                return Ok(Resolved::Site(site.clone()));
+            }
             Self::Restart { machine: name } => Command::Restart(machine(name)?),
             Self::Redeploy { machine: name } => Command::Redeploy(machine(name)?),
             Self::Delete { machine: name } => Command::Delete(machine(name)?),
@@ -314,5 +321,6 @@ fn details(
     check("tags", tags.len(), TAGS_MAX)?;
     let longest = tags.iter().flat_map(|(name, value)| [name.len(), value.len()]).max().unwrap_or(0);
     check("bytes in a tag", longest, TAG_BYTES_MAX)?;
+    check::tags(tags)?;
     Ok(Details { addresses: addresses.to_vec(), tags: tags.clone() })
 }

@@ -223,6 +223,17 @@ fn what_cannot_be_found_is_told_with_a_hint() {
             r#"{"command":"approve","tenant":"web","events":["E1"]}"#,
             "not an event id: \"E1\"\n  hint: `forewarn event ls` shows them",
         ),
+        (r#"{"command":"restart","machine":"/"}"#, "no such machine: /"),
+        (r#"{"command":"restart","machine":"web/"}"#, "no such machine: web/"),
+        (r#"{"command":"admit_host","name":".."}"#, "not a name: \"..\": a name is neither '.' nor '..'"),
+        (
+            r#"{"command":"admit_vm","name":"v","host":"h1","tags":{"a":"\n"}}"#,
+            "a control character in the value of a tag: \"\\n\"",
+        ),
+        (
+            r#"{"command":"change_site","location":"a\u001b[2J"}"#,
+            "a control character in the location: \"a\\u{1b}[2J\"",
+        ),
         (r#"{"command":"admit_host","name":"h/1"}"#, "not a name: \"h/1\": a name has only letters"),
         (
             &format!(r#"{{"command":"admit_host","name":"{long}"}}"#),

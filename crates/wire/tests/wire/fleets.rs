@@ -68,7 +68,7 @@ fn a_fleet_file_says_what_is_there() {
     let mut town = Town::new();
     let done = apply(&mut town, &fleet(), Unmentioned::Keep);
     let expected = [
-        "~ site",
+        "~ site: location",
         "+ host h1",
         "+ host h2",
         "+ vm solo on h1",
@@ -123,13 +123,13 @@ fn what_can_change_is_changed_in_place() {
     let done = apply(&mut town, &wanted, Unmentioned::Remove);
     let expected = [
         "~ solo: policy",
-        "~ solo/solo: terminate 5m -> 10m",
-        "~ solo/solo: addresses, tags",
+        "~ solo: terminate 5m -> 10m",
+        "~ solo: addresses",
         "~ db: policy",
-        "~ db/db-0: notice of new images",
+        "~ db/db-0: os_image off -> on",
         "~ web: policy",
         "~ web: terminate off -> 5m",
-        "~ web/web_1: addresses, tags",
+        "~ web/web_1: tags",
     ];
     assert_eq!(texts(&done), expected);
     assert_eq!(town.fleet(), wanted);

@@ -126,7 +126,7 @@ fn any_phase() -> impl Strategy<Value = Phase> {
 
 fn any_event() -> impl Strategy<Value = Event> {
     let sources = prop::sample::select(vec![EventSource::Platform, EventSource::User]);
-    let names = prop::collection::vec("[A-Za-z0-9._-]{1,80}", 0..5);
+    let names = prop::collection::vec("[A-Za-z0-9_-][A-Za-z0-9._-]{0,79}", 0..5);
     (any::<u64>(), any_kind(), sources, any::<i32>(), names, any_phase()).prop_map(
         |(number, kind, source, duration_seconds, names, phase)| {
             let resources = names.iter().map(|name| Name::new(name).unwrap()).collect();

@@ -70,6 +70,11 @@ impl Server {
         self.metadata
     }
 
+    /// What it has logged.
+    pub(crate) fn log(&self) -> String {
+        log_in(self.directory.path())
+    }
+
     pub(crate) fn connect(&self) -> Line {
         Line::to(self.metadata)
     }

@@ -42,12 +42,29 @@ impl Default for LimitsTable {
 
 impl LimitsTable {
     pub(super) fn limits(&self) -> Result<Option<Limits>> {
-        let Self { connections, in_flight, waiting, error_delay: Span(error_delay), .. } = *self;
-        ensure!(error_delay <= TIME_MAX, "limits.error_delay: at most a day");
-        let rate = Rate { per_second: self.requests_per_second, burst: self.burst };
-        let errors = Rate { per_second: self.errors_per_second, burst: self.errors_per_second };
-        let limits = Limits { rate, connections, in_flight, waiting, errors, error_delay };
-        Ok(self.enabled.then_some(limits))
+        let Self { enabled, requests_per_second, burst, connections, in_flight, waiting, .. } = *self;
+        if !enabled {
+            return Ok(None);
+        }
+        let (errors, Span(error_delay)) = (self.errors_per_second, self.error_delay);
+        for (key, limit) in [
+            ("requests_per_second", requests_per_second),
+            ("burst", burst),
+            ("connections", connections),
+            ("in_flight", in_flight),
+            ("waiting", waiting),
+            ("errors_per_second", errors),
+        ] {
+            ensure!(
+                limit > 0,
+                "a limit that lets nobody through: metadata.limits.{key} = 0\n  \
+                 hint: at least 1; or enabled = false for no limits at all"
+            );
+        }
+        ensure!(error_delay <= TIME_MAX, "too long: metadata.limits.error_delay\n  hint: at most 1d");
+        let rate = Rate { per_second: requests_per_second, burst };
+        let errors = Rate { per_second: errors, burst: errors };
+        Ok(Some(Limits { rate, connections, in_flight, waiting, errors, error_delay }))
     }
 }
 
@@ -83,11 +100,17 @@ impl ConnectionTable {
     pub(super) fn limits(&self) -> Result<ConnectionLimits> {
         let Self { max, idle, head, body, write, life, requests } = *self;
         for (name, count) in [("max", max), ("requests", requests)] {
-            ensure!(count > 0, "connection.{name}: at least 1\n  hint: with none, no machine is answered");
+            ensure!(
+                count > 0,
+                "a limit that lets nobody through: metadata.connection.{name} = 0\n  hint: at least 1"
+            );
         }
         let times = [("idle", idle), ("head", head), ("body", body), ("write", write), ("life", life)];
         for (name, Span(time)) in times {
-            ensure!(time > Duration::ZERO && time <= TIME_MAX, "connection.{name}: from a second to a day");
+            ensure!(
+                time > Duration::ZERO && time <= TIME_MAX,
+                "not a limit: metadata.connection.{name}\n  hint: from 1s to 1d"
+            );
         }
         let (Span(idle), Span(head), Span(body), Span(write), Span(life)) = (idle, head, body, write, life);
         Ok(ConnectionLimits { max, idle, head, body, write, life, requests })

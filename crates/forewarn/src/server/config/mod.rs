@@ -1,4 +1,12 @@
 //! The settings of `forewarn serve`: one TOML file, in which every key means something.
+//!
+//! Here is what can be seen from the file alone; what has to be there besides, on the machine that it is for, is
+//! [`place`].
+
+mod limits;
+mod place;
+#[cfg(test)]
+mod tests;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -11,10 +19,12 @@ use forewarn_server::ApiDoor;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
 use forewarn_wire::{Edition, Span};
 use serde::Deserialize;
+use toml::Spanned;
 
 use super::dev::parse_first_answer;
-use super::limits::{ConnectionTable, LimitsTable};
 use super::log::{Detail, Format};
+use limits::{ConnectionTable, LimitsTable};
+pub(super) use place::{check_doors, check_hands, is_kept};
 
 /// Bytes of a file of settings.
 pub(super) const CONFIG_BYTES_MAX: usize = 1024 * 1024;
@@ -24,6 +34,9 @@ const TIME_LIMIT: Duration = Duration::from_mins(5);
 
 /// Who may write to the socket of a machine, unless said: its owner and its group.
 const SOCKET_MODE: u32 = 0o660;
+
+/// Reading, writing and executing, for everybody.
+const MODE_MAX: u32 = 0o777;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,7 +81,7 @@ struct Listen {
     address: Option<SocketAddr>,
     interface: Option<String>,
     socket: Option<PathBuf>,
-    mode: Option<u32>,
+    mode: Option<Spanned<u32>>,
     machine: Option<String>,
 }
 
@@ -98,7 +111,11 @@ impl Config {
         if text.len() > CONFIG_BYTES_MAX {
             bail!("a file of settings has at most {CONFIG_BYTES_MAX} bytes");
         }
-        Ok(toml::from_str(text)?)
+        let config: Self = toml::from_str(text)?;
+        for mode in config.metadata.listen.iter().filter_map(|listen| listen.mode.as_ref()) {
+            check_mode(*mode.get_ref(), text.get(mode.span()).unwrap_or_default())?;
+        }
+        Ok(config)
     }
 
     pub(super) fn data_dir(&self) -> Result<Option<PathBuf>> {
@@ -111,6 +128,19 @@ impl Config {
             (Some(_), true) => bail!("data_dir and in_memory exclude each other"),
         }
     }
+}
+
+/// The mode of a file is written in octal: in decimal, `660` would be another one, and nobody would notice.
+fn check_mode(mode: u32, written: &str) -> Result<()> {
+    let octal = u32::from_str_radix(written, 8).ok().filter(|mode| *mode <= MODE_MAX);
+    let meant = octal.unwrap_or(SOCKET_MODE);
+    if !written.starts_with("0o") {
+        bail!("the mode of a socket is written in octal: mode = {written}\n  hint: mode = {meant:#o}");
+    }
+    if mode > MODE_MAX {
+        bail!("no such mode of a socket: {written}\n  hint: at most 0o777, such as mode = {SOCKET_MODE:#o}");
+    }
+    Ok(())
 }
 
 impl Metadata {
@@ -163,10 +193,12 @@ impl Listen {
                 (Door::Interface { name: name.clone(), address: *address }, identity)
             }
             (None, None, Some(path)) if machine.is_some() => {
-                (Door::Unix { path: path.clone(), mode: mode.unwrap_or(SOCKET_MODE) }, identity)
+                let mode = mode.as_ref().map_or(SOCKET_MODE, |mode| *mode.get_ref());
+                (Door::Unix { path: path.clone(), mode }, identity)
             }
             (Some(_) | None, Some(_) | None, Some(_) | None) => bail!(
-                "a place to listen has an address; or an address, an interface and a machine; or a socket and a machine\n  \
+                "a place to listen has an address, with or without a machine; or an address, an interface and a machine; \
+                 or a socket and a machine\n  \
                  hint: address = \"169.254.169.254:80\" takes callers for whom their address says they are"
             ),
         })
@@ -190,98 +222,18 @@ impl Api {
 }
 
 impl Hands {
-    pub(super) fn hands(self) -> forewarn_server::Hands {
-        match self {
+    pub(super) fn hands(&self) -> Result<forewarn_server::Hands> {
+        Ok(match self {
             Self::Pretend {} => forewarn_server::Hands::Pretend,
             Self::Program { program, time_limit } => {
                 let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
-                forewarn_server::Hands::Program(Program { path: program, time_limit })
+                if time_limit.is_zero() {
+                    bail!(
+                        "nothing can be done in no time: hands.time_limit = \"0s\"\n  hint: time_limit = \"5m\""
+                    );
+                }
+                forewarn_server::Hands::Program(Program { path: program.clone(), time_limit })
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use forewarn_server::metadata::{ConnectionLimits, Limits};
-
-    const LEAST: &str = "
-in_memory = true
-[[metadata.listen]]
-address = '169.254.169.254:80'
-[api]
-socket = '/run/forewarn/api.sock'
-[hands]
-kind = 'pretend'
-";
-
-    #[test]
-    fn the_least_that_is_needed() {
-        let config = Config::parse(LEAST).unwrap();
-        let settings = config.metadata.settings().unwrap();
-        assert_eq!(settings.limits, Some(Limits::default()));
-        assert_eq!(settings.connections, ConnectionLimits::default());
-        assert_eq!(settings.identity_token, IdentityToken::Off);
-        assert_eq!(config.metadata.doors().unwrap()[0].1, Identity::Address);
-        assert_eq!(config.api.door().unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));
-        assert!(config.data_dir().unwrap().is_none());
-        assert_eq!(config.hands.hands(), forewarn_server::Hands::Pretend);
-    }
-
-    #[test]
-    fn every_key_means_something() {
-        for wrong in [
-            LEAST.replace("[api]", "[api]\ncolour = 'red'"),
-            LEAST.replace("[hands]", "[hands]\nfingers = 5"),
-            LEAST.replace("[[metadata.listen]]", "[[metadata.listen]]\nport = 80"),
-            format!("{LEAST}\n[metrics]\n"),
-            LEAST.replace("pretend", "magic"),
-        ] {
-            assert!(Config::parse(&wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn a_door_is_whole_or_refused() {
-        let doors = |listen: &str| {
-            let text = LEAST.replace("address = '169.254.169.254:80'", listen);
-            Config::parse(&text).unwrap().metadata.doors()
-        };
-        assert!(matches!(
-            doors("address='1.2.3.4:80'\ninterface='tap0'\nmachine='m'").unwrap()[0].0,
-            Door::Interface { .. }
-        ));
-        assert!(matches!(doors("socket='/s'\nmachine='m'").unwrap()[0].0, Door::Unix { mode: 0o660, .. }));
-        for wrong in
-            ["socket='/s'", "interface='tap0'", "address='1.2.3.4:80'\ninterface='tap0'", "machine='m'"]
-        {
-            assert!(doors(wrong).unwrap_err().to_string().contains("hint"), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn the_api_is_a_socket_or_locked_and_never_seen_on_a_network() {
-        let api = |text: &str| {
-            Config::parse(&LEAST.replace("socket = '/run/forewarn/api.sock'", text)).unwrap().api.door()
-        };
-        assert!(matches!(api("listen = '127.0.0.1:1339'"), Ok(ApiDoor::Locked(_))));
-        assert!(api("listen = '10.0.0.1:1339'").unwrap_err().to_string().contains("hint"));
-        assert!(api("").is_err());
-    }
-
-    #[test]
-    fn settings_are_read() {
-        let text = LEAST.replace(
-            "[api]",
-            "[metadata]\nfirst_answer = '90s'\noldest_edition = '2017-08-01'\nhost_names = ['a.b']\n\
-             identity_directory = 'd'\nlimits = { enabled = false }\n[api]",
-        );
-        let text = text.replace("[[metadata.listen]]\naddress = '169.254.169.254:80'\n", "");
-        let text = text.replace("[metadata]", "[metadata]\nlisten = [{ address = '169.254.169.254:80' }]");
-        let settings = Config::parse(&text).unwrap().metadata.settings().unwrap();
-        assert_eq!(settings.first_answer, FirstAnswer::Delay(Duration::from_secs(90)));
-        assert_eq!(settings.oldest_edition, Edition::V2017_08_01);
-        assert_eq!(settings.limits, None);
+        })
     }
 }

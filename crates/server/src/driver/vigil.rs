@@ -1,0 +1,71 @@
+//! Keeping an eye on the clocks: a wall clock that was set, and a process that was asleep.
+//!
+//! Neither makes anything early; both are worth knowing of.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::Now;
+
+/// What was seen of the clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Nothing worth a word.
+    Steady,
+    /// The wall clock was set forward by so much.
+    Forward(Duration),
+    /// The wall clock was set back by so much.
+    Back(Duration),
+    /// Nobody looked for so long: the process, or the computer, was stopped.
+    Asleep(Duration),
+}
+
+/// How far the clocks may drift apart between two looks.
+const DRIFT_MAX: Duration = Duration::from_secs(1);
+
+/// How long it may be between two looks.
+const PAUSE_MAX: Duration = Duration::from_secs(10);
+
+/// What the clocks showed at the last look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Vigil(Option<Now>);
+
+impl Vigil {
+    /// Looks at the clocks.
+    pub(super) fn look(&mut self, now: Now) -> Sight {
+        let Some(before) = self.0.replace(now) else { return Sight::Steady };
+        let passed = now.steady.since(before.steady);
+        let expected = before.wall.plus(passed);
+        let (ahead, behind) = (now.wall.since(expected), expected.since(now.wall));
+        if ahead > DRIFT_MAX {
+            Sight::Forward(ahead)
+        } else if behind > DRIFT_MAX {
+            Sight::Back(behind)
+        } else if passed > PAUSE_MAX {
+            Sight::Asleep(passed)
+        } else {
+            Sight::Steady
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_lifecycle::{Steady, Timestamp};
+
+    fn now(wall: i64, steady: u64) -> Now {
+        Now { wall: Timestamp::from_millis(wall * 1_000), steady: Steady::from_millis(steady * 1_000) }
+    }
+
+    #[test]
+    fn a_step_of_the_wall_clock_is_told_from_time_that_passes() {
+        let mut vigil = Vigil::default();
+        assert_eq!(vigil.look(now(1_000, 50)), Sight::Steady, "the first look");
+        assert_eq!(vigil.look(now(1_001, 51)), Sight::Steady);
+        assert_eq!(vigil.look(now(1_062, 52)), Sight::Forward(Duration::from_secs(60)));
+        assert_eq!(vigil.look(now(1_063, 53)), Sight::Steady, "it goes on from there");
+        assert_eq!(vigil.look(now(1_004, 54)), Sight::Back(Duration::from_secs(60)));
+        assert_eq!(vigil.look(now(1_034, 84)), Sight::Asleep(Duration::from_secs(30)));
+        assert_eq!(vigil.look(now(1_035, 85)), Sight::Steady);
+    }
+}
