@@ -139,7 +139,7 @@ fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBu
         .collect();
     let (fleet_file, file) = (directory.join("fleet.toml"), directory.join("serve.toml"));
     let settings = format!(
-        "fleet = '{}'\n[metadata]\nthreads = {threads}\nlisten = [{{ address = '127.0.0.1:0' }}]\n\
+        "in_memory = true\nfleet = '{}'\n[metadata]\nthreads = {threads}\nlisten = [{{ address = '127.0.0.1:0' }}]\n\
          [metadata.limits]\n{limits}[api]\nsocket = '{}'\n[hands]\nkind = 'pretend'\n",
         fleet_file.display(),
         directory.join("api.sock").display()
