@@ -146,9 +146,15 @@ fn fill_disks() -> Result<Outcome> {
         return Ok(bytes);
     }
     match packages::prepare_disks() {
-        Readiness::Ready => run_ignored_of_store("faults::", &[]),
-        Readiness::Lacking(why) => Ok(Outcome::Skipped(why)),
+        Readiness::Ready => {}
+        Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
+    let store = run_ignored_of_store("faults::", &[])?;
+    if store != Outcome::Passed {
+        return Ok(store);
+    }
+    // The program itself, on such disks and in a time of its own.
+    run_cargo(&["test", "--package", "forewarn", "--locked", "--test", "durable", "--", "--ignored"])
 }
 
 fn run_ignored_of_store(filter: &str, environment: &[(&str, &str)]) -> Result<Outcome> {

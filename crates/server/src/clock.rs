@@ -85,7 +85,7 @@ impl Clock {
     #[must_use]
     pub(crate) fn resumed(plan: ClockPlan, shown: Now, boot: Option<Boot>) -> Self {
         match plan {
-            ClockPlan::Real => Self::real(resumed(shown.steady, boot)),
+            ClockPlan::Real => Self::real(resumed(shown.steady, boot, boot::id(), boot::elapsed())),
             ClockPlan::Virtual { start, speed } => {
                 Self::virtual_at(start.unwrap_or(shown.wall).max(shown.wall), speed)
             }
@@ -150,9 +150,9 @@ impl Clock {
 }
 
 /// Where the steady clock goes on: the time that has passed counts if the computer has not been restarted; else nothing does.
-fn resumed(shown: Steady, kept: Option<Boot>) -> Steady {
-    let (Some(kept), Some(id)) = (kept, boot::id()) else { return shown };
-    let elapsed = i128::try_from(boot::elapsed().as_millis()).unwrap_or(0);
+fn resumed(shown: Steady, kept: Option<Boot>, id: Option<[u8; 16]>, elapsed: Duration) -> Steady {
+    let (Some(kept), Some(id)) = (kept, id) else { return shown };
+    let elapsed = i128::try_from(elapsed.as_millis()).unwrap_or(0);
     let counted = u64::try_from(elapsed + i128::from(kept.offset_millis)).unwrap_or(0);
     if kept.id == id { shown.max(Steady::from_millis(counted)) } else { shown }
 }
@@ -171,6 +171,42 @@ pub(crate) fn wall() -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn spans() -> impl Strategy<Value = u64> {
+        // Up to thirty years.
+        prop_oneof![0..100_000_u64, 0..1_000_000_000_000_u64]
+    }
+
+    proptest! {
+        /// The steady clock stands at `stood` when the computer has run for `since`, and shows `shown` at last. The server is
+        /// started again when the computer has run for `elapsed`, since this boot or another one.
+        #[test]
+        fn a_steady_clock_never_goes_back_and_counts_no_time_that_has_not_passed(
+            stood in spans(), since in spans(), ran in spans(), off in spans(), same in any::<bool>(), known in any::<bool>(),
+        ) {
+            let offset_millis = i64::try_from(stood).unwrap() - i64::try_from(since).unwrap();
+            let shown = Steady::from_millis(stood + ran);
+            let kept = known.then_some(Boot { id: [1; 16], offset_millis });
+            let id = Some(if same { [1; 16] } else { [2; 16] });
+            // After another boot the computer has run for as long as it was off, or for less.
+            let elapsed = Duration::from_millis(if same { since + ran + off } else { off });
+            let resumed = resumed(shown, kept, id, elapsed);
+            prop_assert!(resumed >= shown);
+            let counted = if same && known { off } else { 0 };
+            prop_assert_eq!(resumed, shown.plus(Duration::from_millis(counted)));
+        }
+
+        /// Whatever the plan: what comes is not before what was.
+        #[test]
+        fn a_virtual_clock_never_goes_back(shown in spans(), start in proptest::option::of(spans()), speed in 0..100_u32) {
+            let shown = Now::at_millis(i64::try_from(shown).unwrap());
+            let start = start.map(|start| Timestamp::from_millis(i64::try_from(start).unwrap()));
+            let now = Clock::resumed(ClockPlan::Virtual { start, speed: Speed(speed) }, shown, None).now();
+            prop_assert!(now.wall >= shown.wall && now.steady >= shown.steady);
+            prop_assert!(start.is_none_or(|start| now.wall >= start));
+        }
+    }
 
     #[test]
     fn a_frozen_clock_stands_and_a_set_one_goes_on_from_there() {

@@ -224,6 +224,19 @@ impl Request {
     }
 }
 
+/// Without a driver there is no server: should it ever panic, the process ends with it, and whoever supervises it starts
+/// another, which goes on from the journal.
+struct Lifeline;
+
+impl Drop for Lifeline {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            tracing::error!("the driver has panicked");
+            std::process::abort();
+        }
+    }
+}
+
 /// Requests that wait for the driver.
 const REQUESTS_WAITING_MAX: usize = 1_024;
 
@@ -277,7 +290,11 @@ impl Engine {
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
         let engine = Self { requests, clock, directory, heralds };
         let own = engine.downgrade();
-        (engine, driver.run(inbox, own))
+        let driving = async move {
+            let _lifeline = Lifeline;
+            driver.run(inbox, own).await;
+        };
+        (engine, driving)
     }
 
     fn downgrade(&self) -> mpsc::WeakSender<Request> {

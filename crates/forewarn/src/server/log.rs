@@ -43,6 +43,8 @@ pub(super) fn start(format: Format, detail: Detail) {
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let lines =
         tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(level).with_target(false);
+    // A line that cannot be written is lost. To say so in another one would end the thread that tried: the disk may be full.
+    let lines = lines.log_internal_errors(false);
     match format {
         Format::Text => lines.with_ansi(colours).init(),
         Format::Json => lines.json().flatten_event(true).init(),

@@ -33,6 +33,7 @@ mod editions;
 #[cfg(test)]
 mod enrolment;
 #[cfg(test)]
+#[path = "../harness/mod.rs"]
 mod harness;
 #[cfg(test)]
 mod instance;

@@ -8,6 +8,8 @@ mod errand;
 mod listing;
 mod orders;
 mod recovery;
+#[cfg(test)]
+mod tests;
 mod time;
 mod vigil;
 
@@ -165,6 +167,7 @@ impl Driver {
                 }
                 () = sleep => {}
             }
+            self.note_time();
             for request in requests.drain(..) {
                 self.handle(request, &own);
             }
@@ -173,7 +176,6 @@ impl Driver {
             }
             self.keep_vigil();
             self.try_again(&own);
-            self.note_time();
             let now = self.clock.now();
             self.settle(now, &own);
         }
@@ -200,7 +202,10 @@ impl Driver {
             Request::Rehearse { commands, reply } => drop(reply.send(self.rehearse(&commands))),
             Request::Look(look) => {
                 self.commit(own);
-                look(&self.state());
+                // What could not be written never was: nobody sees it. Whoever asked finds that there will be no answer.
+                if !self.keeping.is_broken() {
+                    look(&self.state());
+                }
             }
             Request::Drive { command, reply } => drop(reply.send(self.drive(command, own))),
             Request::Copy { to, reply } => {
@@ -271,8 +276,9 @@ impl Driver {
     fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
         let batch = std::mem::take(&mut self.batch);
         if let Err(problem) = self.keeping.append(&batch.records) {
-            batch.replies.into_iter().for_each(Reply::fail);
+            // Whoever is told that it did not work can then be told why.
             self.break_off(&problem);
+            batch.replies.into_iter().for_each(Reply::fail);
             return;
         }
         batch.records.iter().for_each(|record| self.follow(&record.entry));

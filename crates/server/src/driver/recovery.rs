@@ -3,7 +3,8 @@
 //! ```text
 //!   well ──append fails──▶ broken: nothing is decided, what was published is still read
 //!     ▲                       │
-//!     └──opened and replayed──┘ with growing pauses
+//!     └──opened, replayed─────┘ with growing pauses
+//!        and written
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -104,20 +105,18 @@ impl Keeping {
         self.retry.pause = (self.retry.pause * 2).min(PAUSE_MAX);
     }
 
-    /// Opens the journal again, if it is time.
+    /// Opens the journal again, if it is time, and sees whether it can be written: one that can be read need not be.
     fn reopen(&mut self, identity: Seed, now: Now) -> Option<Kept> {
         let place =
             self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
-        // A disk that is not there is not an empty one.
-        let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
-        match Journal::open(place, &options) {
-            Ok((journal, Recovered { state, .. })) => {
+        match open_and_write(place, identity, now) {
+            Ok((journal, kept)) => {
                 self.journal = Some(journal);
                 self.retry.pause = PAUSE_MIN;
-                Some(state)
+                Some(kept)
             }
             Err(problem) => {
-                tracing::warn!(%problem, "the journal cannot be opened yet");
+                tracing::warn!(%problem, "the journal cannot be used yet");
                 self.wait();
                 None
             }
@@ -125,12 +124,31 @@ impl Keeping {
     }
 }
 
+/// Opens a journal that has failed, and writes down what the clocks show: it may be more than was ever written.
+fn open_and_write(
+    place: &Path,
+    identity: Seed,
+    now: Now,
+) -> Result<(Journal, Kept), Box<dyn std::error::Error>> {
+    // A disk that is not there is not an empty one.
+    let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
+    let (mut journal, Recovered { state, .. }) = Journal::open(place, &options)?;
+    journal.append(&[Record { now, entry: Entry::Clock }])?;
+    Ok((journal, state))
+}
+
 impl Driver {
     /// The journal has failed: what was decided and not written never was. What was published stays.
     pub(super) fn break_off(&mut self, problem: &AppendFailed) {
+        if self.keeping.is_broken() {
+            // Somebody was in the middle of something: the reason is known already.
+            return;
+        }
         tracing::error!(%problem, "nothing can be written; documents are still answered");
         self.keeping.journal = None;
         self.keeping.wait();
+        // Perhaps that was among what could not be written.
+        self.noted = Now::at_millis(0);
         self.heralds.is_troubled(Some(problem.to_string()));
     }
 
@@ -140,9 +158,10 @@ impl Driver {
         let Some(kept) = self.keeping.reopen(self.identity, now) else { return };
         self.kept = kept;
         self.show_all();
-        self.resume(own);
         self.heralds.is_troubled(None);
         tracing::info!("the journal can be written again");
+        // It may fail again at once, and say so.
+        self.resume(own);
     }
 
     /// Publishes every document, and lists every machine.

@@ -67,6 +67,7 @@ impl Driver {
         }
         self.clock.set(now, speed);
         self.batch.records.push(Record { now, entry: Entry::Clock });
+        self.note_time();
         self.commit(own);
         if self.keeping.is_broken() { Err(Problem::Unavailable) } else { Ok(now) }
     }
@@ -86,7 +87,7 @@ impl Driver {
     }
 
     /// Writes down what the clocks show, where they would otherwise go back, or stand still, over a restart: a virtual clock
-    /// that runs, ahead of time; the steady clock, every minute while it is needed.
+    /// that runs, ahead of time, and before anybody is told what it shows; the steady clock, every minute while it is needed.
     pub(super) fn note_time(&mut self) {
         if !self.keeping.is_durable() || self.keeping.is_broken() {
             return;

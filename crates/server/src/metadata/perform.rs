@@ -21,7 +21,7 @@ use crate::load::{Kind, Share};
 const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The longest that an approval waits to be durable.
-const APPROVE_WAIT_MAX: Duration = Duration::from_secs(10);
+const APPROVE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// When to ask again after too many requests, or while nothing can be written.
 const RETRY_AFTER_SECONDS: u32 = 1;

@@ -20,7 +20,10 @@ pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, Fault
     }
     match tokio::time::timeout(PATIENCE, api.engine.look(|_| ())).await {
         Ok(Ok(())) => Ok("ready\n"),
-        Ok(Err(problem)) => Err(Fault::unavailable(problem.to_string())),
+        // It may have come into trouble meanwhile.
+        Ok(Err(problem)) => {
+            Err(Fault::unavailable(api.engine.trouble().unwrap_or_else(|| problem.to_string())))
+        }
         Err(_) => Err(Fault::unavailable("the engine does not answer")),
     }
 }

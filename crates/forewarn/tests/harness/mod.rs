@@ -1,4 +1,6 @@
-//! What every test here needs: a server of its own, a way to send it bytes, and documents written down a second time.
+//! What every test of the program needs: a server of its own, a way to send it bytes, and documents written down a second time.
+
+#![allow(dead_code, unused_imports, reason = "no set of tests needs all of it")]
 
 pub(crate) mod expected;
 pub(crate) mod http;
@@ -6,7 +8,7 @@ pub(crate) mod programs;
 pub(crate) mod server;
 
 pub(crate) use expected::{EDITIONS, Event, document};
-pub(crate) use http::{Answer, Line, NEWEST, approve, get, post, request};
+pub(crate) use http::{Answer, Line, NEWEST, approve, ask, get, post, request};
 pub(crate) use server::Server;
 
 use std::time::{Duration, Instant};

@@ -4,8 +4,9 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -63,6 +64,33 @@ impl Server {
         let metadata = metadata.expect("an address").parse().unwrap();
         let api = addresses["api"].as_str().expect("an address").to_owned();
         Self { child, directory, metadata, api }
+    }
+
+    /// Ends it as a power cut would end it, as far as a process can tell.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it runs until now");
+        self.child.wait().unwrap();
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it runs");
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) fn end(mut self) -> ExitStatus {
+        until("the program ends", || self.child.try_wait().unwrap())
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where operators ask, where that is an address.
+    pub(crate) fn api(&self) -> SocketAddr {
+        let address = self.api.strip_prefix("http://").expect("an address");
+        address.parse().expect("an address")
     }
 
     /// Where machines ask.

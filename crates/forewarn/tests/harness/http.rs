@@ -1,6 +1,6 @@
 //! Bytes out, bytes in. No HTTP library: one would hide what these tests are about.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use super::PATIENCE;
@@ -41,12 +41,23 @@ pub(crate) fn approve(ids: &[&str]) -> String {
     format!(r#"{{"StartRequests":[{}]}}"#, ids.join(","))
 }
 
+/// Sends bytes over a connection of their own, to somebody who may be gone at any moment; gives the one answer to them.
+pub(crate) fn ask(at: SocketAddr, bytes: &str) -> io::Result<Answer> {
+    let mut line = Line::open(at)?;
+    line.0.write_all(bytes.as_bytes())?;
+    line.try_answer()
+}
+
 impl Line {
     pub(crate) fn to(at: SocketAddr) -> Self {
-        let stream = TcpStream::connect(at).expect("somebody listens");
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_nodelay(true).unwrap();
-        Self(stream)
+        Self::open(at).expect("somebody listens")
+    }
+
+    fn open(at: SocketAddr) -> io::Result<Self> {
+        let stream = TcpStream::connect(at)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        Ok(Self(stream))
     }
 
     pub(crate) fn send(&mut self, bytes: &str) {
@@ -60,18 +71,24 @@ impl Line {
 
     /// One answer, and not a byte more.
     pub(crate) fn answer(&mut self) -> Answer {
+        self.try_answer().unwrap_or_else(|problem| panic!("no answer: {problem}"))
+    }
+
+    fn try_answer(&mut self) -> io::Result<Answer> {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
             let mut byte = [0];
-            self.0.read_exact(&mut byte).unwrap_or_else(|problem| {
-                panic!("no answer ({problem}) after {:?}", String::from_utf8_lossy(&head))
-            });
+            let read = self.0.read_exact(&mut byte);
+            read.map_err(|problem| {
+                let read = String::from_utf8_lossy(&head);
+                io::Error::new(problem.kind(), format!("{problem} after {read:?}"))
+            })?;
             head.push(byte[0]);
         }
         let head = String::from_utf8(head).unwrap();
         let mut body = vec![0; length(&head)];
-        self.0.read_exact(&mut body).expect("a whole body");
-        Answer { head, body: String::from_utf8(body).unwrap() }
+        self.0.read_exact(&mut body)?;
+        Ok(Answer { head, body: String::from_utf8(body).unwrap() })
     }
 
     /// Whatever comes until the connection is closed.
@@ -86,8 +103,9 @@ impl Line {
 }
 
 fn length(head: &str) -> usize {
-    let mut lengths = head.lines().filter_map(|line| line.strip_prefix("Content-Length: "));
-    lengths.next().map_or(0, |length| length.parse().unwrap())
+    let fields = head.lines().filter_map(|line| line.split_once(": "));
+    let mut lengths = fields.filter(|(name, _)| name.eq_ignore_ascii_case("Content-Length"));
+    lengths.next().map_or(0, |(_, length)| length.parse().unwrap())
 }
 
 impl Answer {

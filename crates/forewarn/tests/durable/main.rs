@@ -1,0 +1,41 @@
+//! What the program has answered is there, and nothing is early, whatever happens to the process, its disk or its clock.
+//!
+//! Each test starts the program on a directory of its own, speaks to it as machines and operators would, and then kills it, stops
+//! it, or takes its disk away. What one server owes, and the tests that keep it:
+//!
+//! | it owes | tests |
+//! |---|---|
+//! | what was answered survives a kill at any moment, and nothing goes back | `kill` |
+//! | one effect for each event and machine, wherever it dies | `gaps` |
+//! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
+//! | a directory that is another's, damaged or of a later format is refused | `refused` |
+//! | a stop is clean | `stop` |
+//! | no clock goes back, a long sleep makes things late and never early | `clock` |
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
+
+#[cfg(test)]
+mod books;
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod clock;
+#[cfg(test)]
+mod disk;
+#[cfg(test)]
+mod gaps;
+#[cfg(test)]
+#[path = "../harness/mod.rs"]
+mod harness;
+#[cfg(test)]
+mod kill;
+#[cfg(test)]
+mod place;
+#[cfg(test)]
+mod random;
+#[cfg(test)]
+mod refused;
+#[cfg(test)]
+mod site;
+#[cfg(test)]
+mod stop;
