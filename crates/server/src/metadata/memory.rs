@@ -18,13 +18,14 @@ pub(super) struct Memory<C> {
     meaning: Option<Meaning<C>>,
 }
 
+/// Who sent a head, and what it asks for.
 #[derive(Debug)]
-struct Meaning<C> {
+pub(super) struct Meaning<C> {
     /// Of the directory in which the caller was found.
     generation: u64,
-    caller: C,
-    asked: Asked,
-    terms: Terms,
+    pub(super) caller: C,
+    pub(super) asked: Asked,
+    pub(super) terms: Terms,
 }
 
 impl<C> Default for Memory<C> {
@@ -35,10 +36,8 @@ impl<C> Default for Memory<C> {
 
 impl<C: Clone> Memory<C> {
     /// What these bytes mean, if they are exactly the head that came last, and the directory is what it was.
-    pub(super) fn recall(&self, input: &[u8], generation: u64) -> Option<(C, Asked, Terms)> {
-        let meaning = self.meaning.as_ref()?;
-        let is_same = meaning.generation == generation && self.head == input;
-        is_same.then(|| (meaning.caller.clone(), meaning.asked.clone(), meaning.terms))
+    pub(super) fn recall(&self, input: &[u8], generation: u64) -> Option<&Meaning<C>> {
+        self.meaning.as_ref().filter(|meaning| meaning.generation == generation && self.head == input)
     }
 
     /// Keeps what a head means, if it is a poll, and if it is not the first request: many connections have only one.
@@ -77,7 +76,7 @@ mod tests {
     }
 
     fn recalled(memory: &Memory<&str>, input: &[u8]) -> Option<Asked> {
-        memory.recall(input, 7).map(|(_, asked, _)| asked)
+        memory.recall(input, 7).map(|meaning| meaning.asked.clone())
     }
 
     #[test]

@@ -83,6 +83,30 @@ impl Front {
         Ok(Admitted { visit, now, _share: share })
     }
 
+    /// The answer to a poll that needs nothing that may take time: its tenant is enrolled, nothing is waited for, and the
+    /// machine is within its limits. `None` if it does: then it goes the usual way.
+    pub(super) fn answer_at_once(&self, caller: &Arc<Caller>, asked: &Asked, now: Now) -> Option<Answer> {
+        let Asked::Events { edition, known, wait: None } = asked else { return None };
+        let published = caller.slot.read();
+        if !published.enrolled {
+            return None;
+        }
+        if let Some(limits) = &self.settings.limits {
+            // It is in flight for as long as this function runs; what is refused here is refused, and counted, there.
+            let _share = Share::take(caller, Kind::InFlight, limits.in_flight)?;
+            let limiter = self.limiter.as_ref();
+            if limiter.is_some_and(|limiter| !limiter.take(caller.machine, Instant::now())) {
+                return None;
+            }
+        }
+        caller.slot.hear(now.steady);
+        let incarnation = published.document.incarnation;
+        if known.has(incarnation) {
+            return Some(Answer::NotModified { incarnation });
+        }
+        Some(Answer::Document { published, edition: *edition })
+    }
+
     /// One more of something for a machine, where there is a limit.
     fn share(
         &self,

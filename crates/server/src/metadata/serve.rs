@@ -15,7 +15,7 @@ use super::answer::Shown;
 use super::connection::Connection;
 use super::connections::Connections;
 use super::door::{Listener, Listening};
-use super::memory::Memory;
+use super::memory::{Meaning, Memory};
 use super::rate::Limiter;
 use super::request::{self, After, Body, Head, Method};
 use super::route::{Asked, route};
@@ -218,8 +218,9 @@ impl Front {
         memory: &mut Memory<Arc<Caller>>,
     ) -> Reading {
         let generation = self.engine.directory().generation();
-        if let Some((caller, asked, terms)) = memory.recall(input, generation) {
-            return Reading::Request(Ticket { asked: Ok((caller, asked)), terms, head_bytes: input.len() });
+        if let Some(Meaning { caller, asked, terms, .. }) = memory.recall(input, generation) {
+            let asked = Ok((Arc::clone(caller), asked.clone()));
+            return Reading::Request(Ticket { asked, terms: *terms, head_bytes: input.len() });
         }
         let recognised = identity.by_network(self.engine.directory(), peer);
         match request::read(input, &self.settings.host_names) {

@@ -1,5 +1,6 @@
 //! How connections live and end.
 
+use forewarn_lifecycle::Command;
 use tokio::io::AsyncWriteExt;
 
 use crate::support::{NEWEST, WEB_0, get, post, world};
@@ -116,4 +117,28 @@ async fn who_sends_more_than_a_connection_takes_sees_every_answer_that_was_given
     let answers = line.rest().await;
     assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 1_000);
     assert!(answers.contains("Connection: close"), "the last one says that it is the last");
+}
+
+#[tokio::test]
+async fn the_same_poll_over_one_connection_sees_what_is_new() {
+    let world = world().await;
+    let mut line = world.connect(WEB_0).await;
+    for _ in 0..4 {
+        line.send(&get(NEWEST)).await;
+        assert_eq!(line.answer().await.short(), EMPTY);
+    }
+    world.submit(Command::Restart(WEB_0)).await;
+    line.send(&get(NEWEST)).await;
+    assert!(line.answer().await.body.contains("\"Scheduled\""));
+    let known = get(NEWEST).replace("\r\n\r\n", "\r\nIf-None-Match: \"2\"\r\n\r\n");
+    for _ in 0..3 {
+        line.send(&known).await;
+        assert_eq!(line.answer().await.status(), 304);
+    }
+    // The last one asks to be the last, to the letter or not.
+    let last = get(NEWEST).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    line.send(&last).await;
+    let answer = line.answer().await;
+    assert_eq!((answer.status(), answer.header("Connection")), (200, Some("close")));
+    assert_eq!(line.rest().await, "");
 }
