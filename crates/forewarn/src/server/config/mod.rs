@@ -26,6 +26,9 @@ use super::log::{Detail, Format};
 use limits::{ConnectionTable, LimitsTable};
 pub(super) use place::{check_doors, check_hands, is_kept};
 
+/// Where operators come in, unless said.
+const API_SOCKET: &str = "/run/forewarn/api.sock";
+
 /// Bytes of a file of settings.
 pub(super) const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 
@@ -49,6 +52,7 @@ pub(super) struct Config {
     /// What there is at first.
     pub(super) fleet: Option<PathBuf>,
     pub(super) metadata: Metadata,
+    #[serde(default)]
     pub(super) api: Api,
     pub(super) hands: Hands,
     #[serde(default)]
@@ -85,7 +89,7 @@ struct Listen {
     machine: Option<String>,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Api {
     socket: Option<PathBuf>,
@@ -214,9 +218,8 @@ impl Api {
                 "the key would travel in clear: {address} is not loopback\n  \
                  hint: use api.socket or a loopback address, and a tunnel from elsewhere"
             ),
-            (Some(_), Some(_)) | (None, None) => {
-                bail!("operators come in through one door: api.socket, or api.listen")
-            }
+            (None, None) => ApiDoor::Unix(API_SOCKET.into()),
+            (Some(_), Some(_)) => bail!("operators come in through one door: api.socket, or api.listen"),
         })
     }
 }

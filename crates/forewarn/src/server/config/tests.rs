@@ -101,7 +101,8 @@ fn the_api_is_a_socket_or_locked_and_never_seen_on_a_network() {
     };
     assert!(matches!(api("listen = '127.0.0.1:1339'"), Ok(ApiDoor::Locked(_))));
     assert!(api("listen = '10.0.0.1:1339'").unwrap_err().to_string().contains("hint"));
-    assert!(api("").is_err());
+    assert_eq!(api("").unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));
+    assert!(api("listen = '127.0.0.1:1339'\nsocket = '/s'").is_err());
 }
 
 #[test]
