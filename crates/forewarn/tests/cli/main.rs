@@ -7,9 +7,6 @@ mod api;
 mod servers;
 mod support;
 
-use std::thread::sleep;
-use std::time::Duration;
-
 use support::{Server, alone, curl, shell};
 
 #[test]
@@ -204,7 +201,8 @@ fn waiting_ends_with_the_work_and_says_what_it_waits_for() {
     server.enrol("web_0");
     let mut waiting = server.begin("vm restart web_0 --wait");
     assert!(waiting.line().starts_with("Reboot of web_0 is announced"));
-    sleep(Duration::from_millis(200));
+    // It has asked, was told that there is more to wait for, and says so before it asks again.
+    waiting.hear("or approve");
     assert!(!waiting.is_over(), "nothing has happened yet");
     server.out("event approve --tenant web");
     server.out("clock advance 1h");

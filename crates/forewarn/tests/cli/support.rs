@@ -1,7 +1,7 @@
 //! The program itself: once as a server, and again for every command.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -34,6 +34,9 @@ pub(crate) struct Ran {
 pub(crate) struct Running {
     process: Child,
     lines: Receiver<String>,
+    /// What it says besides, and what of that has been looked at.
+    said: Receiver<String>,
+    heard: String,
 }
 
 fn forewarn() -> Command {
@@ -143,12 +146,18 @@ impl Server {
         let mut command = forewarn();
         command.args(words.split_whitespace()).env("FOREWARN_API", &self.api);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (sender, lines) = mpsc::channel();
-        let out = BufReader::new(process.stdout.take().unwrap());
-        // It ends with the process, or when nobody wants more of it.
-        std::thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        Running { process, lines }
+        let lines = lines_of(process.stdout.take().unwrap());
+        let said = lines_of(process.stderr.take().unwrap());
+        Running { process, lines, said, heard: String::new() }
     }
+}
+
+/// What comes out of a pipe, line by line. It ends with the process, or when nobody wants more of it.
+fn lines_of(pipe: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    let pipe = BufReader::new(pipe);
+    std::thread::spawn(move || pipe.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    lines
 }
 
 /// Runs the request that is proposed in a text; gives the answer.
@@ -170,6 +179,13 @@ impl Running {
         self.lines.recv_timeout(Duration::from_millis(100)).ok()
     }
 
+    /// Waits until it has said that on standard error.
+    pub(crate) fn hear(&mut self, wanted: &str) {
+        while !self.heard.contains(wanted) {
+            self.heard += &(self.said.recv_timeout(PATIENCE).expect("another word") + "\n");
+        }
+    }
+
     pub(crate) fn is_over(&mut self) -> bool {
         self.process.try_wait().unwrap().is_some()
     }
@@ -182,11 +198,10 @@ impl Running {
     }
 
     /// Waits until it ends.
-    pub(crate) fn end(self) -> Ran {
-        let output = self.process.wait_with_output().unwrap();
-        let err = String::from_utf8(output.stderr).unwrap();
-        let out = self.lines.iter().map(|line| line + "\n").collect();
-        Ran { code: output.status.code(), out, err }
+    pub(crate) fn end(mut self) -> Ran {
+        let code = self.process.wait().unwrap().code();
+        let rest = |lines: &Receiver<String>| lines.iter().map(|line| line + "\n").collect::<String>();
+        Ran { code, out: rest(&self.lines), err: self.heard + &rest(&self.said) }
     }
 }
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::Guard;
 use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
-use forewarn_wire::{BadStartRequest, Format, Problem, parse_start_requests, versions_body};
+use forewarn_wire::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
 use super::answer::Answer;
+use super::request::Known;
 use super::route::Asked;
 use super::serve::Front;
 use super::settings::{FirstAnswer, IdentityToken};
@@ -16,6 +18,7 @@ use super::token;
 use crate::directory::Caller;
 use crate::engine;
 use crate::load::{Kind, Share};
+use crate::published::Published;
 
 /// The longest that the first request of a tenant waits to be enrolled.
 const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -92,7 +95,7 @@ impl Front {
             return None;
         }
         if let Some(limits) = &self.settings.limits {
-            // It is in flight for as long as this function runs; what is refused here is refused, and counted, there.
+            // It is in flight while it is looked at; what is refused here is refused, and counted, there.
             let _share = Share::take(caller, Kind::InFlight, limits.in_flight)?;
             let limiter = self.limiter.as_ref();
             if limiter.is_some_and(|limiter| !limiter.take(caller.machine, Instant::now())) {
@@ -100,11 +103,7 @@ impl Front {
             }
         }
         caller.slot.hear(now.steady);
-        let incarnation = published.document.incarnation;
-        if known.has(incarnation) {
-            return Some(Answer::NotModified { incarnation });
-        }
-        Some(Answer::Document { published, edition: *edition })
+        Some(shown(published, *edition, known))
     }
 
     /// One more of something for a machine, where there is a limit.
@@ -154,12 +153,7 @@ impl Front {
                     (Visit::First, FirstAnswer::Delay(span)) => tokio::time::sleep(span).await,
                     (Visit::First, FirstAnswer::Empty) => return Answer::NothingYet,
                 }
-                let published = caller.slot.read();
-                let incarnation = published.document.incarnation;
-                if known.has(incarnation) {
-                    return Answer::NotModified { incarnation };
-                }
-                Answer::Document { published, edition }
+                shown(caller.slot.read(), edition, &known)
             }
             Asked::Approve => {
                 let answer = self.approve(caller, body).await;
@@ -205,6 +199,16 @@ impl Front {
                 Answer::Json(token::body(directory, &caller.instance, resource, seconds).into())
             }
         }
+    }
+}
+
+/// A document, unless the caller has it already.
+fn shown(published: Guard<Arc<Published>>, edition: Edition, known: &Known) -> Answer {
+    let incarnation = published.document.incarnation;
+    if known.has(incarnation) {
+        Answer::NotModified { incarnation }
+    } else {
+        Answer::Document { published, edition }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forewarn_lifecycle::{Command, TenantId};
@@ -16,6 +17,7 @@ const EMPTY: (u16, &str) = (200, r#"{"DocumentIncarnation":1,"Events":[]}"#);
 
 struct Running {
     engine: Engine,
+    telemetry: Arc<Telemetry>,
     threads: Threads,
     at: SocketAddr,
 }
@@ -26,9 +28,10 @@ async fn run(count: usize) -> Running {
     let door = Door::Tcp((Ipv4Addr::LOCALHOST, 0).into());
     let listeners = door.open(Identity::Machine("web_0".to_owned()), count).unwrap();
     let at = listeners[0].address().unwrap();
-    let front = Front::new(engine.clone(), Settings::default(), Telemetry::new());
+    let telemetry = Telemetry::new();
+    let front = Front::new(engine.clone(), Settings::default(), Arc::clone(&telemetry));
     let threads = Threads::start(&front, NonZeroUsize::new(count).unwrap(), vec![listeners]).unwrap();
-    Running { engine, threads, at }
+    Running { engine, telemetry, threads, at }
 }
 
 async fn connect(at: SocketAddr) -> Line {
@@ -66,11 +69,9 @@ async fn who_waits_for_news_is_answered_when_the_server_stops() {
     let running = run(2).await;
     let mut line = connect(running.at).await;
     line.send(&get(&format!("{NEWEST}&wait=60s&incarnation=1"))).await;
-    // Whoever has come through the same door later has been answered: then the first one waits.
-    let mut other = connect(running.at).await;
-    other.send(&get(NEWEST)).await;
-    other.answer().await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    while !running.telemetry.encode().contains("forewarn_metadata_waiting_requests 1\n") {
+        tokio::task::yield_now().await;
+    }
     assert!(stop(running.threads).await < Duration::from_secs(1));
     let answer = line.answer().await;
     assert_eq!((answer.short(), answer.header("Connection")), (EMPTY, Some("close")));
@@ -86,9 +87,14 @@ async fn a_request_that_has_begun_is_waited_for_but_not_for_long() {
     prompt.send(&head[..30]).await;
     let mut slow = connect(running.at).await;
     slow.send(&head[..30]).await;
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    // There is one thread, and what came first is read first: when a third is answered, both have begun.
+    let mut third = connect(running.at).await;
+    third.send(&head).await;
+    third.answer().await;
     let stopping = tokio::spawn(stop(running.threads));
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    while TcpStream::connect(running.at).await.is_ok() {
+        tokio::task::yield_now().await;
+    }
     prompt.send(&head[30..]).await;
     let answer = prompt.answer().await;
     assert_eq!((answer.short(), answer.header("Connection")), (EMPTY, Some("close")));
