@@ -37,8 +37,8 @@ impl Driver {
             Entry::Change(Change::Completed { machine, .. })
                 if self.kept.cluster.machine(*machine).is_none() =>
             {
+                self.let_go(*machine);
                 self.kept.details.remove(machine);
-                self.held.retain(|_, holder| holder != machine);
                 if let Some(gone) = self.unlist(*machine) {
                     self.publish(gone.caller.slot.tenant);
                 }

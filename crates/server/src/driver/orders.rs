@@ -1,6 +1,6 @@
 //! Orders of an operator: commands by name, all or none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{Change, MachineId, Now};
@@ -47,17 +47,16 @@ impl Driver {
     pub(super) fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), Problem> {
         let now = self.clock.now();
         let mut copy = self.kept.cluster.clone();
-        let mut described: Vec<Described> = Vec::new();
+        let (mut known, mut new) = (BTreeMap::new(), Vec::new());
         for command in commands {
             let rules = match command.resolve(&copy)? {
                 Resolved::Rules(rules) => rules,
                 Resolved::Admit(rules, details) => {
-                    described.push((None, details));
+                    new.push((None, details));
                     rules
                 }
                 Resolved::Describe(machine, change) => {
-                    described.retain(|(known, _)| *known != Some(machine));
-                    described.push((Some(machine), change.apply(self.details_of(machine))));
+                    known.insert(machine, change.apply(self.details_of(machine)));
                     continue;
                 }
                 Resolved::Site(_) | Resolved::Jam(_) => continue,
@@ -65,7 +64,8 @@ impl Driver {
             let changes = copy.decide(now, &rules)?;
             changes.iter().for_each(|change| drop(copy.evolve(now, change)));
         }
-        self.check_addresses(&described)
+        new.extend(known.into_iter().map(|(machine, details)| (Some(machine), details)));
+        self.check_addresses(&new)
     }
 
     /// Says how much has changed of which the rules know nothing.
@@ -104,16 +104,27 @@ impl Driver {
     }
 
     fn describe(&mut self, now: Now, machine: MachineId, details: Details) {
-        self.held.retain(|_, holder| *holder != machine);
+        self.let_go(machine);
         self.held.extend(details.addresses.iter().map(|address| (address.to_canonical(), machine)));
         let entry = Entry::Described { machine, details: details.clone() };
         self.batch.records.push(Record { now, entry });
         self.kept.details.insert(machine, details);
     }
 
+    /// The addresses of a machine are free, but for those that another has taken over.
+    pub(super) fn let_go(&mut self, machine: MachineId) {
+        let Some(known) = self.kept.details.get(&machine) else { return };
+        for address in known.addresses.iter().map(IpAddr::to_canonical) {
+            if self.held.get(&address) == Some(&machine) {
+                self.held.remove(&address);
+            }
+        }
+    }
+
     /// An address is that of one machine, when all is done.
     fn check_addresses(&self, described: &[Described]) -> Result<(), Problem> {
         let mut claimed: BTreeMap<IpAddr, usize> = BTreeMap::new();
+        let anew: BTreeSet<_> = described.iter().filter_map(|(machine, _)| *machine).collect();
         for (index, (machine, details)) in described.iter().enumerate() {
             for address in details.addresses.iter().map(IpAddr::to_canonical) {
                 let taken = |machine: String| Err(Problem::AddressTaken { address, machine });
@@ -124,7 +135,7 @@ impl Driver {
                     continue;
                 };
                 // Who is described anew may have let go of it.
-                if !described.iter().any(|(known, _)| *known == Some(*holder)) {
+                if !anew.contains(holder) {
                     let name = self.kept.cluster.machine(*holder).map(|holder| holder.name.to_string());
                     return taken(name.unwrap_or_default());
                 }
