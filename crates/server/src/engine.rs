@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Refusal, Seed, Steady};
-use forewarn_store::{CopyError, Journal, OpenError, Options, State as Kept};
+use forewarn_store::{ClusterId, CopyError, Journal, OpenError, Options, State as Kept};
 use forewarn_wire::operator::{BadCommand, Details, Happening, NamedCommand, Outcome, Site};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
@@ -17,9 +17,11 @@ use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
 
-/// A handle to the task that owns a cluster.
+/// A handle to the task that owns the clusters, and to one of them.
 #[derive(Clone, Debug)]
 pub struct Engine {
+    /// Whom requests are about: the first cluster, if not said otherwise.
+    cluster: ClusterId,
     requests: mpsc::Sender<Request>,
     clock: Clock,
     directory: Arc<Directory>,
@@ -55,6 +57,9 @@ pub enum Problem {
     /// No clock shows what no document can.
     #[error("the clock ends with the year 9989")]
     EndOfTime,
+    /// There is no such cluster, or not any more.
+    #[error("no such cluster")]
+    NoSuchCluster,
     /// Real machines cannot be told to fail.
     #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
     NotPretending,
@@ -80,7 +85,7 @@ pub enum ClockCommand {
     },
 }
 
-/// All that there is to see at one moment.
+/// All that there is to see of a cluster at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct State<'a> {
     /// The state of the rules.
@@ -156,22 +161,28 @@ pub enum Hands {
     Program(Program),
 }
 
-type Look = Box<dyn FnOnce(&State<'_>) + Send>;
+type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;
 
 pub(crate) enum Request {
     Submit {
+        cluster: ClusterId,
         command: Command,
         reply: oneshot::Sender<Result<Decided, Problem>>,
     },
     Order {
+        cluster: ClusterId,
         commands: Vec<NamedCommand>,
         reply: oneshot::Sender<Result<Outcome, Problem>>,
     },
     Rehearse {
+        cluster: ClusterId,
         commands: Vec<NamedCommand>,
         reply: oneshot::Sender<Result<(), Problem>>,
     },
-    Look(Look),
+    Look {
+        cluster: ClusterId,
+        look: Look,
+    },
     Drive {
         command: ClockCommand,
         reply: oneshot::Sender<Result<Now, Problem>>,
@@ -182,11 +193,13 @@ pub(crate) enum Request {
     },
     /// A program has ended with what was ordered.
     ErrandOver {
+        cluster: ClusterId,
         maintenance: MaintenanceId,
         machine: MachineId,
     },
     /// A program has to be ordered again, and this is why.
     Trouble {
+        cluster: ClusterId,
         maintenance: MaintenanceId,
         machine: MachineId,
         trouble: String,
@@ -203,7 +216,7 @@ impl Request {
             Self::Submit { .. }
             | Self::Order { .. }
             | Self::Rehearse { .. }
-            | Self::Look(_)
+            | Self::Look { .. }
             | Self::Drive { .. }
             | Self::Copy { .. } => true,
             Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
@@ -219,7 +232,7 @@ impl Request {
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
             // Whoever waits for the answer finds that there will be none.
-            Self::Look(_) | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
+            Self::Look { .. } | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
         }
     }
 }
@@ -288,13 +301,19 @@ impl Engine {
         let heralds = Heralds::new();
         let driver =
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
-        let engine = Self { requests, clock, directory, heralds };
+        let engine = Self { cluster: ClusterId::default(), requests, clock, directory, heralds };
         let own = engine.downgrade();
         let driving = async move {
             let _lifeline = Lifeline;
             driver.run(inbox, own).await;
         };
         (engine, driving)
+    }
+
+    /// A handle to another cluster. Whether there is one is found out by whoever asks.
+    #[must_use]
+    pub fn of(&self, cluster: ClusterId) -> Self {
+        Self { cluster, ..self.clone() }
     }
 
     fn downgrade(&self) -> mpsc::WeakSender<Request> {
@@ -318,7 +337,8 @@ impl Engine {
     /// # Errors
     /// When the rules refuse, or nothing can be written.
     pub async fn submit(&self, command: Command) -> Result<Decided, Problem> {
-        self.ask(|reply| Request::Submit { command, reply }).await?
+        let cluster = self.cluster;
+        self.ask(|reply| Request::Submit { cluster, command, reply }).await?
     }
 
     /// Asks for something by name; all of it is done, or nothing. Answered when it is durable and published.
@@ -326,7 +346,8 @@ impl Engine {
     /// # Errors
     /// When something that is named is not there, the rules refuse, or nothing can be written.
     pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
-        self.ask(|reply| Request::Order { commands, reply }).await?
+        let cluster = self.cluster;
+        self.ask(|reply| Request::Order { cluster, commands, reply }).await?
     }
 
     /// Finds out whether [`Self::order`] would be refused, and changes nothing.
@@ -334,7 +355,8 @@ impl Engine {
     /// # Errors
     /// When it would.
     pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
-        self.ask(|reply| Request::Rehearse { commands, reply }).await?
+        let cluster = self.cluster;
+        self.ask(|reply| Request::Rehearse { cluster, commands, reply }).await?
     }
 
     /// What happens from now on.
@@ -352,16 +374,18 @@ impl Engine {
     /// Looks at the state. For operators: readers of documents have no need to.
     ///
     /// # Errors
-    /// When the server is stopping.
+    /// When there is no such cluster, or the server is stopping.
     pub async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&State<'_>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        self.ask(|reply| {
+        let cluster = self.cluster;
+        let found = self.ask(|reply| {
             // Whoever asked may have gone; then nobody needs the answer.
-            Request::Look(Box::new(move |state| drop(reply.send(look(state)))))
-        })
-        .await
+            let look: Look = Box::new(move |state| drop(reply.send(state.map(|state| look(&state)))));
+            Request::Look { cluster, look }
+        });
+        found.await?.ok_or(Problem::NoSuchCluster)
     }
 
     /// Drives a virtual clock. Answered when everything that was due on the way is done.

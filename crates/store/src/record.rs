@@ -19,21 +19,27 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A change of a cluster.
-    Change(Change),
+    Change(ClusterId, Change),
     /// The clocks stood here: they never go back over a restart.
     Clock,
     /// Something else is known of a machine than before.
     Described {
+        /// Its cluster.
+        cluster: ClusterId,
         /// The machine.
         machine: MachineId,
         /// All that is known of it from now on.
         details: Details,
     },
-    /// All machines are told something else of where they are.
-    Site(Site),
+    /// All machines of a cluster are told something else of where they are.
+    Site(ClusterId, Site),
     /// The steady clock goes with that boot of the computer.
     Booted(Boot),
 }
+
+/// A cluster of this server. Never used again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClusterId(pub u32);
 
 /// How the steady clock goes with a boot of the computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

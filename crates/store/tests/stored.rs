@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
-use forewarn_store::{Boot, Entry, Malformed, Record};
+use forewarn_store::{Boot, ClusterId, Entry, Malformed, Record};
 use forewarn_wire::operator::{Details, Site};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -30,7 +30,7 @@ fn records(layout: &Layout, history: &[Happening]) -> Vec<Record> {
     let mut world = build(layout);
     history.iter().for_each(|happening| world.happen(happening));
     let journal = world.journal.into_iter();
-    journal.map(|(now, change)| Record { now, entry: Entry::Change(change) }).collect()
+    journal.map(|(now, change)| Record { now, entry: Entry::Change(ClusterId(0), change) }).collect()
 }
 
 fn histories() -> impl Strategy<Value = Vec<Record>> {
@@ -46,11 +46,12 @@ fn others() -> impl Strategy<Value = Record> {
     let addresses = prop::collection::vec(any::<IpAddr>(), 0..4);
     let tags = prop::collection::btree_map(".{0,20}", ".{0,20}", 0..4);
     let described = (any::<u32>(), addresses, tags).prop_map(|(machine, addresses, tags)| Entry::Described {
+        cluster: ClusterId(2),
         machine: MachineId(machine),
         details: Details { addresses, tags },
     });
     let site = (".{0,20}", ".{0,20}", ".{0,20}").prop_map(|(location, subscription, resource_group)| {
-        Entry::Site(Site { location, subscription, resource_group })
+        Entry::Site(ClusterId(1), Site { location, subscription, resource_group })
     });
     let now = (any::<i64>(), any::<u64>()).prop_map(|(wall, steady)| Now {
         wall: Timestamp::from_millis(wall),

@@ -10,9 +10,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::{MachineId, Now, Seed, TenantId};
+use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
-    AppendFailed, CopyError, Entry, Journal, Missing, Options, Record, Recovered, State as Kept,
+    AppendFailed, ClusterId, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered,
+    State as Kept,
 };
 use forewarn_wire::operator::Details;
 use tokio::sync::{mpsc, oneshot};
@@ -166,32 +167,50 @@ impl Driver {
 
     /// Publishes every document, and lists every machine.
     pub(super) fn show_all(&mut self) {
-        let addresses = |(id, details): (&MachineId, &Details)| {
-            let id = *id;
-            details.addresses.iter().map(move |address| (address.to_canonical(), id)).collect::<Vec<_>>()
-        };
-        self.held = self.kept.details.iter().flat_map(addresses).collect();
-        let tenants: Vec<_> = self.kept.cluster.tenants().map(|(id, _)| id).collect();
-        self.slots.retain(|id, _| self.kept.cluster.tenant(*id).is_some());
-        tenants.into_iter().for_each(|tenant| self.show(tenant));
-        let gone = self.listed.keys().filter(|id| self.kept.cluster.machine(**id).is_none());
-        gone.copied().collect::<Vec<_>>().into_iter().for_each(|machine| drop(self.unlist(machine)));
-        let machines: Vec<_> = self.kept.cluster.machines().map(|(id, _)| id).collect();
-        machines.into_iter().for_each(|machine| self.list(machine));
+        self.held.clear();
+        let former: Vec<_> = self.wards.keys().copied().collect();
+        former.into_iter().for_each(|id| self.unlist_gone(id));
+        self.wards.retain(|id, _| self.kept.clusters.contains_key(id));
+        let clusters: Vec<_> = self.kept.clusters.keys().copied().collect();
+        clusters.into_iter().for_each(|id| self.show(id));
     }
 
-    /// Nobody knows who asked while nobody was there to hear it: silences begin anew.
-    fn show(&mut self, tenant: TenantId) {
-        self.publish(tenant);
-        if let Some(slot) = self.slots.get(&tenant) {
-            slot.hear(self.clock.now().steady);
+    /// Publishes every document of a cluster, and lists its machines.
+    pub(super) fn show(&mut self, id: ClusterId) {
+        self.ward(id);
+        let Some(Estate { cluster, details, .. }) = self.kept.clusters.get(&id) else { return };
+        let addresses = |(machine, details): (&MachineId, &Details)| {
+            let machine = (id, *machine);
+            details.addresses.iter().map(move |address| (address.to_canonical(), machine)).collect::<Vec<_>>()
+        };
+        self.held.extend(details.iter().flat_map(addresses));
+        let tenants: Vec<_> = cluster.tenants().map(|(id, _)| id).collect();
+        for tenant in tenants {
+            self.publish(id, tenant);
+            // Nobody knows who asked while nobody was there to hear it: silences begin anew.
+            if let Some(slot) = self.wards.get(&id).and_then(|ward| ward.slots.get(&tenant)) {
+                slot.hear(self.clock.now().steady);
+            }
         }
+        self.list_all(id);
+    }
+
+    /// What was published and listed, and is not there any more, goes.
+    fn unlist_gone(&mut self, id: ClusterId) {
+        let cluster = self.kept.clusters.get(&id).map(|estate| &estate.cluster);
+        let has_machine = |machine: &MachineId| cluster.is_some_and(|all| all.machine(*machine).is_some());
+        let ward = self.wards.entry(id).or_default();
+        ward.slots.retain(|tenant, _| cluster.is_some_and(|all| all.tenant(*tenant).is_some()));
+        let gone: Vec<_> = ward.listed.keys().copied().filter(|machine| !has_machine(machine)).collect();
+        gone.into_iter().for_each(|machine| drop(self.unlist(id, machine)));
     }
 
     /// What has been commanded and not reported as finished is commanded again.
     pub(super) fn resume(&mut self, own: &mpsc::WeakSender<Request>) {
-        let unfinished: Vec<_> = self.kept.cluster.unfinished().collect();
-        unfinished.into_iter().for_each(|action| self.perform(action, own));
+        let clusters = self.kept.clusters.iter();
+        let unfinished = clusters.flat_map(|(id, estate)| estate.cluster.unfinished().map(|one| (*id, one)));
+        let unfinished: Vec<_> = unfinished.collect();
+        unfinished.into_iter().for_each(|(id, action)| self.perform(id, action, own));
         if let Some(boot) = self.clock.boot().filter(|boot| self.kept.boot != Some(*boot))
             && self.keeping.is_durable()
         {

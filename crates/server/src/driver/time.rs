@@ -35,9 +35,10 @@ impl Driver {
 
     /// How long it is, on the clock, until something is due.
     pub(super) fn next_after(&self, now: Now) -> Option<Duration> {
-        let rules = self.kept.cluster.next_deadline().map(|deadline| deadline.wait(now));
-        let machines = self.pretend.next().map(|at| at.since(now.steady));
-        rules.into_iter().chain(machines).min()
+        let clusters = self.kept.clusters.values();
+        let rules = clusters.filter_map(|estate| Some(estate.cluster.next_deadline()?.wait(now)));
+        let machines = self.wards.values().filter_map(|ward| Some(ward.pretend.next()?.since(now.steady)));
+        rules.chain(machines).min()
     }
 
     /// Drives a virtual clock: everything that is due on the way happens at its own moment.
@@ -137,7 +138,8 @@ impl Driver {
 
     /// Whether time alone may change a document: where nothing is announced or under way, it cannot.
     fn is_busy(&self) -> bool {
-        self.kept.cluster.maintenances().next().is_some() || self.kept.cluster.rollouts().next().is_some()
+        let mut clusters = self.kept.clusters.values().map(|estate| &estate.cluster);
+        clusters.any(|cluster| cluster.maintenances().next().is_some() || cluster.rollouts().next().is_some())
     }
 
     /// The clock stands there until everything that is due then is done.
@@ -150,7 +152,7 @@ impl Driver {
     /// What is another when time has changed a document, or taken one away: incarnations only grow, and the number of
     /// documents tells when one that goes would make up for others that have grown.
     fn shown(&self) -> (usize, u64) {
-        let incarnations = self.slots.values().map(|slot| slot.read().document.incarnation);
-        (self.slots.len(), incarnations.sum())
+        let slots = self.wards.values().flat_map(|ward| ward.slots.values());
+        slots.fold((0, 0), |(count, sum), slot| (count + 1, sum + slot.read().document.incarnation))
     }
 }

@@ -82,7 +82,9 @@ impl IntoResponse for Fault {
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let status = match &problem {
-            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) => StatusCode::NOT_FOUND,
+            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) | Problem::NoSuchCluster => {
+                StatusCode::NOT_FOUND
+            }
             Problem::Bad(_) | Problem::EndOfTime => StatusCode::BAD_REQUEST,
             Problem::Refused(_)
             | Problem::AddressTaken { .. }
