@@ -1,21 +1,27 @@
 //! How the rest of the shell speaks to the driver.
 
+mod heralds;
+mod problem;
+mod request;
+
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forewarn_hypervisor::Program;
-use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Refusal, Seed, Steady};
+use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Seed, Steady};
 use forewarn_store::{ClusterId, CopyError, Journal, OpenError, Options, State as Kept};
-use forewarn_wire::operator::{BadCommand, Details, Happening, NamedCommand, Outcome, Site};
+use forewarn_wire::operator::{Details, Happening, NamedCommand, Outcome, Site};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
+pub(crate) use heralds::Heralds;
+pub use problem::Problem;
+pub(crate) use request::{Look, Request};
 
 /// A handle to the task that owns the clusters, and to one of them.
 #[derive(Clone, Debug)]
@@ -35,40 +41,6 @@ pub struct Decided {
     pub changes: Vec<Change>,
     /// When.
     pub now: Now,
-}
-
-/// Why a request to the driver had no success.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// A rule says no.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The command is none.
-    #[error(transparent)]
-    Bad(#[from] BadCommand),
-    /// An address is that of one machine.
-    #[error("the address is taken: {address}, by {machine}")]
-    AddressTaken {
-        /// The address.
-        address: IpAddr,
-        /// Who has it.
-        machine: String,
-    },
-    /// No clock shows what no document can.
-    #[error("the clock ends with the year 9989")]
-    EndOfTime,
-    /// There is no such cluster, or not any more.
-    #[error("no such cluster")]
-    NoSuchCluster,
-    /// Real machines cannot be told to fail.
-    #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
-    NotPretending,
-    /// The real clock goes as it goes.
-    #[error("the clock is real: it cannot be driven\n  hint: `forewarn dev` has a virtual one")]
-    RealClock,
-    /// Nothing can be written now, or the server is stopping.
-    #[error("not available now; try again")]
-    Unavailable,
 }
 
 /// What an operator does to a virtual clock.
@@ -104,54 +76,6 @@ pub struct State<'a> {
     pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
 }
 
-/// Those who tell everybody who listens that something has happened.
-#[derive(Clone, Debug)]
-pub(crate) struct Heralds {
-    happenings: broadcast::Sender<Arc<Happening>>,
-    commits: watch::Sender<u64>,
-    /// Why nothing can be written, if so.
-    trouble: watch::Sender<Option<String>>,
-    clock_steps: Arc<AtomicU64>,
-}
-
-/// Happenings that are kept for a listener that is slow; more, and it has missed some.
-const HAPPENINGS_KEPT_MAX: usize = 1_024;
-
-impl Heralds {
-    fn new() -> Self {
-        Self {
-            happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX),
-            commits: watch::Sender::new(0),
-            trouble: watch::Sender::new(None),
-            clock_steps: Arc::default(),
-        }
-    }
-
-    /// Whether anybody wants to know what happens.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.happenings.receiver_count() > 0
-    }
-
-    /// A clock was set, or nobody looked at it for long.
-    pub(crate) fn count_clock_step(&self) {
-        self.clock_steps.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Tells whether something is wrong.
-    pub(crate) fn is_troubled(&self, trouble: Option<String>) {
-        self.trouble.send_replace(trouble);
-    }
-
-    /// Tells what has happened, and that something is not what it was.
-    pub(crate) fn tell(&self, happenings: Vec<Happening>) {
-        for happening in happenings {
-            // Nobody may be listening any more.
-            drop(self.happenings.send(Arc::new(happening)));
-        }
-        self.commits.send_modify(|commits| *commits += 1);
-    }
-}
-
 /// Who carries out what was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hands {
@@ -159,82 +83,6 @@ pub enum Hands {
     Pretend,
     /// A program of the operator's takes care of machines.
     Program(Program),
-}
-
-type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;
-
-pub(crate) enum Request {
-    Submit {
-        cluster: ClusterId,
-        command: Command,
-        reply: oneshot::Sender<Result<Decided, Problem>>,
-    },
-    Order {
-        cluster: ClusterId,
-        commands: Vec<NamedCommand>,
-        reply: oneshot::Sender<Result<Outcome, Problem>>,
-    },
-    Rehearse {
-        cluster: ClusterId,
-        commands: Vec<NamedCommand>,
-        reply: oneshot::Sender<Result<(), Problem>>,
-    },
-    Look {
-        cluster: ClusterId,
-        look: Look,
-    },
-    Drive {
-        command: ClockCommand,
-        reply: oneshot::Sender<Result<Now, Problem>>,
-    },
-    Copy {
-        to: PathBuf,
-        reply: oneshot::Sender<Result<(), CopyError>>,
-    },
-    /// A program has ended with what was ordered.
-    ErrandOver {
-        cluster: ClusterId,
-        maintenance: MaintenanceId,
-        machine: MachineId,
-    },
-    /// A program has to be ordered again, and this is why.
-    Trouble {
-        cluster: ClusterId,
-        maintenance: MaintenanceId,
-        machine: MachineId,
-        trouble: String,
-    },
-    Stop {
-        reply: oneshot::Sender<()>,
-    },
-}
-
-impl Request {
-    /// Whether it makes no sense while nothing can be written.
-    pub(crate) fn needs_journal(&self) -> bool {
-        match self {
-            Self::Submit { .. }
-            | Self::Order { .. }
-            | Self::Rehearse { .. }
-            | Self::Look { .. }
-            | Self::Drive { .. }
-            | Self::Copy { .. } => true,
-            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
-        }
-    }
-
-    /// Nothing can be written now. Whoever asked may have gone.
-    pub(crate) fn refuse(self) {
-        match self {
-            Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Order { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
-            // Whoever waits for the answer finds that there will be none.
-            Self::Look { .. } | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
-        }
-    }
 }
 
 /// Without a driver there is no server: should it ever panic, the process ends with it, and whoever supervises it starts
