@@ -103,6 +103,14 @@ impl Directory {
         self.has_changed();
     }
 
+    /// A machine is called otherwise than it was.
+    pub(crate) fn forget_name(&self, former: &Caller, now: &str) {
+        if *former.full_name != *now {
+            self.by_full_name.change(former.full_name.clone(), |_| None);
+            self.has_changed();
+        }
+    }
+
     pub(crate) fn remove(&self, caller: &Caller, addresses: &[IpAddr]) {
         self.forget(caller, addresses);
         self.by_full_name.change(caller.full_name.clone(), |_| None);

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Name, Steady, Tenant, TenantId};
-use forewarn_store::ClusterId;
 use forewarn_wire::{Document, Edition};
 use tokio::sync::Notify;
 

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, UpdateDomain,
 };
-use forewarn_store::{ClusterId, Entry, Journal, Options, Record};
+use forewarn_store::{Entry, Journal, Options, Record};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -81,7 +82,7 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
 
 fn heard(tenant: u32) -> Record {
     let change = Change::Heard { tenant: TenantId(tenant), at: Steady::from_millis(5) };
-    Record { now: Now::at_millis(5), entry: Entry::Change(ClusterId::default(), change) }
+    Record { now: Now::at_millis(5), entry: Entry::Change(ClusterId::DEFAULT, change) }
 }
 
 fn machine(number: u32) -> Vec<Record> {
@@ -110,5 +111,5 @@ fn machine(number: u32) -> Vec<Record> {
     });
     let changes = [admitted, joined, placed, Some(Change::Enrolled(tenant))].into_iter().flatten();
     let now = Now::at_millis(i64::from(number));
-    changes.map(|change| Record { now, entry: Entry::Change(ClusterId::default(), change) }).collect()
+    changes.map(|change| Record { now, entry: Entry::Change(ClusterId::DEFAULT, change) }).collect()
 }

@@ -32,7 +32,7 @@ pub use codec::Malformed;
 pub use database::Syncs;
 pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
-pub use record::{Boot, ClusterId, Entry, Record};
+pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;
 pub use state::{Estate, State};
 pub use transfer::{Checked, INCARNATION_STEP, check, export, import};

@@ -1,5 +1,6 @@
 //! What is kept: one thing that has happened, and when.
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, MachineId, Now};
 use forewarn_wire::operator::{Details, Site};
 
@@ -33,13 +34,11 @@ pub enum Entry {
     },
     /// All machines of a cluster are told something else of where they are.
     Site(ClusterId, Site),
+    /// A change of the catalogue.
+    Catalogue(forewarn_catalogue::Change),
     /// The steady clock goes with that boot of the computer.
     Booted(Boot),
 }
-
-/// A cluster of this server. Never used again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClusterId(pub u32);
 
 /// How the steady clock goes with a boot of the computer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, Restoring, Row, Seed};
+use forewarn_catalogue::{Catalogue, ClusterId};
+use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, Now, Restoring, Row, Seed};
 use forewarn_wire::operator::{Details, Site};
 
-use crate::record::{Boot, ClusterId, Entry, Record};
+use crate::record::{Boot, Entry, Record};
 
 /// All that has to survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
+    /// What the clusters are called, and who may do what.
+    pub catalogue: Catalogue,
     /// Every cluster.
     pub clusters: BTreeMap<ClusterId, Estate>,
     /// How the steady clock last went with a boot of the computer.
@@ -35,11 +38,13 @@ pub(crate) enum StateRow {
     Described(MachineId, Details),
     Booted(Boot),
     Cluster(ClusterId),
+    Catalogue(forewarn_catalogue::Row),
 }
 
 /// A state that is being made from its rows.
 #[derive(Debug, Default)]
 pub(crate) struct RestoringState {
+    catalogue: forewarn_catalogue::Restoring,
     clusters: BTreeMap<ClusterId, Estate>,
     /// The cluster whose rows come now.
     current: Option<RestoringEstate>,
@@ -58,7 +63,8 @@ impl State {
     /// Nothing has happened: one cluster, with nothing in it.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        Self { clusters: BTreeMap::from([(ClusterId::default(), Estate::new(seed))]), boot: None }
+        let clusters = BTreeMap::from([(ClusterId::DEFAULT, Estate::new(seed))]);
+        Self { catalogue: Catalogue::new(), clusters, boot: None }
     }
 
     /// Lets happen what has happened. What was owed then, is owed no more: [`Cluster::unfinished`] says what still is.
@@ -86,16 +92,34 @@ impl State {
                 }
             }
             Entry::Booted(boot) => self.boot = Some(*boot),
+            Entry::Catalogue(change) => self.apply_to_catalogue(record.now, change),
+        }
+    }
+
+    /// Lets the catalogue change. Clusters come and go with their names.
+    pub fn apply_to_catalogue(&mut self, now: Now, change: &forewarn_catalogue::Change) {
+        use forewarn_catalogue::Change as Step;
+        self.catalogue.evolve(now, change);
+        match change {
+            Step::ClusterCreated { cluster, seed, .. } => {
+                self.clusters.insert(*cluster, Estate::new(*seed));
+            }
+            Step::ClusterRemoved(cluster) => drop(self.clusters.remove(cluster)),
+            Step::ClusterRenamed { .. }
+            | Step::TokenIssued(_)
+            | Step::TokenRevoked(_)
+            | Step::ReceiptKept { .. } => {}
         }
     }
 
     /// The same as rows.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
         let boot = self.boot.map(StateRow::Booted);
+        let catalogue = self.catalogue.into_rows().map(StateRow::Catalogue);
         let clusters = self.clusters.into_iter();
-        clusters
-            .flat_map(|(id, estate)| std::iter::once(StateRow::Cluster(id)).chain(estate.into_rows()))
-            .chain(boot)
+        let clusters = clusters
+            .flat_map(|(id, estate)| std::iter::once(StateRow::Cluster(id)).chain(estate.into_rows()));
+        catalogue.chain(clusters).chain(boot)
     }
 }
 
@@ -122,6 +146,7 @@ impl RestoringState {
             StateRow::Site(site) => self.current()?.site = site,
             StateRow::Described(machine, details) => drop(self.current()?.details.insert(machine, details)),
             StateRow::Booted(boot) => self.boot = Some(boot),
+            StateRow::Catalogue(row) => self.catalogue.add(row).map_err(of_catalogue)?,
             StateRow::Cluster(id) => {
                 self.close_current()?;
                 let (rules, site, details) = (Restoring::default(), Site::default(), BTreeMap::new());
@@ -133,7 +158,11 @@ impl RestoringState {
 
     pub(crate) fn finish(mut self) -> Result<State, BadRows> {
         self.close_current()?;
-        Ok(State { clusters: self.clusters, boot: self.boot })
+        let catalogue = self.catalogue.finish().map_err(of_catalogue)?;
+        if !catalogue.clusters().map(|(id, _)| id).eq(self.clusters.keys().copied()) {
+            return Err(BadRows("the clusters are not those of the catalogue"));
+        }
+        Ok(State { catalogue, clusters: self.clusters, boot: self.boot })
     }
 
     fn current(&mut self) -> Result<&mut RestoringEstate, BadRows> {
@@ -148,4 +177,9 @@ impl RestoringState {
             None => Ok(()),
         }
     }
+}
+
+/// Rows of the catalogue that do not fit together.
+fn of_catalogue(forewarn_catalogue::BadRows(what): forewarn_catalogue::BadRows) -> BadRows {
+    BadRows(what)
 }

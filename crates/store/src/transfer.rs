@@ -10,6 +10,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{BadRows, Brake, Cluster, EventId, Now, Restoring, Row, Seed, Timestamp};
 
 use crate::codec::seal::{self, Place};
@@ -19,7 +20,6 @@ use crate::embedded::{Options, create};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
-use crate::record::ClusterId;
 use crate::recover::{Recovered, add_rows, recover};
 use crate::state::{Estate, RestoringState, State};
 
@@ -184,9 +184,10 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
 /// The state as it goes on after an import.
 fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
     // An import goes on wherever it is: no boot is known there.
-    let State { clusters, boot: _ } = state;
+    let State { catalogue, clusters, boot: _ } = state;
     let renew = |(id, estate): (ClusterId, Estate)| Ok((id, renewed_estate(estate, seed.nth(id.0))?));
-    Ok(State { clusters: clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?, boot: None })
+    let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
+    Ok(State { catalogue, clusters, boot: None })
 }
 
 fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {

@@ -18,10 +18,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::*;
 use forewarn_store::{
-    AppendFailed, ClusterId, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options,
-    Record, Recovered, State, check, export, import,
+    AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
+    Recovered, State, check, export, import,
 };
 use forewarn_wire::operator::{Details, Site};
 use proptest::prelude::*;
@@ -44,7 +45,7 @@ fn host(number: u32) -> Record {
     let change = Change::HostAdmitted { host: HostId(number), name, zone: None };
     Record {
         now: Now::at_millis(1_000 + i64::from(number)),
-        entry: Entry::Change(ClusterId::default(), change),
+        entry: Entry::Change(ClusterId::DEFAULT, change),
     }
 }
 
@@ -67,7 +68,7 @@ fn with_hosts(count: u32) -> (TempDir, State) {
 fn records(world: &World) -> Vec<Record> {
     let journal = world.journal.iter();
     journal
-        .map(|(now, change)| Record { now: *now, entry: Entry::Change(ClusterId::default(), change.clone()) })
+        .map(|(now, change)| Record { now: *now, entry: Entry::Change(ClusterId::DEFAULT, change.clone()) })
         .collect()
 }
 
@@ -108,7 +109,7 @@ proptest! {
         }
         let (journal, found) = Journal::open(directory.path(), &options(fold_after)).unwrap();
         prop_assert_eq!(&found.state, &state);
-        prop_assert_eq!(&found.state.clusters[&ClusterId::default()].cluster, &world.cluster);
+        prop_assert_eq!(&found.state.clusters[&ClusterId::DEFAULT].cluster, &world.cluster);
         prop_assert_eq!(journal.length(), records.len() as u64);
         journal.close().unwrap();
         prop_assert_eq!(check(directory.path()).unwrap().records, records.len() as u64);
@@ -127,7 +128,7 @@ proptest! {
         let other = Options { seed: Seed([8; 16]), ..options(50) };
         import(&file, to.path(), &other).unwrap();
         let (_journal, found) = Journal::open(to.path(), &options(50)).unwrap();
-        let cluster = &found.state.clusters[&ClusterId::default()].cluster;
+        let cluster = &found.state.clusters[&ClusterId::DEFAULT].cluster;
         prop_assert_eq!(found.identity, SEED);
         prop_assert_eq!(cluster.brake(), Brake::On);
         for ((id, tenant), (also, before)) in cluster.tenants().zip(world.cluster.tenants()) {
@@ -200,19 +201,19 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     let site = Site { location: "north".to_owned(), ..Site::default() };
     let now = world.now;
     for machine in [MachineId(0), MachineId(1)] {
-        let entry = Entry::Described { cluster: ClusterId::default(), machine, details: details.clone() };
+        let entry = Entry::Described { cluster: ClusterId::DEFAULT, machine, details: details.clone() };
         all.insert(before, Record { now, entry });
     }
-    all.push(Record { now, entry: Entry::Site(ClusterId::default(), site.clone()) });
+    all.push(Record { now, entry: Entry::Site(ClusterId::DEFAULT, site.clone()) });
     let (mut journal, _) = open(directory.path());
     journal.append(&all).unwrap();
     drop(journal);
     // From records, and from rows.
     for _ in 0..2 {
         let (mut journal, found) = open(directory.path());
-        assert_eq!(found.state.clusters[&ClusterId::default()].site, site);
+        assert_eq!(found.state.clusters[&ClusterId::DEFAULT].site, site);
         assert_eq!(
-            found.state.clusters[&ClusterId::default()].details,
+            found.state.clusters[&ClusterId::DEFAULT].details,
             [(MachineId(0), details.clone())].into()
         );
         journal.fold(found.state);
@@ -340,7 +341,7 @@ fn a_record_beyond_all_limits_is_not_written() {
     let directory = tempdir().unwrap();
     let (mut journal, _) = open(directory.path());
     let site = Site { location: "x".repeat(2 << 20), ..Site::default() };
-    let record = Record { now: Now::at_millis(0), entry: Entry::Site(ClusterId::default(), site) };
+    let record = Record { now: Now::at_millis(0), entry: Entry::Site(ClusterId::DEFAULT, site) };
     assert!(matches!(journal.append(&[host(0), record]), Err(AppendFailed::TooLarge(_))));
     drop(journal);
     assert_eq!(open(directory.path()).1.state, State::new(SEED));

@@ -16,8 +16,9 @@ mod world;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
-use forewarn_store::{Boot, ClusterId, Entry, Malformed, Record};
+use forewarn_store::{Boot, Entry, Malformed, Record};
 use forewarn_wire::operator::{Details, Site};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Command, Report};
-use forewarn_store::ClusterId;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::engine::{Problem, Request};

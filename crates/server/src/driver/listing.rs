@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, MachineId};
-use forewarn_store::{ClusterId, Entry, Estate};
+use forewarn_store::{Entry, Estate};
 use forewarn_wire::operator::Details;
 
 use super::Driver;
@@ -37,6 +38,7 @@ impl Driver {
             Entry::Change(id, Change::Completed { machine, .. }) => self.forget_if_gone(*id, *machine),
             Entry::Described { cluster, machine, .. } => self.list(*cluster, *machine),
             Entry::Site(id, _) => self.list_all(*id),
+            Entry::Catalogue(change) => self.follow_catalogue(change),
             Entry::Change(..) | Entry::Clock | Entry::Booted(_) => {}
         }
     }
@@ -66,8 +68,9 @@ impl Driver {
     pub(super) fn list(&mut self, id: ClusterId, machine: MachineId) {
         let Some(listed) = self.listing(id, machine) else { return };
         self.directory.add(&listed.caller, &listed.addresses);
-        let kept = listed.addresses.clone();
+        let (kept, full_name) = (listed.addresses.clone(), listed.caller.full_name.clone());
         if let Some(former) = self.ward(id).listed.insert(machine, listed) {
+            self.directory.forget_name(&former.caller, &full_name);
             let left: Vec<_> = former.addresses.iter().filter(|old| !kept.contains(old)).copied().collect();
             self.directory.forget(&former.caller, &left);
         }
@@ -81,7 +84,11 @@ impl Driver {
         let tenant = estate.cluster.tenant(estate.cluster.machine(machine)?.tenant)?;
         let slot = self.wards.get(&id)?.slots.get(&estate.cluster.machine(machine)?.tenant)?;
         let (name, slot, load) = (instance.name.clone(), Arc::clone(slot), Load::default());
-        let full_name = format!("{}/{name}", tenant.name).into();
+        let full_name = match id {
+            ClusterId::DEFAULT => format!("{}/{name}", tenant.name),
+            _ => format!("{}/{}/{name}", self.kept.catalogue.cluster_name(id)?, tenant.name),
+        };
+        let full_name = full_name.into();
         let caller = Arc::new(Caller { machine, name, full_name, slot, instance, load });
         Some(Listed { caller, addresses: addresses.clone() })
     }

@@ -4,6 +4,7 @@
 //! publishes, answers and acts. Between batches it sleeps until the next deadline of the rules or of a pretend machine.
 //! No rule needs two clusters; what they share is the clock, the journal, and that an address is that of one machine.
 
+mod administration;
 mod endings;
 mod errand;
 mod listing;
@@ -20,11 +21,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forewarn_catalogue::ClusterId;
 use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{
     Action, Change, Command, Effect, MachineId, Now, Report, Seed, Steady, TenantId, limits,
 };
-use forewarn_store::{ClusterId, Entry, Estate, Record, State as Kept};
+use forewarn_store::{Entry, Estate, Record, State as Kept};
 use forewarn_wire::operator::{Happening, Outcome, happening};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -178,10 +180,14 @@ impl Driver {
                 // Whoever asked may have gone; nothing has changed.
                 Err(problem) => drop(reply.send(Err(problem))),
             },
-            Request::Order { cluster, commands, reply } => match self.order(cluster, &commands) {
-                Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
-                Err(problem) => drop(reply.send(Err(problem))),
-            },
+            Request::Order { cluster, order, reply } => {
+                let outcome = self.order(cluster, order);
+                self.answer(reply, outcome);
+            }
+            Request::Administer { command, terms, reply } => {
+                let outcome = self.administer(command, &terms);
+                self.answer(reply, outcome);
+            }
             // Whoever asked may have gone.
             Request::Rehearse { cluster, commands, reply } => {
                 drop(reply.send(self.rehearse(cluster, &commands)));
@@ -193,7 +199,7 @@ impl Driver {
                     look(self.state(cluster));
                 }
             }
-            Request::Drive { command, reply } => drop(reply.send(self.drive(command, own))),
+            Request::Drive { command, terms, reply } => drop(reply.send(self.drive(command, &terms, own))),
             Request::Copy { to, reply } => {
                 self.commit(own);
                 self.keeping.copy(&to, reply);
@@ -237,8 +243,9 @@ impl Driver {
     fn state(&self, id: ClusterId) -> Option<State<'_>> {
         let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
         let Ward { endings, troubles, .. } = self.wards.get(&id)?;
+        let name = self.kept.catalogue.cluster_name(id)?;
         let now = self.clock.now();
-        Some(State { cluster, now, next_in: self.next_after(now), site, details, endings, troubles })
+        Some(State { name, cluster, now, next_in: self.next_after(now), site, details, endings, troubles })
     }
 
     fn estate(&self, id: ClusterId) -> Result<&Estate, Problem> {
@@ -247,6 +254,19 @@ impl Driver {
 
     fn ward(&mut self, id: ClusterId) -> &mut Ward {
         self.wards.entry(id).or_default()
+    }
+
+    /// Answers when what was decided is durable; a refusal at once.
+    fn answer(
+        &mut self,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+        outcome: Result<Outcome, Problem>,
+    ) {
+        match outcome {
+            Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
+            // Whoever asked may have gone; nothing has changed.
+            Err(problem) => drop(reply.send(Err(problem))),
+        }
     }
 
     fn submit(&mut self, id: ClusterId, command: &Command) -> Result<Decided, Problem> {
@@ -337,8 +357,9 @@ impl Driver {
         if self.keeping.is_broken() {
             return false;
         }
-        let mut clusters = self.kept.clusters.iter().zip(self.wards.values_mut());
-        let due = clusters.find_map(|((id, estate), ward)| Some((*id, due(estate, ward, now)?)));
+        let wards = &mut self.wards;
+        let mut clusters = self.kept.clusters.iter();
+        let due = clusters.find_map(|(id, estate)| Some((*id, due(estate, wards.get_mut(id)?, now)?)));
         let Some((id, command)) = due else { return false };
         match self.decide(now, id, &command) {
             Ok(_) => true,

@@ -3,35 +3,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, MachineId, Now};
-use forewarn_store::{ClusterId, Entry, Estate, Record};
+use forewarn_store::{Entry, Estate, Record};
 use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome};
 
 use super::Driver;
 use super::listing::details_of;
-use crate::engine::{Hands, Problem};
+use crate::engine::{Condition, Hands, Order, Problem};
 
 /// What is known of a machine after some commands; `None`: of one that is not there yet.
 type Described = (Option<MachineId>, Details);
 
 impl Driver {
     /// Carries out commands by name, whole or not at all, and what follows from them at this moment.
-    pub(super) fn order(&mut self, id: ClusterId, commands: &[NamedCommand]) -> Result<Outcome, Problem> {
+    pub(super) fn order(&mut self, id: ClusterId, order: Order) -> Result<Outcome, Problem> {
         let now = self.clock.now();
-        match commands {
+        let Order { commands, mut terms } = order;
+        if let Some(answer) = self.receipt(now, &terms)? {
+            return Ok(answer);
+        }
+        if let Some(Condition(holds)) = terms.only_if.take() {
+            let state = self.state(id).ok_or(Problem::NoSuchCluster)?;
+            holds(&state).then_some(()).ok_or(Problem::Changed)?;
+        }
+        match commands.as_slice() {
             [only] => self.check_addresses(id, &described(self.estate(id)?, only)?)?,
             several => self.rehearse(id, several)?,
         }
         let first = self.batch.records.len();
         let mut own = 0;
-        for command in commands {
+        for command in &commands {
             own += self.obey(now, id, command)?;
         }
         while self.step(now) {}
         let decided = self.batch.records[first..].iter().filter_map(|record| change_of(id, record));
         let changes: Vec<_> = decided.cloned().collect();
         let outcome = outcome(&self.estate(id)?.cluster, now, &changes);
-        Ok(Outcome { changes: outcome.changes + own, ..outcome })
+        let outcome = Outcome { changes: outcome.changes + own, ..outcome };
+        self.keep_receipt(now, &terms, &outcome)?;
+        Ok(outcome)
     }
 
     /// Tries commands on a copy: the first that would be refused refuses all of them.
@@ -162,8 +173,11 @@ fn described(estate: &Estate, command: &NamedCommand) -> Result<Vec<Described>, 
 fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
     match &record.entry {
         Entry::Change(of, change) if *of == id => Some(change),
-        Entry::Change(..) | Entry::Clock | Entry::Described { .. } | Entry::Site(..) | Entry::Booted(_) => {
-            None
-        }
+        Entry::Change(..)
+        | Entry::Clock
+        | Entry::Described { .. }
+        | Entry::Site(..)
+        | Entry::Booted(_)
+        | Entry::Catalogue(_) => None,
     }
 }

@@ -10,16 +10,17 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
-    AppendFailed, ClusterId, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered,
-    State as Kept,
+    AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered, State as Kept,
 };
 use forewarn_wire::operator::Details;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
 use crate::engine::Request;
+use crate::roster::Roster;
 
 /// The first pause before the journal is opened again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -173,6 +174,7 @@ impl Driver {
         self.wards.retain(|id, _| self.kept.clusters.contains_key(id));
         let clusters: Vec<_> = self.kept.clusters.keys().copied().collect();
         clusters.into_iter().for_each(|id| self.show(id));
+        self.heralds.show(Roster::of(&self.kept.catalogue));
     }
 
     /// Publishes every document of a cluster, and lists its machines.

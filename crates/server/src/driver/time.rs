@@ -6,10 +6,11 @@ use forewarn_lifecycle::Now;
 use forewarn_store::{Entry, Record};
 use tokio::sync::mpsc;
 
+use super::administration::nothing;
 use super::vigil::Sight;
 use super::{Driver, SLEEP_MAX};
 use crate::clock::{CLOCK_END, Kind, Speed, later};
-use crate::engine::{ClockCommand, Problem, Request};
+use crate::engine::{ClockCommand, Problem, Request, Terms};
 
 /// How far ahead of a virtual clock that runs it is written down, in real time: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);
@@ -45,12 +46,18 @@ impl Driver {
     pub(super) fn drive(
         &mut self,
         command: ClockCommand,
+        terms: &Terms,
         own: &mpsc::WeakSender<Request>,
     ) -> Result<Now, Problem> {
         debug_assert_eq!(self.clock.kind(), Kind::Virtual);
         let mut now = self.clock.now();
         let mut speed = self.clock.speed();
         self.settle(now, own);
+        if self.receipt(now, terms)?.is_some() {
+            return Ok(now);
+        }
+        // Should the process end on the way, the clock is set less far than was wanted, and never twice as far.
+        self.keep_receipt(now, terms, &nothing(now))?;
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arc_swap::ArcSwap;
 use forewarn_wire::operator::Happening;
 use tokio::sync::{broadcast, watch};
+
+use crate::roster::Roster;
 
 /// Those who tell everybody who listens that something has happened.
 #[derive(Clone, Debug)]
@@ -14,6 +17,7 @@ pub(crate) struct Heralds {
     /// Why nothing can be written, if so.
     pub(super) trouble: watch::Sender<Option<String>>,
     pub(super) clock_steps: Arc<AtomicU64>,
+    pub(super) roster: Arc<ArcSwap<Roster>>,
 }
 
 /// Happenings that are kept for a listener that is slow; more, and it has missed some.
@@ -26,6 +30,7 @@ impl Heralds {
             commits: watch::Sender::new(0),
             trouble: watch::Sender::new(None),
             clock_steps: Arc::default(),
+            roster: Arc::default(),
         }
     }
 
@@ -37,6 +42,11 @@ impl Heralds {
     /// A clock was set, or nobody looked at it for long.
     pub(crate) fn count_clock_step(&self) {
         self.clock_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tells what the clusters are called, and who may do what.
+    pub(crate) fn show(&self, roster: Roster) {
+        self.roster.store(Arc::new(roster));
     }
 
     /// Tells whether something is wrong.

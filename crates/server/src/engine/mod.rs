@@ -1,6 +1,7 @@
 //! How the rest of the shell speaks to the driver.
 
 mod heralds;
+mod order;
 mod problem;
 mod request;
 
@@ -10,16 +11,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use forewarn_catalogue::{ClusterId, Role, Scope, TokenHash};
 use forewarn_hypervisor::Program;
-use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Seed, Steady};
-use forewarn_store::{ClusterId, CopyError, Journal, OpenError, Options, State as Kept};
+use forewarn_lifecycle::{
+    Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
+};
+use forewarn_store::{CopyError, Journal, OpenError, Options, State as Kept};
 use forewarn_wire::operator::{Details, Happening, NamedCommand, Outcome, Site};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
+use crate::roster::Roster;
 pub(crate) use heralds::Heralds;
+pub use order::{Condition, ITSELF, Once, Order, Terms};
 pub use problem::Problem;
 pub(crate) use request::{Look, Request};
 
@@ -57,9 +63,44 @@ pub enum ClockCommand {
     },
 }
 
+/// What is done to the server as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Administration {
+    /// Another cluster.
+    CreateCluster(Name),
+    /// Another name for a cluster.
+    RenameCluster {
+        /// The cluster.
+        cluster: ClusterId,
+        /// Its name from now on.
+        name: Name,
+    },
+    /// A cluster goes, with nothing in it.
+    RemoveCluster(ClusterId),
+    /// A token is good from now on.
+    IssueToken {
+        /// Its number: [`Roster::next_token`].
+        number: u32,
+        /// What people call it.
+        name: Name,
+        /// What its holder may do.
+        role: Role,
+        /// To what.
+        scope: Scope,
+        /// The SHA-256 of its text.
+        hash: TokenHash,
+        /// From when on it is good for nothing.
+        expires: Option<Timestamp>,
+    },
+    /// A token is good no longer.
+    RevokeToken(Name),
+}
+
 /// All that there is to see of a cluster at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct State<'a> {
+    /// What the cluster is called.
+    pub name: &'a Name,
     /// The state of the rules.
     pub cluster: &'a Cluster,
     /// When.
@@ -149,7 +190,7 @@ impl Engine {
         let heralds = Heralds::new();
         let driver =
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
-        let engine = Self { cluster: ClusterId::default(), requests, clock, directory, heralds };
+        let engine = Self { cluster: ClusterId::DEFAULT, requests, clock, directory, heralds };
         let own = engine.downgrade();
         let driving = async move {
             let _lifeline = Lifeline;
@@ -193,9 +234,32 @@ impl Engine {
     ///
     /// # Errors
     /// When something that is named is not there, the rules refuse, or nothing can be written.
-    pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
-        let cluster = self.cluster;
-        self.ask(|reply| Request::Order { cluster, commands, reply }).await?
+    pub async fn order(&self, order: impl Into<Order>) -> Result<Outcome, Problem> {
+        let (cluster, order) = (self.cluster, order.into());
+        self.ask(|reply| Request::Order { cluster, order, reply }).await?
+    }
+
+    /// Does something to the server as a whole. Answered when it is durable and published.
+    ///
+    /// # Errors
+    /// When it is refused, or nothing can be written.
+    pub async fn administer(&self, command: Administration, terms: Terms) -> Result<Outcome, Problem> {
+        self.ask(|reply| Request::Administer { command, terms, reply }).await?
+    }
+
+    /// What the clusters are called, and who may do what.
+    #[must_use]
+    pub fn roster(&self) -> Arc<Roster> {
+        self.heralds.roster.load_full()
+    }
+
+    /// A handle to the cluster of that name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn named(&self, cluster: &str) -> Result<Self, Problem> {
+        let found = self.roster().cluster_named(cluster).ok_or(Problem::NoSuchCluster);
+        found.map(|cluster| self.of(cluster))
     }
 
     /// Finds out whether [`Self::order`] would be refused, and changes nothing.
@@ -241,10 +305,18 @@ impl Engine {
     /// # Errors
     /// When the clock is real.
     pub async fn drive(&self, command: ClockCommand) -> Result<Now, Problem> {
+        self.drive_for(command, Terms::default()).await
+    }
+
+    /// Drives a virtual clock for somebody.
+    ///
+    /// # Errors
+    /// When the clock is real.
+    pub async fn drive_for(&self, command: ClockCommand, terms: Terms) -> Result<Now, Problem> {
         if self.clock.kind() == Kind::Real {
             return Err(Problem::RealClock);
         }
-        self.ask(|reply| Request::Drive { command, reply }).await?
+        self.ask(|reply| Request::Drive { command, terms, reply }).await?
     }
 
     /// Why nothing can be written at the moment, if so.

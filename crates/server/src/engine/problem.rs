@@ -25,6 +25,17 @@ pub enum Problem {
     /// No clock shows what no document can.
     #[error("the clock ends with the year 9989")]
     EndOfTime,
+    /// The catalogue says no.
+    #[error(transparent)]
+    Catalogue(#[from] forewarn_catalogue::Refusal),
+    /// Somebody has changed it since it was read.
+    #[error(
+        "it is not any more what you have read\n  hint: read it again, and see whether you still want that"
+    )]
+    Changed,
+    /// A cluster goes when nothing is in it.
+    #[error("the cluster still has hosts or tenants: {0}\n  hint: remove them first")]
+    ClusterInUse(String),
     /// There is no such cluster, or not any more.
     #[error("no such cluster")]
     NoSuchCluster,

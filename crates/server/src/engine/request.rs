@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Now};
-use forewarn_store::{ClusterId, CopyError};
+use forewarn_store::CopyError;
 use forewarn_wire::operator::{NamedCommand, Outcome};
 use tokio::sync::oneshot;
 
-use super::{ClockCommand, Decided, Problem, State};
+use super::{Administration, ClockCommand, Decided, Order, Problem, State, Terms};
 
 pub(crate) type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;
 
@@ -19,7 +20,7 @@ pub(crate) enum Request {
     },
     Order {
         cluster: ClusterId,
-        commands: Vec<NamedCommand>,
+        order: Order,
         reply: oneshot::Sender<Result<Outcome, Problem>>,
     },
     Rehearse {
@@ -27,12 +28,18 @@ pub(crate) enum Request {
         commands: Vec<NamedCommand>,
         reply: oneshot::Sender<Result<(), Problem>>,
     },
+    Administer {
+        command: Administration,
+        terms: Terms,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
     Look {
         cluster: ClusterId,
         look: Look,
     },
     Drive {
         command: ClockCommand,
+        terms: Terms,
         reply: oneshot::Sender<Result<Now, Problem>>,
     },
     Copy {
@@ -64,6 +71,7 @@ impl Request {
             Self::Submit { .. }
             | Self::Order { .. }
             | Self::Rehearse { .. }
+            | Self::Administer { .. }
             | Self::Look { .. }
             | Self::Drive { .. }
             | Self::Copy { .. } => true,
@@ -75,7 +83,9 @@ impl Request {
     pub(crate) fn refuse(self) {
         match self {
             Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Order { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Order { reply, .. } | Self::Administer { reply, .. } => {
+                drop(reply.send(Err(Problem::Unavailable)));
+            }
             Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),

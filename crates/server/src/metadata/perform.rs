@@ -229,6 +229,9 @@ fn refused(problem: &engine::Problem) -> Problem {
         | engine::Problem::Bad(_)
         | engine::Problem::AddressTaken { .. }
         | engine::Problem::NoSuchCluster
+        | engine::Problem::Catalogue(_)
+        | engine::Problem::Changed
+        | engine::Problem::ClusterInUse(_)
         | engine::Problem::NotPretending
         | engine::Problem::EndOfTime
         | engine::Problem::Unavailable => unavailable(),

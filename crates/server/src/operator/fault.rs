@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use forewarn_catalogue::Refusal as NotThere;
 use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
 use serde_json::json;
 
@@ -82,11 +83,20 @@ impl IntoResponse for Fault {
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let status = match &problem {
-            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) | Problem::NoSuchCluster => {
+            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
+            | Problem::NoSuchCluster
+            | Problem::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => {
                 StatusCode::NOT_FOUND
             }
+            Problem::Catalogue(NotThere::KeyUsed(_)) => StatusCode::UNPROCESSABLE_ENTITY,
+            Problem::Catalogue(NotThere::BadKey | NotThere::BadBy | NotThere::ExpiredAlready(_)) => {
+                StatusCode::BAD_REQUEST
+            }
+            Problem::Changed => StatusCode::PRECONDITION_FAILED,
             Problem::Bad(_) | Problem::EndOfTime => StatusCode::BAD_REQUEST,
             Problem::Refused(_)
+            | Problem::Catalogue(_)
+            | Problem::ClusterInUse(_)
             | Problem::AddressTaken { .. }
             | Problem::NotPretending
             | Problem::RealClock => StatusCode::CONFLICT,

@@ -8,8 +8,6 @@ use forewarn_lifecycle::{
     TenantId, TerminateNotice, Timestamp, Unenrolled, UpdateDomain, UpgradePolicy, Wait, Withdrawal, Zone,
 };
 
-use crate::record::ClusterId;
-
 use super::plain::{read_text, write_text};
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
@@ -28,7 +26,9 @@ macro_rules! stored_number {
     )* };
 }
 
-stored_number!(ClusterId HostId TenantId ScaleSetId MachineId MaintenanceId RolloutId UpdateDomain FaultDomain Zone Seed);
+pub(super) use stored_number;
+
+stored_number!(HostId TenantId ScaleSetId MachineId MaintenanceId RolloutId UpdateDomain FaultDomain Zone Seed);
 
 impl Stored for EventId {
     fn write(&self, out: &mut Writer) {

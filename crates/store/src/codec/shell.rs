@@ -19,6 +19,7 @@ stored_enum!(Entry {
     2 => Described { cluster, machine, details },
     3 => Site(cluster, site),
     4 => Booted(boot),
+    5 => Catalogue(change),
 });
 
 stored_enum!(StateRow {
@@ -27,4 +28,5 @@ stored_enum!(StateRow {
     2 => Described(machine, details),
     3 => Booted(boot),
     4 => Cluster(cluster),
+    5 => Catalogue(row),
 });

@@ -7,8 +7,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
-use forewarn_store::{ClusterId, Entry, Journal, Options, Record, State, Syncs};
+use forewarn_store::{Entry, Journal, Options, Record, State, Syncs};
 use forewarn_wire::operator::{Details, Site};
 
 use crate::random::Random;
@@ -32,20 +33,18 @@ pub(crate) fn record(number: u64) -> Record {
         0 | 1 => {
             let name = Name::new(&format!("h{number}")).unwrap();
             let host = HostId(u32::try_from(number).unwrap());
-            Entry::Change(ClusterId::default(), Change::HostAdmitted { host, name, zone: None })
+            Entry::Change(ClusterId::DEFAULT, Change::HostAdmitted { host, name, zone: None })
         }
         2 => {
             let value = "v".repeat(random.below(3_000));
             let details = Details { tags: [(number.to_string(), value)].into(), ..Details::default() };
             Entry::Described {
-                cluster: ClusterId::default(),
+                cluster: ClusterId::DEFAULT,
                 machine: MachineId(u32::try_from(number % 40).unwrap()),
                 details,
             }
         }
-        3 => {
-            Entry::Site(ClusterId::default(), Site { location: format!("place {number}"), ..Site::default() })
-        }
+        3 => Entry::Site(ClusterId::DEFAULT, Site { location: format!("place {number}"), ..Site::default() }),
         _ => Entry::Clock,
     };
     Record { now: Now::at_millis(i64::try_from(number).unwrap() * 10), entry }
