@@ -43,7 +43,7 @@ fn fill(directory: &Path, options: &Options, machines: u32, out: &mut impl Write
     let begin = Instant::now();
     for first in (0..machines).step_by(100) {
         let records: Vec<_> = (first..first + 100).flat_map(machine).collect();
-        journal.append(&records)?;
+        journal.append(&records, &[])?;
         records.iter().for_each(|record| state.apply(record));
         if journal.wants_fold() {
             let begin = Instant::now();
@@ -60,7 +60,7 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     let mut times = Vec::new();
     for number in 0..2_000 {
         let begin = Instant::now();
-        journal.append(&[heard(number % machines)])?;
+        journal.append(&[heard(number % machines)], &[])?;
         times.push(begin.elapsed());
     }
     times.sort_unstable();
@@ -71,7 +71,7 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     let (tell, told) = mpsc::channel();
     for number in 0..20_000 {
         let tell = tell.clone();
-        journal.append_then(&[heard(number % machines)], move |result| drop(tell.send(result)));
+        journal.append_then(&[heard(number % machines)], &[], move |result| drop(tell.send(result)));
     }
     drop(tell);
     let answered = u32::try_from(told.iter().filter(Result::is_ok).count())?;

@@ -3,7 +3,7 @@
 //! A state that is brought back is of some time ago, and machines may have seen what came after. So its past is not
 //! continued as if nothing had happened: incarnations take a step that no past can have reached, events that are still
 //! visible are announced under new ids, ids to come are made of another secret, and the brake is on until somebody who
-//! has looked lets it go.
+//! has looked lets it go. The trail stays behind with the journal it tells of; a new one begins.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{BadRows, Brake, Cluster, EventId, Now, Restoring, Row, Seed, Timestamp};
+use forewarn_wire::operator::Chain;
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
@@ -22,6 +23,7 @@ use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::recover::{Recovered, add_rows, recover};
 use crate::state::{Estate, RestoringState, State};
+use crate::trail::check_trail;
 
 /// What an import adds to every incarnation: more changes than a tenant has seen since any copy was made.
 pub const INCARNATION_STEP: u64 = 1 << 20;
@@ -40,6 +42,10 @@ pub struct Checked {
     pub records: u64,
     /// Records that an opening replays.
     pub replayed: u64,
+    /// The number of the newest entry of the trail.
+    pub entries: u64,
+    /// How many of them are kept, and have been verified.
+    pub entries_kept: u64,
     /// Hosts, tenants and machines.
     pub hosts: usize,
     /// See `hosts`.
@@ -59,18 +65,24 @@ struct Preface {
 
 stored_struct! { Preface { identity, created, clock, rows } }
 
-/// Looks at every page, every record and every row of a journal that nobody uses, and replays it.
+/// Looks at every page, every record and every row of a journal that nobody uses, replays it, and verifies its trail.
 ///
 /// # Errors
 /// When it is in use, or not in order.
 pub fn check(directory: &Path) -> Result<Checked, OpenError> {
-    let (heading, recovered) = read(directory)?;
+    let owned = Directory::with_journal(directory)?;
+    let journal = owned.journal();
+    let connection = database::open(&journal, Syncs::EachCommit, Look::Thorough)?;
+    let (heading, recovered) = recover(&connection, &journal)?;
+    let entries_kept = check_trail(&connection, &journal, &heading)?;
     let Recovered { state, created, clock, replayed, .. } = recovered;
     Ok(Checked {
         created,
         clock,
         records: heading.last,
         replayed,
+        entries: heading.trail.number,
+        entries_kept,
         hosts: count(&state, |cluster| cluster.hosts().count()),
         tenants: count(&state, |cluster| cluster.tenants().count()),
         machines: count(&state, |cluster| cluster.machines().count()),
@@ -87,7 +99,9 @@ fn count(state: &State, of: impl Fn(&Cluster) -> usize) -> usize {
 /// # Errors
 /// When it is in use or not in order, or the export cannot be written.
 pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
-    let (_, recovered) = read(directory)?;
+    let owned = Directory::with_journal(directory)?;
+    let journal = owned.journal();
+    let (_, recovered) = recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)?;
     write_export(recovered, out).map_err(OpenError::io("write the export of", directory))
 }
 
@@ -112,12 +126,6 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
         renewed(state, options.seed).map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
     let heading = Heading { clock, ..Heading::new(identity, options.now) };
     create(&directory, heading, state)
-}
-
-fn read(directory: &Path) -> Result<(Heading, Recovered), OpenError> {
-    let owned = Directory::with_journal(directory)?;
-    let journal = owned.journal();
-    recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
@@ -165,7 +173,7 @@ fn read_export(source: &Path) -> Result<Recovered, OpenError> {
         return Err(wrong(&"something follows its end"));
     }
     let state = restoring.finish().map_err(|problem| wrong(&problem))?;
-    Ok(Recovered { state, identity, created, clock, replayed: 0 })
+    Ok(Recovered { state, identity, created, clock, replayed: 0, trail: Chain::default() })
 }
 
 fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {

@@ -70,7 +70,7 @@ impl Keeping {
     pub(super) fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
         match &mut self.journal {
             _ if records.is_empty() => Ok(()),
-            Some(journal) => journal.append(records),
+            Some(journal) => journal.append(records, &[]),
             None => Err(AppendFailed::Closed),
         }
     }
@@ -135,7 +135,7 @@ fn open_and_write(
     // A disk that is not there is not an empty one.
     let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
     let (mut journal, Recovered { state, .. }) = Journal::open(place, &options)?;
-    journal.append(&[Record { now, entry: Entry::Clock }])?;
+    journal.append(&[Record { now, entry: Entry::Clock }], &[])?;
     Ok((journal, state))
 }
 

@@ -79,7 +79,7 @@ impl Teller {
 /// A listener that is too slow is told that it has missed something.
 fn lagged(missed: u64, at: Moment) -> Happening {
     let text = format!("{missed} changes came too fast to be told");
-    Happening { at, kind: "missed".to_owned(), text, tenants: Vec::new(), events: Vec::new() }
+    Happening::plain(at, "missed", text)
 }
 
 fn concerns(happening: &Happening, tenant: Option<&str>) -> bool {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use forewarn_store::{Journal, OpenError, Syncs};
+use forewarn_store::{Journal, OpenError, ReadFailed, Syncs, TrailQuery};
+use forewarn_wire::operator::Subject;
 
 use crate::disk::scratch;
-use crate::writer::{options, record, state_after};
+use crate::writer::{append, chain_after, entry, options, state_after};
 
 const RECORDS: u64 = 30;
 
@@ -15,7 +16,7 @@ const RECORDS: u64 = 30;
 fn small_journal(directory: &Path) -> Vec<u8> {
     let (mut journal, _) = Journal::open(directory, &options(Syncs::EachCommit)).unwrap();
     for number in 1..=RECORDS {
-        journal.append(&[record(number)]).unwrap();
+        append(&mut journal, number..=number).unwrap();
         if number == RECORDS / 2 {
             journal.fold(state_after(number));
         }
@@ -40,6 +41,8 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
             Ok((journal, found)) => {
                 assert_eq!(journal.length(), RECORDS, "byte {place}");
                 assert!(found.state == expected, "byte {place}: another state is served");
+                assert_eq!(found.trail, chain_after(RECORDS), "byte {place}");
+                read_trail(&journal, place);
                 "without meaning"
             }
             Err(OpenError::Damaged { .. }) => "damaged",
@@ -54,10 +57,27 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
     ends
 }
 
+/// Whatever is read of a trail is what was written.
+fn read_trail(journal: &Journal, place: usize) {
+    let reader = journal.trail_reader();
+    let all = reader.read(TrailQuery::default());
+    let some = reader
+        .read(TrailQuery { groups: vec![vec![Subject::By("writer".to_owned())]], ..TrailQuery::default() });
+    for page in [all, some] {
+        match page {
+            Ok(page) => {
+                assert!(page.entries.iter().all(|found| **found == *entry(found.number)), "byte {place}");
+            }
+            Err(ReadFailed::Damaged(_) | ReadFailed::Failed(_)) => {}
+            Err(problem) => panic!("byte {place}: {problem}"),
+        }
+    }
+}
+
 /// A journal whose process has died: the last commits are in its log.
 fn journal_with_log(directory: &Path) -> (Vec<u8>, Vec<u8>) {
     let (mut journal, _) = Journal::open(directory, &options(Syncs::EachCommit)).unwrap();
-    (1..=RECORDS).for_each(|number| journal.append(&[record(number)]).unwrap());
+    (1..=RECORDS).for_each(|number| append(&mut journal, number..=number).unwrap());
     let [file, log] = ["journal.db", "journal.db-wal"].map(|name| fs::read(directory.join(name)).unwrap());
     assert!(log.len() > 50_000, "{}", log.len());
     (file, log)

@@ -26,6 +26,7 @@ mod fleet;
 mod happening;
 mod outcome;
 mod resolve;
+mod trail;
 mod view;
 
 pub use check::ControlCharacter;
@@ -43,6 +44,9 @@ pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_BYTES_MAX, TAGS_MAX};
+pub use trail::{
+    BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
+};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
