@@ -1,10 +1,11 @@
 //! What is done to the server as a whole: clusters, tokens; and receipts, so that nothing is done twice.
 
 use forewarn_catalogue::{Answer, Change, ClusterId, Command, Refusal};
-use forewarn_lifecycle::Now;
+use forewarn_lifecycle::{Name, Now};
 use forewarn_store::{Entry, Record};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::Outcome;
+use serde_json::{Value, json};
 
 use super::Driver;
 use crate::engine::{Administration, Once, Problem, Terms};
@@ -33,7 +34,9 @@ impl Driver {
             }
             Administration::RevokeToken(name) => Command::RevokeToken(name),
         };
-        let changes = self.catalogue(now, &command)?;
+        let mark = self.tell_command(now, None, &terms.by, &told(&command));
+        let changes = self.catalogue(now, &command).inspect_err(|_| self.untell(&mark))?;
+        self.told();
         let outcome = Outcome { changes, ..nothing(now) };
         self.keep_receipt(now, terms, &outcome)?;
         Ok(outcome)
@@ -91,6 +94,29 @@ impl Driver {
             Change::ReceiptKept { .. } => return,
         }
         self.heralds.show(Roster::of(&self.kept.catalogue));
+    }
+}
+
+/// A command as it is kept. Hashes and secrets are nobody's business.
+fn told(command: &Command) -> Value {
+    match command {
+        Command::CreateCluster { name, .. } => {
+            json!({ "command": "create_cluster", "cluster": name.as_str() })
+        }
+        Command::RenameCluster { cluster, name } => {
+            json!({ "command": "rename_cluster", "number": cluster.0, "cluster": name.as_str() })
+        }
+        Command::RemoveCluster(cluster) => json!({ "command": "remove_cluster", "number": cluster.0 }),
+        Command::IssueToken { name, role, scope, expires, .. } => json!({
+            "command": "issue_token",
+            "token": name.as_str(),
+            "role": role.as_str(),
+            "clusters": scope.clusters.named().map(|cluster| cluster.0).collect::<Vec<_>>(),
+            "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
+            "expires": expires.map(|at| Moment(at).to_string()),
+        }),
+        Command::RevokeToken(name) => json!({ "command": "revoke_token", "token": name.as_str() }),
+        Command::KeepReceipt { .. } => Value::Null,
     }
 }
 

@@ -10,6 +10,7 @@ mod errand;
 mod listing;
 mod orders;
 mod recovery;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod time;
@@ -27,7 +28,7 @@ use forewarn_lifecycle::{
     Action, Change, Command, Effect, MachineId, Now, Report, Seed, Steady, TenantId, limits,
 };
 use forewarn_store::{Entry, Estate, Record, State as Kept};
-use forewarn_wire::operator::{Happening, Outcome, happening};
+use forewarn_wire::operator::{Chain, Outcome, TrailEntry, happening};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -37,6 +38,7 @@ use crate::published::{Published, Slot};
 pub use endings::Endings;
 use errand::Errand;
 pub(crate) use recovery::Keeping;
+use telling::Telling;
 use vigil::Vigil;
 use ward::Ward;
 
@@ -56,6 +58,10 @@ pub(crate) struct Driver {
     /// Which machine has an address.
     held: BTreeMap<IpAddr, (ClusterId, MachineId)>,
     heralds: Heralds,
+    /// Where the trail has come to.
+    chain: Chain,
+    /// For whom something is done at the moment.
+    telling: Telling,
     /// The clocks as they were last written down.
     noted: Now,
     vigil: Vigil,
@@ -66,7 +72,7 @@ pub(crate) struct Driver {
 #[derive(Default)]
 struct Batch {
     records: Vec<Record>,
-    happenings: Vec<Happening>,
+    trail: Vec<Arc<TrailEntry>>,
     publish: BTreeSet<(ClusterId, TenantId)>,
     unpublish: BTreeSet<(ClusterId, TenantId)>,
     perform: Vec<(ClusterId, Action)>,
@@ -115,7 +121,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 impl Driver {
     /// A driver of what was kept. Everything is published when this returns.
     pub(crate) fn new(
-        (kept, identity): (Kept, Seed),
+        (kept, identity, chain): (Kept, Seed, Chain),
         keeping: Keeping,
         clock: Clock,
         hands: Hands,
@@ -134,6 +140,8 @@ impl Driver {
             directory,
             held: BTreeMap::new(),
             heralds,
+            chain,
+            telling: Telling::default(),
             noted: Now::at_millis(0),
             vigil: Vigil::default(),
             batch: Batch::default(),
@@ -271,19 +279,20 @@ impl Driver {
 
     fn submit(&mut self, id: ClusterId, command: &Command) -> Result<Decided, Problem> {
         let now = self.clock.now();
-        Ok(Decided { changes: self.decide(now, id, command)?, now })
+        self.tell_submitted(id, command);
+        let changes = self.decide(now, id, command);
+        self.told();
+        Ok(Decided { changes: changes?, now })
     }
 
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
     fn decide(&mut self, now: Now, id: ClusterId, command: &Command) -> Result<Vec<Change>, Problem> {
-        let Estate { cluster, .. } = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
-        let ward = self.wards.entry(id).or_default();
-        let changes = cluster.decide(now, command)?;
-        let watched = self.heralds.is_watched();
+        let changes = self.estate(id)?.cluster.decide(now, command)?;
         for change in &changes {
-            if watched {
-                self.batch.happenings.extend(happening(cluster, now, change));
+            if let Some(happening) = happening(&self.estate(id)?.cluster, now, change) {
+                self.tell(id, happening);
             }
+            let Estate { cluster, .. } = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
             for effect in cluster.evolve(now, change) {
                 match effect {
                     Effect::Publish(tenant) => drop(self.batch.publish.insert((id, tenant))),
@@ -291,7 +300,7 @@ impl Driver {
                     Effect::Perform(action) => self.batch.perform.push((id, action)),
                 }
             }
-            ward.endings.follow(cluster, change);
+            self.wards.entry(id).or_default().endings.follow(cluster, change);
             self.batch.records.push(Record { now, entry: Entry::Change(id, change.clone()) });
         }
         Ok(changes)
@@ -300,7 +309,7 @@ impl Driver {
     /// Durable first; then published, answered and done. What could not be written is neither published nor done.
     fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
         let batch = std::mem::take(&mut self.batch);
-        if let Err(problem) = self.keeping.append(&batch.records) {
+        if let Err(problem) = self.keeping.append(&batch.records, &batch.trail) {
             // Whoever is told that it did not work can then be told why.
             self.break_off(&problem);
             batch.replies.into_iter().for_each(Reply::fail);
@@ -310,8 +319,8 @@ impl Driver {
         batch.publish.iter().for_each(|(id, tenant)| self.publish(*id, *tenant));
         batch.unpublish.iter().for_each(|(id, tenant)| drop(self.ward(*id).slots.remove(tenant)));
         batch.replies.into_iter().for_each(Reply::send);
-        if !batch.records.is_empty() {
-            self.heralds.tell(batch.happenings);
+        if !batch.records.is_empty() || !batch.trail.is_empty() {
+            self.heralds.tell(batch.trail);
             self.keeping.fold_if_wanted(&self.kept);
         }
         batch.perform.into_iter().for_each(|(id, action)| self.perform(id, action, own));

@@ -10,6 +10,7 @@ use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome}
 
 use super::Driver;
 use super::listing::details_of;
+use super::telling::commands_told;
 use crate::engine::{Condition, Hands, Order, Problem};
 
 /// What is known of a machine after some commands; `None`: of one that is not there yet.
@@ -32,11 +33,11 @@ impl Driver {
             several => self.rehearse(id, several)?,
         }
         let first = self.batch.records.len();
-        let mut own = 0;
-        for command in &commands {
-            own += self.obey(now, id, command)?;
-        }
+        let mark = self.tell_command(now, Some(id), &terms.by, &commands_told(&commands));
+        let obeyed: Result<usize, _> = commands.iter().map(|command| self.obey(now, id, command)).sum();
+        let own = obeyed.inspect_err(|_| self.untell(&mark))?;
         while self.step(now) {}
+        self.told();
         let decided = self.batch.records[first..].iter().filter_map(|record| change_of(id, record));
         let changes: Vec<_> = decided.cloned().collect();
         let outcome = outcome(&self.estate(id)?.cluster, now, &changes);

@@ -8,14 +8,16 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
     AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered, State as Kept,
+    TrailReader,
 };
-use forewarn_wire::operator::Details;
+use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
@@ -67,12 +69,21 @@ impl Keeping {
         self.journal.is_none()
     }
 
-    pub(super) fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
+    pub(super) fn append(
+        &mut self,
+        records: &[Record],
+        trail: &[Arc<TrailEntry>],
+    ) -> Result<(), AppendFailed> {
         match &mut self.journal {
-            _ if records.is_empty() => Ok(()),
-            Some(journal) => journal.append(records, &[]),
+            _ if records.is_empty() && trail.is_empty() => Ok(()),
+            Some(journal) => journal.append(records, trail),
             None => Err(AppendFailed::Closed),
         }
+    }
+
+    /// Who reads the trail for others.
+    pub(crate) fn trail_reader(&self) -> TrailReader {
+        self.journal.as_ref().map_or_else(TrailReader::closed, Journal::trail_reader)
     }
 
     pub(super) fn fold_if_wanted(&mut self, kept: &Kept) {
@@ -108,14 +119,14 @@ impl Keeping {
     }
 
     /// Opens the journal again, if it is time, and sees whether it can be written: one that can be read need not be.
-    fn reopen(&mut self, identity: Seed, now: Now) -> Option<Kept> {
+    fn reopen(&mut self, identity: Seed, now: Now) -> Option<Recovered> {
         let place =
             self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
         match open_and_write(place, identity, now) {
-            Ok((journal, kept)) => {
+            Ok((journal, found)) => {
                 self.journal = Some(journal);
                 self.retry.pause = PAUSE_MIN;
-                Some(kept)
+                Some(found)
             }
             Err(problem) => {
                 tracing::warn!(%problem, "the journal cannot be used yet");
@@ -131,12 +142,12 @@ fn open_and_write(
     place: &Path,
     identity: Seed,
     now: Now,
-) -> Result<(Journal, Kept), Box<dyn std::error::Error>> {
+) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
     // A disk that is not there is not an empty one.
     let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
-    let (mut journal, Recovered { state, .. }) = Journal::open(place, &options)?;
+    let (mut journal, found) = Journal::open(place, &options)?;
     journal.append(&[Record { now, entry: Entry::Clock }], &[])?;
-    Ok((journal, state))
+    Ok((journal, found))
 }
 
 impl Driver {
@@ -157,8 +168,9 @@ impl Driver {
     /// Opens the journal again, if it has failed and it is time, and goes on from what is found there.
     pub(super) fn try_again(&mut self, own: &mpsc::WeakSender<Request>) {
         let now = self.clock.now();
-        let Some(kept) = self.keeping.reopen(self.identity, now) else { return };
-        self.kept = kept;
+        let Some(Recovered { state, trail, .. }) = self.keeping.reopen(self.identity, now) else { return };
+        (self.kept, self.chain) = (state, trail);
+        self.heralds.can_read(self.keeping.trail_reader());
         self.show_all();
         self.heralds.is_troubled(None);
         tracing::info!("the journal can be written again");

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use forewarn_lifecycle::Now;
 use forewarn_store::{Entry, Record};
+use forewarn_wire::Span;
+use forewarn_wire::operator::ClockOrder;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::administration::nothing;
@@ -56,6 +59,8 @@ impl Driver {
         if self.receipt(now, terms)?.is_some() {
             return Ok(now);
         }
+        self.tell_command(now, None, &terms.by, &told(command));
+        self.told();
         // Should the process end on the way, the clock is set less far than was wanted, and never twice as far.
         self.keep_receipt(now, terms, &nothing(now))?;
         match command {
@@ -162,4 +167,15 @@ impl Driver {
         let slots = self.wards.values().flat_map(|ward| ward.slots.values());
         slots.fold((0, 0), |(count, sum), slot| (count + 1, sum + slot.read().document.incarnation))
     }
+}
+
+/// What the clock was told, as it is kept.
+fn told(command: ClockCommand) -> Value {
+    let order = match command {
+        ClockCommand::Run(Speed(0)) => ClockOrder::Freeze {},
+        ClockCommand::Run(Speed(speed)) => ClockOrder::Scale { speed },
+        ClockCommand::Advance(by) => ClockOrder::Advance { by: Span(by) },
+        ClockCommand::Next { within } => ClockOrder::Next { within: within.map(Span) },
+    };
+    serde_json::to_value(order).unwrap_or_default()
 }

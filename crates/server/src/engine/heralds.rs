@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use forewarn_wire::operator::Happening;
+use forewarn_store::TrailReader;
+use forewarn_wire::operator::TrailEntry;
 use tokio::sync::{broadcast, watch};
 
 use crate::roster::Roster;
@@ -12,31 +13,28 @@ use crate::roster::Roster;
 /// Those who tell everybody who listens that something has happened.
 #[derive(Clone, Debug)]
 pub(crate) struct Heralds {
-    pub(super) happenings: broadcast::Sender<Arc<Happening>>,
+    pub(super) trail: broadcast::Sender<Arc<TrailEntry>>,
     pub(super) commits: watch::Sender<u64>,
     /// Why nothing can be written, if so.
     pub(super) trouble: watch::Sender<Option<String>>,
     pub(super) clock_steps: Arc<AtomicU64>,
     pub(super) roster: Arc<ArcSwap<Roster>>,
+    pub(super) reader: Arc<ArcSwap<TrailReader>>,
 }
 
-/// Happenings that are kept for a listener that is slow; more, and it has missed some.
-const HAPPENINGS_KEPT_MAX: usize = 1_024;
+/// Entries that are kept for a listener that is slow; more, and it has to read what it missed.
+const ENTRIES_KEPT_MAX: usize = 1_024;
 
 impl Heralds {
     pub(super) fn new() -> Self {
         Self {
-            happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX),
+            trail: broadcast::Sender::new(ENTRIES_KEPT_MAX),
+            reader: Arc::new(ArcSwap::from_pointee(TrailReader::closed())),
             commits: watch::Sender::new(0),
             trouble: watch::Sender::new(None),
             clock_steps: Arc::default(),
             roster: Arc::default(),
         }
-    }
-
-    /// Whether anybody wants to know what happens.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.happenings.receiver_count() > 0
     }
 
     /// A clock was set, or nobody looked at it for long.
@@ -49,16 +47,21 @@ impl Heralds {
         self.roster.store(Arc::new(roster));
     }
 
+    /// The trail is read by this from now on.
+    pub(crate) fn can_read(&self, reader: TrailReader) {
+        self.reader.store(Arc::new(reader));
+    }
+
     /// Tells whether something is wrong.
     pub(crate) fn is_troubled(&self, trouble: Option<String>) {
         self.trouble.send_replace(trouble);
     }
 
     /// Tells what has happened, and that something is not what it was.
-    pub(crate) fn tell(&self, happenings: Vec<Happening>) {
-        for happening in happenings {
-            // Nobody may be listening any more.
-            drop(self.happenings.send(Arc::new(happening)));
+    pub(crate) fn tell(&self, entries: Vec<Arc<TrailEntry>>) {
+        for entry in entries {
+            // Nobody may be listening.
+            drop(self.trail.send(entry));
         }
         self.commits.send_modify(|commits| *commits += 1);
     }

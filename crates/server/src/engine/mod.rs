@@ -16,8 +16,10 @@ use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{
     Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
 };
-use forewarn_store::{CopyError, Journal, OpenError, Options, State as Kept};
-use forewarn_wire::operator::{Details, Happening, NamedCommand, Outcome, Site};
+use forewarn_store::{
+    CopyError, Journal, OpenError, Options, ReadFailed, State as Kept, TrailPage, TrailQuery,
+};
+use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
@@ -152,7 +154,8 @@ impl Engine {
     /// Starts the task that owns a new cluster, kept in memory. It lives on the runtime of whoever calls this.
     #[must_use]
     pub fn in_memory(seed: Seed, clock: Clock, hands: Hands) -> Self {
-        let (engine, driving) = Self::prepare((Kept::new(seed), seed), Keeping::in_memory(), clock, hands);
+        let (engine, driving) =
+            Self::prepare((Kept::new(seed), seed, Chain::default()), Keeping::in_memory(), clock, hands);
         tokio::spawn(driving);
         engine
     }
@@ -170,7 +173,8 @@ impl Engine {
         let (journal, found) = Journal::open(place, &Options::new(seed, start))?;
         let clock = Clock::resumed(clock, found.clock, found.state.boot);
         let keeping = Keeping::in_directory(place.to_owned(), journal);
-        let (engine, driving) = Self::prepare((found.state, found.identity), keeping, clock, hands);
+        let (engine, driving) =
+            Self::prepare((found.state, found.identity, found.trail), keeping, clock, hands);
         let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };
         // A disk that hangs holds nobody up but whoever wants something written.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -180,7 +184,7 @@ impl Engine {
     }
 
     fn prepare(
-        kept: (Kept, Seed),
+        kept: (Kept, Seed, Chain),
         keeping: Keeping,
         clock: Clock,
         hands: Hands,
@@ -188,6 +192,7 @@ impl Engine {
         let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
         let directory = Arc::new(Directory::default());
         let heralds = Heralds::new();
+        heralds.can_read(keeping.trail_reader());
         let driver =
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
         let engine = Self { cluster: ClusterId::DEFAULT, requests, clock, directory, heralds };
@@ -271,10 +276,21 @@ impl Engine {
         self.ask(|reply| Request::Rehearse { cluster, commands, reply }).await?
     }
 
-    /// What happens from now on.
+    /// What is added to the trail from now on, in all clusters.
     #[must_use]
-    pub fn happenings(&self) -> broadcast::Receiver<Arc<Happening>> {
-        self.heralds.happenings.subscribe()
+    pub fn entries(&self) -> broadcast::Receiver<Arc<TrailEntry>> {
+        self.heralds.trail.subscribe()
+    }
+
+    /// Reads the trail. The driver has nothing to do with it.
+    ///
+    /// # Errors
+    /// When it cannot be read now.
+    pub async fn read_trail(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
+        let (reply, answer) = oneshot::channel();
+        // Whoever asked may have gone.
+        self.heralds.reader.load().read_then(query, move |page| drop(reply.send(page)));
+        answer.await.unwrap_or(Err(ReadFailed::Closed))
     }
 
     /// A number that grows whenever something has changed.

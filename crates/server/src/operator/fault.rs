@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Refusal as NotThere;
+use forewarn_store::ReadFailed;
 use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
 use serde_json::json;
 
@@ -109,6 +110,17 @@ impl From<Problem> for Fault {
 impl From<Unknown> for Fault {
     fn from(unknown: Unknown) -> Self {
         Problem::Bad(unknown.into()).into()
+    }
+}
+
+impl From<ReadFailed> for Fault {
+    fn from(failed: ReadFailed) -> Self {
+        match failed {
+            ReadFailed::TooMany(_) => Self::bad(failed.to_string()),
+            ReadFailed::Closed | ReadFailed::Busy | ReadFailed::Damaged(_) | ReadFailed::Failed(_) => {
+                Self::unavailable(failed.to_string())
+            }
+        }
     }
 }
 
