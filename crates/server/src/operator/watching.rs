@@ -7,7 +7,8 @@ use axum::extract::{Query, State};
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use forewarn_wire::Moment;
-use forewarn_wire::operator::{Happening, find_tenant};
+use forewarn_wire::operator::{Happening, find_tenant, schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
@@ -17,9 +18,11 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::Api;
 use super::fault::Fault;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What is to be told.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Filter {
+    /// Only what concerns that tenant.
+    #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
 }
 

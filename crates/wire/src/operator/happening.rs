@@ -4,6 +4,7 @@ use forewarn_lifecycle::{
     Brake, Change, Cluster, Health, HostId, MachineId, Maintenance, MaintenanceId, Now, Plan, Report,
     StartCause, TenantId, Withdrawal,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::full_name;
@@ -12,7 +13,7 @@ use crate::span::Moment;
 use crate::words;
 
 /// Something that has happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Happening {
     /// When.
     pub at: Moment,

@@ -24,12 +24,16 @@ mod entry;
 mod find;
 mod fleet;
 mod happening;
+mod object;
 mod outcome;
 mod resolve;
+pub mod schema;
 mod view;
 
 pub use check::ControlCharacter;
-pub use command::{ClockOrder, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
+pub use command::{
+    ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
+};
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
@@ -42,7 +46,7 @@ pub use find::{
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_BYTES_MAX, TAGS_MAX};
+pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
