@@ -1,8 +1,10 @@
 //! Lengths of time and moments, as people write them: `90s`, `15m`, `9m50s`, `7d`; `2026-01-01T00:00:00Z`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use forewarn_lifecycle::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,6 +15,40 @@ pub struct Span(pub Duration);
 /// A moment; a text such as `2026-01-01T00:00:00Z` in JSON and TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub Timestamp);
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A length of time in whole seconds, larger units first: `90s`, `15m`, `9m50s`, `2h`, `7d`.",
+            "type": "string",
+            "pattern": SPAN,
+        })
+    }
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A moment: `2026-01-01T00:00:00Z`.",
+            "type": "string",
+            "format": "date-time",
+        })
+    }
+}
+
+/// Lengths of time, each part short enough that all of them together are below [`DURATION_SECONDS_MAX`].
+const SPAN: &str = "^((3[0-5][0-9]{3}|[0-2]?[0-9]{1,4})d([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?\
+                     |[0-9]{1,3}h([0-9]{1,5}m)?([0-9]{1,7}s)?\
+                     |[0-9]{1,5}m([0-9]{1,7}s)?\
+                     |[0-9]{1,7}s)$";
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

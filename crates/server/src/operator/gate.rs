@@ -1,23 +1,28 @@
 //! Who may not even ask: web pages, and names that somebody else may have pointed here.
 //!
 //! The API of `forewarn dev` is open to whoever can reach loopback, and a browser can: what a page sends carries `Origin`
-//! or `Sec-Fetch-Site`, and a name in `Host`. A body must say that it is JSON, which no form can.
+//! or `Sec-Fetch-Site`, and a name in `Host`.
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
 use super::{Access, rejection};
 
-/// Paths that need no key: a supervisor has none.
-const FREE: [&str; 2] = ["/healthz", "/readyz"];
+/// Who may ask, and for what without a key.
+#[derive(Debug)]
+pub(super) struct Gate {
+    pub(super) access: Access,
+    /// Paths that need none: a supervisor has none.
+    pub(super) free: Vec<&'static str>,
+}
 
-pub(super) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
-    match refuse(&request).or_else(|| refuse_without_key(&request, &access)) {
+pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    match refuse(&request).or_else(|| refuse_without_key(&request, &gate)) {
         Some(fault) => fault.into_response(),
         None => rejection::documented(next.run(request).await).await,
     }
@@ -32,17 +37,12 @@ fn refuse(request: &Request) -> Option<Fault> {
     if !is_own(host) {
         return Some(Fault::forbidden("not by that name\n  hint: use the address, or localhost"));
     }
-    let said = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim();
-    if request.method() == Method::POST && !kind.eq_ignore_ascii_case("application/json") {
-        return Some(Fault::content_type());
-    }
     None
 }
 
-fn refuse_without_key(request: &Request, access: &Access) -> Option<Fault> {
-    let Access::Key(hash) = access else { return None };
-    if FREE.contains(&request.uri().path()) {
+fn refuse_without_key(request: &Request, gate: &Gate) -> Option<Fault> {
+    let Access::Key(hash) = &gate.access else { return None };
+    if gate.free.contains(&request.uri().path()) {
         return None;
     }
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

@@ -11,7 +11,8 @@ use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
 use forewarn_store::TrailQuery;
-use forewarn_wire::operator::{TrailEntry, find_tenant};
+use forewarn_wire::operator::{TrailEntry, find_tenant, schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
@@ -23,9 +24,11 @@ use super::Api;
 use super::fault::Fault;
 use crate::engine::Engine;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What is to be told.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Filter {
+    /// Only what concerns that tenant.
+    #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
 }
 

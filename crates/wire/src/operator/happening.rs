@@ -6,6 +6,7 @@ use forewarn_lifecycle::{
     Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
     MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, Wait, Withdrawal,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::full_name;
@@ -15,7 +16,7 @@ use crate::span::Moment;
 use crate::words;
 
 /// Something that has happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Happening {
     /// When.
     pub at: Moment,

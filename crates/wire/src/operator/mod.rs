@@ -24,13 +24,17 @@ mod entry;
 mod find;
 mod fleet;
 mod happening;
+mod object;
 mod outcome;
 mod resolve;
+pub mod schema;
 mod trail;
 mod view;
 
 pub use check::ControlCharacter;
-pub use command::{ClockOrder, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
+pub use command::{
+    ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
+};
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
@@ -43,7 +47,7 @@ pub use find::{
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_BYTES_MAX, TAGS_MAX};
+pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
 pub use trail::{
     BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
 };

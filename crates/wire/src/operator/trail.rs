@@ -26,6 +26,7 @@
 use std::fmt;
 
 use forewarn_lifecycle::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -50,7 +51,7 @@ const NAME_BYTES_MAX: usize = 255;
 const COMMAND_DEPTH_MAX: usize = 64;
 
 /// One entry of the trail.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrailEntry {
     /// Its number: from 1 on, without a gap.
