@@ -77,7 +77,8 @@ fn export_to(directory: &Path, file: &Path) -> Result<()> {
 }
 
 fn facts(checked: &Checked) -> String {
-    let Checked { created, clock, records, replayed, entries, entries_kept, hosts, tenants, machines } = checked;
+    let Checked { created, clock, records, replayed, entries, entries_kept, hosts, tenants, machines } =
+        checked;
     let moment = |at: Timestamp| Moment(at).to_string();
     format!(
         "in order\nmade      {}\nclock     {}\nrecords   {records}, of which {replayed} are replayed\n\

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
@@ -142,7 +143,7 @@ fn told(number: u32, machines: u32) -> Told {
 
 fn heard(tenant: u32) -> Record {
     let change = Change::Heard { tenant: TenantId(tenant), at: Steady::from_millis(5) };
-    Record { now: Now::at_millis(5), entry: Entry::Change(change) }
+    Record { now: Now::at_millis(5), entry: Entry::Change(ClusterId::DEFAULT, change) }
 }
 
 fn machine(number: u32) -> Vec<Record> {
@@ -171,5 +172,5 @@ fn machine(number: u32) -> Vec<Record> {
     });
     let changes = [admitted, joined, placed, Some(Change::Enrolled(tenant))].into_iter().flatten();
     let now = Now::at_millis(i64::from(number));
-    changes.map(|change| Record { now, entry: Entry::Change(change) }).collect()
+    changes.map(|change| Record { now, entry: Entry::Change(ClusterId::DEFAULT, change) }).collect()
 }

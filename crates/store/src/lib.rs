@@ -41,7 +41,7 @@ pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;
-pub use state::State;
+pub use state::{Estate, State};
 pub use trail::{
     Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed, SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
     TrailPage, TrailQuery, TrailReader,

@@ -10,7 +10,8 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use forewarn_lifecycle::{BadRows, Brake, EventId, Now, Restoring, Row, Seed, Timestamp};
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{BadRows, Brake, Cluster, EventId, Now, Restoring, Row, Seed, Timestamp};
 use forewarn_wire::operator::Chain;
 
 use crate::codec::seal::{self, Place};
@@ -21,7 +22,7 @@ use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::recover::{Recovered, add_rows, recover};
-use crate::state::{RestoringState, State};
+use crate::state::{Estate, RestoringState, State};
 use crate::trail::check_trail;
 
 /// What an import adds to every incarnation: more changes than a tenant has seen since any copy was made.
@@ -82,10 +83,15 @@ pub fn check(directory: &Path) -> Result<Checked, OpenError> {
         replayed,
         entries: heading.trail.number,
         entries_kept,
-        hosts: state.cluster.hosts().count(),
-        tenants: state.cluster.tenants().count(),
-        machines: state.cluster.machines().count(),
+        hosts: count(&state, |cluster| cluster.hosts().count()),
+        tenants: count(&state, |cluster| cluster.tenants().count()),
+        machines: count(&state, |cluster| cluster.machines().count()),
     })
+}
+
+/// How many there are in all clusters.
+fn count(state: &State, of: impl Fn(&Cluster) -> usize) -> usize {
+    state.clusters.values().map(|estate| of(&estate.cluster)).sum()
 }
 
 /// Writes the state of a journal that nobody uses, for [`import`].
@@ -186,7 +192,14 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
 /// The state as it goes on after an import.
 fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
     // An import goes on wherever it is: no boot is known there.
-    let State { cluster, site, details, boot: _ } = state;
+    let State { catalogue, clusters, boot: _ } = state;
+    let renew = |(id, estate): (ClusterId, Estate)| Ok((id, renewed_estate(estate, seed.nth(id.0))?));
+    let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
+    Ok(State { catalogue, clusters, boot: None })
+}
+
+fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
+    let Estate { cluster, site, details } = estate;
     let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
     let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
     let mut restoring = Restoring::new();
@@ -213,5 +226,5 @@ fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
         }
         restoring.add(row)?;
     }
-    Ok(State { cluster: restoring.finish()?, site, details, boot: None })
+    Ok(Estate { cluster: restoring.finish()?, site, details })
 }

@@ -18,6 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::*;
 use forewarn_store::{
     AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
@@ -42,7 +43,10 @@ fn open(directory: &Path) -> (Journal, Recovered) {
 fn host(number: u32) -> Record {
     let name = Name::new(&format!("h{number}")).unwrap();
     let change = Change::HostAdmitted { host: HostId(number), name, zone: None };
-    Record { now: Now::at_millis(1_000 + i64::from(number)), entry: Entry::Change(change) }
+    Record {
+        now: Now::at_millis(1_000 + i64::from(number)),
+        entry: Entry::Change(ClusterId::DEFAULT, change),
+    }
 }
 
 fn after(records: &[Record]) -> State {
@@ -63,7 +67,9 @@ fn with_hosts(count: u32) -> (TempDir, State) {
 
 fn records(world: &World) -> Vec<Record> {
     let journal = world.journal.iter();
-    journal.map(|(now, change)| Record { now: *now, entry: Entry::Change(change.clone()) }).collect()
+    journal
+        .map(|(now, change)| Record { now: *now, entry: Entry::Change(ClusterId::DEFAULT, change.clone()) })
+        .collect()
 }
 
 proptest! {
@@ -103,7 +109,7 @@ proptest! {
         }
         let (journal, found) = Journal::open(directory.path(), &options(fold_after)).unwrap();
         prop_assert_eq!(&found.state, &state);
-        prop_assert_eq!(&found.state.cluster, &world.cluster);
+        prop_assert_eq!(&found.state.clusters[&ClusterId::DEFAULT].cluster, &world.cluster);
         prop_assert_eq!(journal.length(), records.len() as u64);
         journal.close().unwrap();
         prop_assert_eq!(check(directory.path()).unwrap().records, records.len() as u64);
@@ -122,7 +128,7 @@ proptest! {
         let other = Options { seed: Seed([8; 16]), ..options(50) };
         import(&file, to.path(), &other).unwrap();
         let (_journal, found) = Journal::open(to.path(), &options(50)).unwrap();
-        let cluster = found.state.cluster;
+        let cluster = &found.state.clusters[&ClusterId::DEFAULT].cluster;
         prop_assert_eq!(found.identity, SEED);
         prop_assert_eq!(cluster.brake(), Brake::On);
         for ((id, tenant), (also, before)) in cluster.tenants().zip(world.cluster.tenants()) {
@@ -195,18 +201,21 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     let site = Site { location: "north".to_owned(), ..Site::default() };
     let now = world.now;
     for machine in [MachineId(0), MachineId(1)] {
-        let entry = Entry::Described { machine, details: details.clone() };
+        let entry = Entry::Described { cluster: ClusterId::DEFAULT, machine, details: details.clone() };
         all.insert(before, Record { now, entry });
     }
-    all.push(Record { now, entry: Entry::Site(site.clone()) });
+    all.push(Record { now, entry: Entry::Site(ClusterId::DEFAULT, site.clone()) });
     let (mut journal, _) = open(directory.path());
     journal.append(&all, &[]).unwrap();
     drop(journal);
     // From records, and from rows.
     for _ in 0..2 {
         let (mut journal, found) = open(directory.path());
-        assert_eq!(found.state.site, site);
-        assert_eq!(found.state.details, [(MachineId(0), details.clone())].into());
+        assert_eq!(found.state.clusters[&ClusterId::DEFAULT].site, site);
+        assert_eq!(
+            found.state.clusters[&ClusterId::DEFAULT].details,
+            [(MachineId(0), details.clone())].into()
+        );
         journal.fold(found.state);
         journal.append(&[Record { now, entry: Entry::Clock }], &[]).unwrap();
     }
@@ -332,7 +341,7 @@ fn a_record_beyond_all_limits_is_not_written() {
     let directory = tempdir().unwrap();
     let (mut journal, _) = open(directory.path());
     let site = Site { location: "x".repeat(2 << 20), ..Site::default() };
-    let record = Record { now: Now::at_millis(0), entry: Entry::Site(site) };
+    let record = Record { now: Now::at_millis(0), entry: Entry::Site(ClusterId::DEFAULT, site) };
     assert!(matches!(journal.append(&[host(0), record], &[]), Err(AppendFailed::TooLarge(_))));
     drop(journal);
     assert_eq!(open(directory.path()).1.state, State::new(SEED));

@@ -3,6 +3,8 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use forewarn_catalogue::Refusal as NotThere;
+use forewarn_store::ReadFailed;
 use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
 use serde_json::json;
 
@@ -82,9 +84,20 @@ impl IntoResponse for Fault {
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let status = match &problem {
-            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) => StatusCode::NOT_FOUND,
+            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
+            | Problem::NoSuchCluster
+            | Problem::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => {
+                StatusCode::NOT_FOUND
+            }
+            Problem::Catalogue(NotThere::KeyUsed(_)) => StatusCode::UNPROCESSABLE_ENTITY,
+            Problem::Catalogue(NotThere::BadKey | NotThere::BadBy | NotThere::ExpiredAlready(_)) => {
+                StatusCode::BAD_REQUEST
+            }
+            Problem::Changed => StatusCode::PRECONDITION_FAILED,
             Problem::Bad(_) | Problem::EndOfTime => StatusCode::BAD_REQUEST,
             Problem::Refused(_)
+            | Problem::Catalogue(_)
+            | Problem::ClusterInUse(_)
             | Problem::AddressTaken { .. }
             | Problem::NotPretending
             | Problem::RealClock => StatusCode::CONFLICT,
@@ -97,6 +110,17 @@ impl From<Problem> for Fault {
 impl From<Unknown> for Fault {
     fn from(unknown: Unknown) -> Self {
         Problem::Bad(unknown.into()).into()
+    }
+}
+
+impl From<ReadFailed> for Fault {
+    fn from(failed: ReadFailed) -> Self {
+        match failed {
+            ReadFailed::TooMany(_) => Self::bad(failed.to_string()),
+            ReadFailed::Closed | ReadFailed::Busy | ReadFailed::Damaged(_) | ReadFailed::Failed(_) => {
+                Self::unavailable(failed.to_string())
+            }
+        }
     }
 }
 

@@ -22,8 +22,13 @@ mod gate;
 mod health;
 mod key;
 mod metrics;
+#[cfg_attr(not(test), expect(dead_code, reason = "the gate does not ask for tokens yet"))]
+pub(crate) mod permit;
 mod reads;
 mod rejection;
+pub(crate) mod role;
+#[cfg_attr(not(test), expect(dead_code, reason = "the gate does not ask for tokens yet"))]
+pub(crate) mod token;
 mod watching;
 mod wording;
 mod writes;

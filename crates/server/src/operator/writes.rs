@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::wording::plain;
 use super::{Api, reads};
 use crate::clock::Speed;
-use crate::engine::ClockCommand;
+use crate::engine::{ClockCommand, Terms};
 
 /// The fastest that a virtual clock runs: a year in half a minute.
 const SPEED_MAX: u32 = 1_000_000;
@@ -51,7 +51,7 @@ pub(super) async fn clock(State(api): State<Api>, body: Bytes) -> Result<Json<Cl
         ClockOrder::Advance { by: Span(span) } => ClockCommand::Advance(span),
         ClockOrder::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
     };
-    api.engine.drive(command).await?;
+    api.engine.drive_for(command, Terms::default()).await?;
     reads::clock(State(api)).await
 }
 

@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
 use forewarn_store::{AppendFailed, Entry, Journal, Options, Record, State, Syncs, check};
 use forewarn_wire::Moment;
@@ -41,14 +42,18 @@ pub(crate) fn record(number: u64) -> Record {
         0 | 1 => {
             let name = Name::new(&format!("h{number}")).unwrap();
             let host = HostId(u32::try_from(number).unwrap());
-            Entry::Change(Change::HostAdmitted { host, name, zone: None })
+            Entry::Change(ClusterId::DEFAULT, Change::HostAdmitted { host, name, zone: None })
         }
         2 => {
             let value = "v".repeat(random.below(3_000));
             let details = Details { tags: [(number.to_string(), value)].into(), ..Details::default() };
-            Entry::Described { machine: MachineId(u32::try_from(number % 40).unwrap()), details }
+            Entry::Described {
+                cluster: ClusterId::DEFAULT,
+                machine: MachineId(u32::try_from(number % 40).unwrap()),
+                details,
+            }
         }
-        3 => Entry::Site(Site { location: format!("place {number}"), ..Site::default() }),
+        3 => Entry::Site(ClusterId::DEFAULT, Site { location: format!("place {number}"), ..Site::default() }),
         _ => Entry::Clock,
     };
     Record { now: Now::at_millis(i64::try_from(number).unwrap() * 10), entry }

@@ -37,8 +37,8 @@ pub use entry::{
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
 pub use find::{
-    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, pick_machine, pick_tenant,
-    similar,
+    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,
+    pick_tenant, similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
