@@ -4,15 +4,17 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
-    Shape, Steady, TenantId, UpdateDomain,
+    Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
-use forewarn_store::{Entry, Journal, Options, Record};
+use forewarn_store::{Direction, Entry, Journal, Options, Record, TrailQuery};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::{Chain, Subject, Told};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -30,6 +32,7 @@ fn main() -> Outcome {
     let bytes = std::fs::metadata(directory.join("journal.db"))?.len();
     writeln!(out, "opened in {took:?}: {} records replayed, {} MB", found.replayed, bytes / 1_000_000)?;
     commit(&mut journal, machines, &mut out)?;
+    tell(&mut journal, found.trail, machines, &mut out)?;
     journal.close()?;
     Ok(())
 }
@@ -78,6 +81,64 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     let rate = f64::from(answered) / begin.elapsed().as_secs_f64();
     writeln!(out, "together: {rate:.0} batches/s")?;
     Ok(())
+}
+
+/// Commits that are told of, one by one; then many, and reading them.
+fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl Write) -> Outcome {
+    let mut times = Vec::new();
+    for number in 0..2_000 {
+        let begin = Instant::now();
+        journal.append(&[heard(number)], &[Arc::new(chain.seal(told(number, machines)))])?;
+        times.push(begin.elapsed());
+    }
+    times.sort_unstable();
+    let total: Duration = times.iter().sum();
+    let rate = 2_000.0 / total.as_secs_f64();
+    writeln!(out, "told of: {rate:.0} commits/s, p50 {:?}, p99 {:?}", times[1_000], times[1_980])?;
+    let begin = Instant::now();
+    let mut number = 0;
+    while number < ENTRIES {
+        let entries: Vec<_> =
+            (0..100).map(|more| Arc::new(chain.seal(told(number + more, machines)))).collect();
+        journal.append(&[], &entries)?;
+        number += 100;
+    }
+    writeln!(out, "{ENTRIES} entries, 100 with each commit, in {:?}", begin.elapsed())?;
+    let tenant = Subject::Tenant { cluster: "default".to_owned(), name: "vm7".to_owned() };
+    let command = Subject::Kind("started".to_owned());
+    for (what, groups) in
+        [("a page", vec![]), ("the history of one machine", vec![vec![tenant], vec![command]])]
+    {
+        let query =
+            TrailQuery { groups, limit: 100, direction: Direction::NewestFirst, ..TrailQuery::default() };
+        let begin = Instant::now();
+        let page = journal.trail_reader().read(query)?;
+        writeln!(out, "{what}: {} entries in {:?}", page.entries.len(), begin.elapsed())?;
+    }
+    Ok(())
+}
+
+/// Entries of the trail in the second part.
+const ENTRIES: u32 = 500_000;
+
+fn told(number: u32, machines: u32) -> Told {
+    let machine = number % machines;
+    Told {
+        at: Moment(Timestamp::from_millis(i64::from(number) * 1_000)),
+        cluster: "default".to_owned(),
+        by: "forewarn".to_owned(),
+        kind: if number.is_multiple_of(2) { "announced" } else { "started" }.to_owned(),
+        text: format!(
+            "Freeze of vm{machine} (update of h{}) has started, by the end of its notice",
+            machine / 10
+        ),
+        tenants: vec![format!("vm{machine}")],
+        machines: vec![format!("vm{machine}/vm{machine}")],
+        hosts: vec![format!("h{}", machine / 10)],
+        events: vec![format!("7B41CD6F-3A5D-4B3A-9C1D-{number:012}")],
+        work: Some(u64::from(number)),
+        ..Told::default()
+    }
 }
 
 fn heard(tenant: u32) -> Record {

@@ -9,10 +9,17 @@ use super::search::{Kept, Seen, Step, is_in_time, range, search};
 use super::{RECENT_ENTRIES_MAX, ReadFailed, TrailPage, TrailQuery};
 
 /// The newest entries, in order and without a gap.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Recent {
+    entries_max: usize,
     entries: VecDeque<Arc<TrailEntry>>,
     chain: Chain,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self { entries_max: RECENT_ENTRIES_MAX, entries: VecDeque::new(), chain: Chain::default() }
+    }
 }
 
 impl Recent {
@@ -22,7 +29,7 @@ impl Recent {
         entries.iter().try_for_each(|entry| chain.verify(entry))?;
         self.chain = chain;
         self.entries.extend(entries.iter().cloned());
-        let too_many = self.entries.len().saturating_sub(RECENT_ENTRIES_MAX);
+        let too_many = self.entries.len().saturating_sub(self.entries_max);
         self.entries.drain(..too_many);
         Ok(())
     }
@@ -41,6 +48,26 @@ impl Recent {
                 Ok(Seen::Other)
             }
         };
-        search(query, kept, range(query, kept), RECENT_ENTRIES_MAX, |number| Ok(Step::At(number)), look)
+        search(query, kept, range(query, kept), self.entries_max, |number| Ok(Step::At(number)), look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forewarn_wire::operator::Told;
+
+    use super::*;
+
+    #[test]
+    fn the_newest_are_kept() {
+        let mut recent = Recent { entries_max: 3, ..Recent::default() };
+        let mut chain = Chain::default();
+        for batch in [1, 2, 7, 0] {
+            let entries: Vec<_> = (0..batch).map(|_| Arc::new(chain.seal(Told::default()))).collect();
+            recent.keep(&entries).unwrap();
+        }
+        let page = recent.read(&TrailQuery::default()).unwrap();
+        let numbers: Vec<_> = page.entries.iter().map(|entry| entry.number).collect();
+        assert_eq!((numbers, page.swept, page.head, page.next), (vec![8, 9, 10], 7, 10, None));
     }
 }

@@ -17,7 +17,7 @@ use super::{Direction, ReadFailed, TrailPage, TrailQuery};
 use crate::codec::seal::{self, Place};
 use crate::database::Heading;
 
-/// Rows that one question may look at, and places in the index that it may look up: a few milliseconds of work.
+/// Rows that one question may look at, and places in the index that it may look up: a commit waits for no more.
 const ROWS_PER_QUERY_MAX: usize = 2_000;
 const SEEKS_PER_QUERY_MAX: usize = 4_000;
 

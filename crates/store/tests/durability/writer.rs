@@ -80,13 +80,8 @@ pub(crate) fn told(number: u64) -> Told {
     }
 }
 
-/// The entry of that number.
-pub(crate) fn entry(number: u64) -> Arc<TrailEntry> {
-    entries(number..=number).remove(0)
-}
-
 /// The entries of these numbers.
-fn entries(numbers: RangeInclusive<u64>) -> Vec<Arc<TrailEntry>> {
+pub(crate) fn entries(numbers: RangeInclusive<u64>) -> Vec<Arc<TrailEntry>> {
     let mut chain = chain_after(numbers.start() - 1);
     numbers.map(|number| Arc::new(chain.seal(told(number)))).collect()
 }
