@@ -7,6 +7,7 @@ mod operator;
 mod server;
 mod store;
 mod story;
+mod trust;
 
 use std::process::ExitCode;
 

@@ -23,11 +23,12 @@ mod published;
 mod service;
 mod socket_file;
 mod telemetry;
+pub mod tls;
 
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::Endings;
 pub use engine::{ClockCommand, Decided, Engine, Hands, Problem, State};
 pub use published::{Prepared, Published, SERVER, Slot};
-pub use service::{ApiDoor, Plan, Service, StartError, engine_with};
+pub use service::{Adjustable, ApiDoor, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;

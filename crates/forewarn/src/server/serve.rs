@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use forewarn_server::metadata::Identity;
-use forewarn_server::{ClockPlan, Engine, Plan, State, engine_with};
+use forewarn_server::{ClockPlan, Engine, Plan, Service, State, engine_with};
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::dev::cores;
-use super::{advised, log, random_seed, read, read_fleet, run, write_addresses};
+use super::reload::Reload;
+use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.
 #[derive(Args, Debug)]
@@ -37,9 +38,9 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         println!("{} is in order", file.display());
         return Ok(());
     }
-    log::start(format, level);
+    let mut reload = Reload::new(file.clone(), &text, log::start(format, level))?;
     let machines = machines(&plan);
-    let started = run(plan, async |service| {
+    let ready = async |service: &Service| {
         for unknown in unknown(service.engine(), machines).await? {
             tracing::warn!("a listener belongs to a machine that is not there: {unknown}");
         }
@@ -52,7 +53,8 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         }
         tracing::info!(metadata = service.metadata_url(), api = service.api_url(), "forewarn serves");
         Ok(())
-    });
+    };
+    let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
     started.map_err(|problem| advised(problem, "another program listens there: `ss -lntp` shows which"))
 }
 
@@ -105,16 +107,18 @@ async fn unknown(engine: &Engine, machines: Vec<String>) -> Result<Vec<Unknown>>
 }
 
 fn plan(config: &Config) -> Result<Plan> {
+    let data_dir = config.data_dir()?;
     Ok(Plan {
         mode: "serve",
         seed: random_seed()?,
         clock: ClockPlan::Real,
-        data_dir: config.data_dir()?,
+        data_dir: data_dir.clone(),
         fleet: config.fleet.as_deref().map_or_else(|| Ok(Fleet::default()), read_fleet)?,
         settings: config.metadata.settings()?,
         doors: config.metadata.doors()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
-        api: config.api.door()?,
+        api: config.api.door(data_dir.as_deref())?,
+        api_host_names: config.api.host_names.clone(),
         hands: config.hands.hands()?,
     })
 }

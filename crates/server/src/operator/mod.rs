@@ -40,6 +40,7 @@ use tokio::sync::watch;
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use fault::Fault;
+pub use gate::HostNames;
 pub use key::KeyHash;
 use metrics::Metrics;
 
@@ -72,12 +73,12 @@ pub fn router(
     about: ServerView,
     telemetry: Arc<Telemetry>,
     data_dir: Option<PathBuf>,
-    access: Access,
+    (access, host_names): (Access, HostNames),
     stop: watch::Receiver<bool>,
 ) -> Router {
     let metrics = telemetry.register(Metrics::new);
     let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, stop };
-    let access = Arc::new(access);
+    let door = (Arc::new(access), host_names);
     let v1 = Router::new()
         .route("/hosts", get(reads::hosts))
         .route("/hosts/{name}", get(reads::host))
@@ -107,6 +108,6 @@ pub fn router(
         .route("/metrics", get(metrics::metrics))
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
-        .layer(axum::middleware::from_fn_with_state(access, gate::check))
+        .layer(axum::middleware::from_fn_with_state(door, gate::check))
         .with_state(api)
 }
