@@ -44,6 +44,7 @@ pub(crate) struct Client {
     place: Place,
     token: Option<String>,
     trust: Trust,
+    patience: Option<Duration>,
     runtime: Runtime,
 }
 
@@ -123,7 +124,7 @@ impl Client {
     pub(crate) fn new(url: &str) -> Result<Self> {
         let place = url.parse()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place, token: None, trust: Trust::System, runtime })
+        Ok(Self { place, token: None, trust: Trust::System, patience: None, runtime })
     }
 
     /// The same, with a key to the server.
@@ -134,6 +135,11 @@ impl Client {
     /// The same; believes only the authorities in that file, if there is one.
     pub(crate) fn with_authorities(self, file: Option<PathBuf>) -> Self {
         Self { trust: file.map_or(Trust::System, Trust::File), ..self }
+    }
+
+    /// The same; waits that long for an answer, and no longer.
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 
     /// Reads something of any length, piece by piece.
@@ -176,12 +182,17 @@ impl Client {
         body: Bytes,
     ) -> Result<(u16, Bytes)> {
         let request = self.request(method, path, headers, body)?;
-        self.runtime.block_on(async {
+        let exchange = async {
             let response = self.exchange(request).await?;
             let status = response.status().as_u16();
             let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|problem| anyhow::anyhow!("the answer broke off: {problem}"))?;
             Ok((status, body.to_bytes()))
+        };
+        self.runtime.block_on(async {
+            let Some(patience) = self.patience else { return exchange.await };
+            let answered = tokio::time::timeout(patience, exchange).await;
+            answered.unwrap_or_else(|_| bail!("{self} does not answer within {} seconds", patience.as_secs()))
         })
     }
 

@@ -78,6 +78,11 @@ impl Options {
         Ok(client::Client::new(self.api())?.with_token(self.token()).with_authorities(ca))
     }
 
+    /// How to show what a server says.
+    pub(crate) fn output(&self) -> Output {
+        self.output
+    }
+
     /// The key, if there is one.
     fn token(&self) -> Option<String> {
         self.token.clone().filter(|token| !token.is_empty())
@@ -86,7 +91,7 @@ impl Options {
 
 /// How to show what a server says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+pub(crate) enum Output {
     /// Tables and sentences.
     Table,
     /// The answer of the server.

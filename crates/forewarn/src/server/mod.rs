@@ -6,6 +6,7 @@ mod greeting;
 mod log;
 mod notify;
 mod reload;
+mod resources;
 pub(crate) mod serve;
 
 use std::fs;
@@ -17,6 +18,7 @@ use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
 use notify::{News, notify};
+pub(crate) use resources::{files_allowed, files_needed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a server does when it is told that something has changed (SIGHUP).

@@ -26,6 +26,7 @@ impl Authority {
         Self { issuer }
     }
 
+    #[allow(dead_code, reason = "not every test needs it")]
     pub(crate) fn pem(&self) -> String {
         self.issuer.pem()
     }
@@ -36,6 +37,11 @@ impl Authority {
 
     pub(crate) fn expired_leaf(&self, names: &[&str]) -> Leaf {
         self.signed(names, SystemTime::now() - DAY)
+    }
+
+    #[allow(dead_code, reason = "not every test needs it")]
+    pub(crate) fn leaf_for(&self, names: &[&str], life: Duration) -> Leaf {
+        self.signed(names, SystemTime::now() + life)
     }
 
     fn signed(&self, names: &[&str], until: SystemTime) -> Leaf {

@@ -25,7 +25,8 @@ use toml::Spanned;
 use super::dev::parse_first_answer;
 use super::log::{Detail, Format};
 use limits::{ConnectionTable, LimitsTable};
-pub(super) use place::{check_doors, check_hands, is_kept};
+pub(super) use place::{check_doors, is_kept};
+pub(crate) use place::{check_hands, check_interface};
 use secure::TlsTable;
 
 /// Where operators come in, unless said.

@@ -70,7 +70,7 @@ fn socket(path: &Path) -> Result<String> {
     }
 }
 
-fn check_interface(name: &str) -> Result<()> {
+pub(crate) fn check_interface(name: &str) -> Result<()> {
     let all = Path::new(INTERFACES);
     let is_name = !name.is_empty() && !name.contains('/') && !matches!(name, "." | "..");
     if is_name && (!all.is_dir() || all.join(name).exists()) {
@@ -87,7 +87,7 @@ fn check_interface(name: &str) -> Result<()> {
 }
 
 /// A program can be started.
-pub(in super::super) fn check_hands(hands: &Hands) -> Result<()> {
+pub(crate) fn check_hands(hands: &Hands) -> Result<()> {
     let path = match hands {
         Hands::Pretend => return Ok(()),
         Hands::Program(program) => &program.path,
