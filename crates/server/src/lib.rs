@@ -24,6 +24,7 @@ mod roster;
 mod service;
 mod socket_file;
 mod telemetry;
+pub mod tls;
 
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
@@ -34,5 +35,5 @@ pub use engine::{
 };
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use roster::Roster;
-pub use service::{ApiDoor, Plan, Service, StartError, engine_with};
+pub use service::{Adjustable, ApiDoor, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;

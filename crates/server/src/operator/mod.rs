@@ -46,6 +46,7 @@ use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use fault::Fault;
 use gate::Gate;
+pub use gate::HostNames;
 pub use key::KeyHash;
 use metrics::Metrics;
 use route::{Role, Route};
@@ -77,7 +78,7 @@ pub fn router(
     about: ServerView,
     telemetry: Arc<Telemetry>,
     data_dir: Option<PathBuf>,
-    access: Access,
+    (access, host_names): (Access, HostNames),
     stop: watch::Receiver<bool>,
 ) -> Router {
     let metrics = telemetry.register(Metrics::new);
@@ -85,7 +86,7 @@ pub fn router(
     let openapi = openapi::document(&routes, &access).to_string().into();
     let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, openapi, stop };
     let free = routes.iter().filter(|route| route.role == Role::Anyone).map(|route| route.path).collect();
-    let gate = Arc::new(Gate { access, free });
+    let gate = Arc::new(Gate { access, names: host_names, free });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
     router
