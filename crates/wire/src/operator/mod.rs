@@ -27,7 +27,10 @@ mod happening;
 mod object;
 mod outcome;
 mod resolve;
+mod scaleset;
 pub mod schema;
+mod sets;
+mod spread;
 mod trail;
 mod view;
 
@@ -48,6 +51,15 @@ pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use scaleset::{
+    BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
+    leaving,
+};
+pub use sets::{
+    AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
+    availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
+};
+pub use spread::{FAULT_DOMAINS, UPDATE_DOMAINS};
 pub use trail::{
     BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
 };
