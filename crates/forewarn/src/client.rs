@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use forewarn_wire::operator::Items;
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
@@ -35,6 +36,9 @@ const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Bytes of a line of a stream.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Things of a list that are asked for at once: as many as a server gives.
+const PAGE_ITEMS: u16 = 1_000;
 
 /// How long to wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -65,6 +69,8 @@ enum Place {
 pub(crate) struct Refused {
     /// The status of the answer.
     pub(crate) status: u16,
+    /// The kind of problem: `/problems/…`.
+    pub(crate) kind: String,
     /// Why, for people.
     pub(crate) detail: String,
 }
@@ -165,6 +171,21 @@ impl Client {
     /// Reads something.
     pub(crate) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         understand(&self.send(Method::GET, path, &[], Bytes::new())?)
+    }
+
+    /// Reads a list to its end, page by page.
+    pub(crate) fn pages<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>> {
+        let more = if path.contains('?') { '&' } else { '?' };
+        let mut all = Vec::new();
+        let mut after = String::new();
+        loop {
+            let page: Items<T> = self.get(&format!("{path}{more}limit={PAGE_ITEMS}{after}"))?;
+            all.extend(page.items);
+            match page.next {
+                Some(next) => after = format!("&after={next}"),
+                None => return Ok(all),
+            }
+        }
     }
 
     /// Asks for something.
@@ -329,7 +350,8 @@ fn refused(status: u16, body: &Bytes) -> anyhow::Error {
         ),
         (_, _) => format!("the server answers {status}"),
     };
-    Refused { status, detail }.into()
+    let kind = problem["type"].as_str().unwrap_or_default().to_owned();
+    Refused { status, kind, detail }.into()
 }
 
 #[cfg(test)]
@@ -367,10 +389,10 @@ mod tests {
 
     #[test]
     fn a_refusal_keeps_its_status_and_its_words() {
-        let body = Bytes::from(r#"{"status":409,"detail":"the brake is on"}"#);
+        let body = Bytes::from(r#"{"type":"/problems/refused","status":409,"detail":"the brake is on"}"#);
         let problem = understand::<()>(&(409, body)).unwrap_err();
-        let refused: &Refused = problem.downcast_ref().unwrap();
-        assert_eq!((refused.status, refused.detail.as_str()), (409, "the brake is on"));
+        let Refused { status, kind, detail } = problem.downcast_ref().unwrap();
+        assert_eq!((*status, kind.as_str(), detail.as_str()), (409, "/problems/refused", "the brake is on"));
         let body = Bytes::from(r#"{ "error": "Not found" }"#);
         let problem = understand::<()>(&(404, body)).unwrap_err().to_string();
         assert!(problem.starts_with("that is the metadata endpoint"), "{problem}");

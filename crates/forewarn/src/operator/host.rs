@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_wire::Span;
-use forewarn_wire::operator::{HostView, Items, NamedCommand};
+use forewarn_wire::operator::{HostView, NamedCommand};
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
@@ -113,7 +113,7 @@ impl Host {
 }
 
 fn list(session: &Session) -> Result<()> {
-    session.show("/v1/hosts", |hosts: Items<HostView>| Ok(table(&hosts.items, session.width())))
+    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.width())))
 }
 
 fn table(hosts: &[HostView], width: Width) -> String {

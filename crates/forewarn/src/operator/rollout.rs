@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_wire::operator::{Items, NamedCommand, RolloutView};
+use forewarn_wire::operator::{NamedCommand, RolloutView};
 
 use super::ask::{self, Errand};
 use super::session::Session;
@@ -29,9 +29,7 @@ pub(crate) enum Brake {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match *command {
-        Command::Ls => {
-            session.show("/v1/rollouts", |rollouts: Items<RolloutView>| Ok(table(&rollouts.items)))
-        }
+        Command::Ls => session.list("/v1/rollouts", |rollouts: Vec<RolloutView>| Ok(table(&rollouts))),
         Command::Cancel { id } => {
             let errand = Errand::new(
                 format!("cancellation of rollout {id}"),

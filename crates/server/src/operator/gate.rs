@@ -1,22 +1,27 @@
 //! Who may not even ask: web pages, and names that somebody else may have pointed here.
 //!
 //! The API of `forewarn dev` is open to whoever can reach loopback, and a browser can: what a page sends carries `Origin`
-//! or `Sec-Fetch-Site`, and a name in `Host`. A body must say that it is JSON, which no form can. Names with dots are admitted
-//! only where the settings have them.
+//! or `Sec-Fetch-Site`, and a name in `Host`. Names with dots are admitted only where the settings have them.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
 use super::{Access, rejection};
 
-/// Paths that need no key: a supervisor has none.
-const FREE: [&str; 2] = ["/healthz", "/readyz"];
+/// Who may ask, and for what without a key.
+#[derive(Debug)]
+pub(super) struct Gate {
+    pub(super) access: Access,
+    pub(super) names: HostNames,
+    /// Paths that need none: a supervisor has none.
+    pub(super) free: Vec<&'static str>,
+}
 
 /// Names with dots by which the API may be called. They can be changed while it serves.
 #[derive(Clone, Debug, Default)]
@@ -44,12 +49,8 @@ impl HostNames {
     }
 }
 
-pub(super) async fn check(
-    State((access, names)): State<(Arc<Access>, HostNames)>,
-    request: Request,
-    next: Next,
-) -> Response {
-    match refuse(&request, &names).or_else(|| refuse_without_key(&request, &access)) {
+pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    match refuse(&request, &gate.names).or_else(|| refuse_without_key(&request, &gate)) {
         Some(fault) => fault.into_response(),
         None => rejection::documented(next.run(request).await).await,
     }
@@ -66,17 +67,12 @@ fn refuse(request: &Request, names: &HostNames) -> Option<Fault> {
             "not by that name\n  hint: use the address, or localhost; or have the name in api.host_names",
         ));
     }
-    let said = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim();
-    if request.method() == Method::POST && !kind.eq_ignore_ascii_case("application/json") {
-        return Some(Fault::content_type());
-    }
     None
 }
 
-fn refuse_without_key(request: &Request, access: &Access) -> Option<Fault> {
-    let Access::Key(hash) = access else { return None };
-    if FREE.contains(&request.uri().path()) {
+fn refuse_without_key(request: &Request, gate: &Gate) -> Option<Fault> {
+    let Access::Key(hash) = &gate.access else { return None };
+    if gate.free.contains(&request.uri().path()) {
         return None;
     }
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());

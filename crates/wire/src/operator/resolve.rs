@@ -103,8 +103,8 @@ pub const ADDRESSES_MAX: usize = 16;
 /// Tags of one machine.
 pub const TAGS_MAX: usize = 50;
 
-/// Bytes in the name or the value of a tag.
-pub const TAG_BYTES_MAX: usize = 512;
+/// Characters in the name or the value of a tag.
+pub const TAG_CHARS_MAX: usize = 512;
 
 impl NamedCommand {
     /// What this comes to in a cluster as it is now.
@@ -319,8 +319,8 @@ fn details(
     };
     check("addresses", addresses.len(), ADDRESSES_MAX)?;
     check("tags", tags.len(), TAGS_MAX)?;
-    let longest = tags.iter().flat_map(|(name, value)| [name.len(), value.len()]).max().unwrap_or(0);
-    check("bytes in a tag", longest, TAG_BYTES_MAX)?;
+    let longest = tags.iter().flat_map(|(name, value)| [name, value]).map(|text| text.chars().count()).max();
+    check("characters in a tag", longest.unwrap_or(0), TAG_CHARS_MAX)?;
     check::tags(tags)?;
     Ok(Details { addresses: addresses.to_vec(), tags: tags.clone() })
 }
