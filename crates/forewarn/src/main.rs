@@ -4,6 +4,8 @@
 
 mod client;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod operator;
 mod server;
 mod store;
