@@ -4,6 +4,7 @@
 //! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest,
 //! valgrind and nginx are used where they are installed.
 
+mod api;
 mod bench;
 mod breakages;
 mod fuzz;
@@ -29,6 +30,7 @@ cargo xtask <command>
 
   test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
   clients           real clients against the program, in networks of their own; a step of test
+  api               requests that nobody thought of, put to the operator API by its own document; a step of test
   disks             power cuts, full disks and damaged files against the journal; steps of test
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
@@ -73,6 +75,7 @@ fn run(mut words: Words) -> Result<Outcome> {
     match command.as_str() {
         "test" => suite::command(words),
         "clients" => words.done().and_then(|()| suite::run_real_clients()),
+        "api" => words.done().and_then(|()| api::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "tidy" => words.done().and_then(|()| tidy::command()),
         "bench" => bench::command(words),
