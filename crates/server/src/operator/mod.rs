@@ -25,6 +25,8 @@ mod rejection;
 mod route;
 mod schemas;
 mod table;
+#[cfg(test)]
+mod tests;
 mod watching;
 mod wording;
 mod writes;
