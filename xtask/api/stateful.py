@@ -5,7 +5,7 @@ Filters that are made up would leave nothing to follow; they are tried elsewhere
 
 import schemathesis
 
-KEPT = {"limit", "api-version", "work", "rollouts", "wait", "unmentioned", "dry_run"}
+KEPT = {"cluster", "limit", "api-version", "work", "rollouts", "wait", "unmentioned", "dry_run"}
 
 
 @schemathesis.hook

@@ -94,7 +94,7 @@ impl std::fmt::Display for Moment {
         match jiff::Timestamp::from_millisecond(self.0.millis()) {
             Ok(moment) => moment.fmt(out),
             // Beyond the year 9999 there are only numbers.
-            Err(_) => write!(out, "{} ms after 1970", self.0.millis()),
+            Err(_) => write!(out, "{}{BEYOND}", self.0.millis()),
         }
     }
 }
@@ -103,11 +103,17 @@ impl std::str::FromStr for Moment {
     type Err = NotAMoment;
 
     fn from_str(text: &str) -> Result<Self, NotAMoment> {
-        let moment: Result<jiff::Timestamp, _> = text.parse();
-        let moment = moment.map_err(|_| NotAMoment(text.to_owned()))?;
+        let wrong = || NotAMoment(text.to_owned());
+        if let Some(millis) = text.strip_suffix(BEYOND) {
+            return millis.parse().map(Timestamp::from_millis).map(Self).map_err(|_| wrong());
+        }
+        let moment: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
         Ok(Self(Timestamp::from_millis(moment.as_millisecond())))
     }
 }
+
+/// What follows the number of a moment that has no date.
+const BEYOND: &str = " ms after 1970";
 
 /// A text that is no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -199,6 +205,12 @@ mod tests {
             prop_assert_eq!(parse_duration(&show_duration(span)), Some(span));
             let json = serde_json::to_string(&Span(span)).unwrap();
             prop_assert_eq!(serde_json::from_str::<Span>(&json).unwrap(), Span(span));
+        }
+
+        #[test]
+        fn every_moment_reads_as_it_is_written(millis in prop_oneof![any::<i64>(), 0..4_000_000_000_000i64]) {
+            let moment = Moment(Timestamp::from_millis(millis));
+            prop_assert_eq!(moment.to_string().parse::<Moment>(), Ok(moment));
         }
 
         #[test]

@@ -23,8 +23,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
-        let client = Client::new(options.api())?.with_token(options.token());
-        Ok(Self { client, output: options.output })
+        Ok(Self { client: options.client()?, output: options.output })
     }
 
     pub(super) fn output(&self) -> Output {

@@ -3,10 +3,14 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use forewarn_catalogue::Refusal as NotThere;
+use forewarn_store::ReadFailed;
 use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::permit::Denied;
+use super::token::NotAdmitted;
 use crate::engine::Problem;
 
 /// A problem, before it is a document.
@@ -21,10 +25,12 @@ pub(super) struct Fault {
 pub(super) enum Kind {
     /// It cannot be understood, or a value is not allowed.
     NotUnderstood,
-    /// The key is missing or wrong.
+    /// The token is missing or wrong.
     Unauthorized,
     /// It came from a web page, or to a name that somebody else may have pointed here.
     Foreign,
+    /// Who asks may not do that.
+    Denied,
     /// Something that is named is not there.
     NotFound,
     /// The path does not take that method.
@@ -33,10 +39,14 @@ pub(super) enum Kind {
     Refused,
     /// A name is that of several.
     Ambiguous,
+    /// It is not any more what it was when it was read.
+    Changed,
     /// The body is too long.
     TooLong,
     /// The body is not said to be JSON.
     NotJson,
+    /// The idempotency key was used for another request.
+    KeyUsed,
     /// It is the fault of this server.
     Broken,
     /// It cannot be made durable now.
@@ -69,16 +79,19 @@ const HINT: &str = "\n  hint: ";
 
 impl Kind {
     /// All of them, by status.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::NotUnderstood,
         Self::Unauthorized,
         Self::Foreign,
+        Self::Denied,
         Self::NotFound,
         Self::WrongMethod,
         Self::Refused,
         Self::Ambiguous,
+        Self::Changed,
         Self::TooLong,
         Self::NotJson,
+        Self::KeyUsed,
         Self::Broken,
         Self::Unavailable,
     ];
@@ -87,7 +100,9 @@ impl Kind {
         match self {
             Self::NotUnderstood => StatusCode::BAD_REQUEST,
             Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Foreign => StatusCode::FORBIDDEN,
+            Self::Foreign | Self::Denied => StatusCode::FORBIDDEN,
+            Self::Changed => StatusCode::PRECONDITION_FAILED,
+            Self::KeyUsed => StatusCode::UNPROCESSABLE_ENTITY,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
             Self::Refused | Self::Ambiguous => StatusCode::CONFLICT,
@@ -104,6 +119,9 @@ impl Kind {
             Self::NotUnderstood => "/problems/not-understood",
             Self::Unauthorized => "/problems/unauthorized",
             Self::Foreign => "/problems/foreign",
+            Self::Denied => "/problems/denied",
+            Self::Changed => "/problems/changed",
+            Self::KeyUsed => "/problems/key-used",
             Self::NotFound => "/problems/not-found",
             Self::WrongMethod => "/problems/wrong-method",
             Self::Refused => "/problems/refused",
@@ -118,7 +136,10 @@ impl Kind {
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::NotUnderstood => "The request is not understood",
-            Self::Unauthorized => "The key is missing or wrong",
+            Self::Unauthorized => "The token is missing or wrong",
+            Self::Denied => "The token is not good for that",
+            Self::Changed => "It has changed since it was read",
+            Self::KeyUsed => "The idempotency key was used for another request",
             Self::Foreign => "Not for web pages, nor by a foreign name",
             Self::NotFound => "Something that is named is not there",
             Self::WrongMethod => "The path does not take that method",
@@ -158,8 +179,7 @@ impl Fault {
     }
 
     pub(super) fn unauthorized() -> Self {
-        let detail = "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN";
-        Self::new(Kind::Unauthorized, detail)
+        NotAdmitted::Wrong.into()
     }
 
     pub(super) fn conflict(detail: impl Into<String>) -> Self {
@@ -184,6 +204,11 @@ impl Fault {
 
     pub(super) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(Kind::Unavailable, detail)
+    }
+
+    /// Whether it tells that a name is there, or is not.
+    pub(super) fn is_about_names(&self) -> bool {
+        matches!(self.kind, Kind::NotFound | Kind::Ambiguous)
     }
 
     fn document(self) -> ProblemDocument {
@@ -215,12 +240,15 @@ impl IntoResponse for Fault {
             }
             Kind::NotUnderstood
             | Kind::Foreign
+            | Kind::Denied
             | Kind::NotFound
             | Kind::WrongMethod
             | Kind::Refused
             | Kind::Ambiguous
+            | Kind::Changed
             | Kind::TooLong
             | Kind::NotJson
+            | Kind::KeyUsed
             | Kind::Broken => {}
         }
         response
@@ -230,10 +258,17 @@ impl IntoResponse for Fault {
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
         let kind = match &problem {
-            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) => Kind::NotFound,
+            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
+            | Problem::NoSuchCluster
+            | Problem::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => Kind::NotFound,
             Problem::Bad(BadCommand::Unknown(Unknown::Several { .. })) => Kind::Ambiguous,
-            Problem::Bad(_) => Kind::NotUnderstood,
+            Problem::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
+            Problem::Bad(_) | Problem::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
+            Problem::Changed => Kind::Changed,
+            Problem::Denied(_) => Kind::Denied,
             Problem::Refused(_)
+            | Problem::Catalogue(_)
+            | Problem::ClusterInUse(_)
             | Problem::AddressTaken { .. }
             | Problem::EndOfTime
             | Problem::NotPretending
@@ -247,6 +282,29 @@ impl From<Problem> for Fault {
 impl From<Unknown> for Fault {
     fn from(unknown: Unknown) -> Self {
         Problem::Bad(unknown.into()).into()
+    }
+}
+
+impl From<NotAdmitted> for Fault {
+    fn from(why: NotAdmitted) -> Self {
+        Self::new(Kind::Unauthorized, why.to_string())
+    }
+}
+
+impl From<Denied> for Fault {
+    fn from(denied: Denied) -> Self {
+        Problem::Denied(denied).into()
+    }
+}
+
+impl From<ReadFailed> for Fault {
+    fn from(failed: ReadFailed) -> Self {
+        match failed {
+            ReadFailed::TooMany(_) => Self::bad(failed.to_string()),
+            ReadFailed::Closed | ReadFailed::Busy | ReadFailed::Damaged(_) | ReadFailed::Failed(_) => {
+                Self::unavailable(failed.to_string())
+            }
+        }
     }
 }
 
@@ -264,8 +322,11 @@ mod tests {
     #[test]
     fn a_hint_is_a_member_of_its_own_and_stays_in_the_detail() {
         let document = Fault::unauthorized().document();
-        assert_eq!(document.detail, "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN");
-        assert_eq!(document.hint.as_deref(), Some("--token KEY, or FOREWARN_TOKEN"));
+        assert_eq!(
+            document.detail,
+            "the token is missing or wrong\n  hint: --token TOKEN, or FOREWARN_TOKEN"
+        );
+        assert_eq!(document.hint.as_deref(), Some("--token TOKEN, or FOREWARN_TOKEN"));
         assert_eq!((document.kind.as_str(), document.status), ("/problems/unauthorized", 401));
         assert_eq!(Fault::method().document().hint, None);
     }

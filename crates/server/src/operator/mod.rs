@@ -9,24 +9,28 @@
 //!         └─▶ docs/reference/operator-api.md, for people; a test compares
 //! ```
 
+mod audience;
 mod backup;
 mod fault;
 mod fleet;
 mod gate;
 mod guard;
 mod health;
-mod key;
 mod lists;
 mod metrics;
 mod openapi;
 mod page;
+mod permit;
 mod reads;
 mod rejection;
+mod role;
 mod route;
 mod schemas;
 mod table;
 #[cfg(test)]
 mod tests;
+mod token;
+mod visit;
 mod watching;
 mod wording;
 mod writes;
@@ -43,9 +47,11 @@ use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use fault::Fault;
 use gate::Gate;
-pub use key::KeyHash;
+pub use gate::HostNames;
 use metrics::Metrics;
-use route::{Role, Route};
+pub use permit::Denied;
+use route::{Needs, Route};
+pub(crate) use token::{Secret, hash};
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -60,12 +66,12 @@ pub(crate) struct Api {
 }
 
 /// Who may use the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever can connect.
-    Open,
-    /// Whoever has the key.
-    Key(KeyHash),
+    /// Whoever can connect, by that name: `anyone`, `socket`.
+    Open(&'static str),
+    /// Whoever has a token.
+    Tokens,
 }
 
 /// The operator API of an engine.
@@ -74,15 +80,15 @@ pub fn router(
     about: ServerView,
     telemetry: Arc<Telemetry>,
     data_dir: Option<PathBuf>,
-    access: Access,
+    (access, host_names): (Access, HostNames),
     stop: watch::Receiver<bool>,
 ) -> Router {
     let metrics = telemetry.register(Metrics::new);
     let routes = table::routes();
     let openapi = openapi::document(&routes, &access).to_string().into();
     let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, openapi, stop };
-    let free = routes.iter().filter(|route| route.role == Role::Anyone).map(|route| route.path).collect();
-    let gate = Arc::new(Gate { access, free });
+    let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
+    let gate = Arc::new(Gate { access, names: host_names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
     router

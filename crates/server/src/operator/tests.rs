@@ -13,8 +13,9 @@ use tokio::sync::watch;
 use tower::ServiceExt;
 
 use super::fault::{Fault, Kind};
+use super::route::Needs;
 use super::route::Route;
-use super::{Access, KeyHash, openapi, router, table};
+use super::{Access, HostNames, openapi, router, table};
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
@@ -48,12 +49,13 @@ impl Api {
             default_machine: None,
         };
         let (stop, stopped) = watch::channel(false);
-        let router = router(engine.clone(), about, Telemetry::new(), None, access, stopped);
+        let router =
+            router(engine.clone(), about, Telemetry::new(), None, (access, HostNames::default()), stopped);
         Self { engine, router, _stop: stop }
     }
 
     async fn with_fleet() -> Self {
-        let api = Self::new(Access::Open);
+        let api = Self::new(Access::Open("anyone"));
         let fleet = serde_json::to_string(&Fleet::parse(FLEET).unwrap()).unwrap();
         assert_eq!(api.send(Method::POST, "/v1/fleet", "application/json", fleet).await.0, StatusCode::OK);
         api
@@ -125,6 +127,18 @@ async fn every_route_refuses_a_parameter_that_means_nothing() {
 }
 
 #[tokio::test]
+async fn a_cluster_that_is_not_there_is_not_found() {
+    let api = Api::with_fleet().await;
+    for route in
+        table::routes().into_iter().filter(|route| route.query_names().contains(&"cluster".to_owned()))
+    {
+        let path = format!("{}?cluster=nobody", filled(route.path));
+        let (status, _, body) = api.send(route.method, &path, "application/json", "{}").await;
+        assert_eq!((status, &body["hint"]), (StatusCode::NOT_FOUND, &"there is default".into()), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn every_body_is_json_and_no_longer_than_its_limit() {
     let api = Api::with_fleet().await;
     for route in table::routes() {
@@ -143,18 +157,17 @@ async fn every_body_is_json_and_no_longer_than_its_limit() {
 }
 
 #[tokio::test]
-async fn without_a_key_only_what_is_for_anyone_is_answered() {
-    let (key, _) = KeyHash::of_process().unwrap();
-    let api = Api::new(Access::Key(key));
+async fn without_a_token_only_what_is_for_anyone_is_answered() {
+    let api = Api::new(Access::Tokens);
     for route in table::routes() {
         let (status, headers, _) =
             api.send(route.method, &filled(route.path), "application/json", "{}").await;
         let is_refused = status == StatusCode::UNAUTHORIZED;
-        assert_eq!(is_refused, route.role != super::Role::Anyone, "{}", route.path);
+        assert_eq!(is_refused, route.needs != Needs::Nothing, "{}", route.path);
         assert_eq!(headers.contains_key(header::WWW_AUTHENTICATE), is_refused, "{}", route.path);
     }
     assert_eq!(api.get("/v1/nothing").await.0, StatusCode::UNAUTHORIZED);
-    assert_eq!(Api::new(Access::Open).get("/v1/nothing").await.0, StatusCode::NOT_FOUND);
+    assert_eq!(Api::new(Access::Open("anyone")).get("/v1/nothing").await.0, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
@@ -223,7 +236,7 @@ async fn a_page_has_a_size_and_an_end_that_was_given() {
 #[test]
 fn what_the_document_for_programs_refers_to_is_there() {
     let routes = table::routes();
-    let document = openapi::document(&routes, &Access::Open);
+    let document = openapi::document(&routes, &Access::Open("anyone"));
     let operations: BTreeMap<_, _> = routes.iter().map(|route| (route.id, route)).collect();
     assert_eq!(operations.len(), routes.len(), "an operation is named twice");
     for route in &routes {
@@ -254,7 +267,7 @@ fn what_the_document_for_programs_refers_to_is_there() {
 
 #[test]
 fn what_is_asked_may_leave_out_what_is_answered() {
-    let document = openapi::document(&table::routes(), &Access::Open);
+    let document = openapi::document(&table::routes(), &Access::Open("anyone"));
     let required = |name: &str| document["components"]["schemas"][name]["required"].clone();
     assert_eq!(required("PolicyEntryRequest"), Value::Null);
     assert_eq!(required("PolicyEntry"), serde_json::json!(["restart", "redeploy", "all_down"]));
@@ -284,10 +297,10 @@ fn replace(text: &mut String, section: &str, content: &str) {
 fn routes_for_people() -> String {
     let mut text = "| request | role | |\n|---|---|---|\n".to_owned();
     for route in table::routes() {
-        let Route { method, path, role, summary, .. } = &route;
+        let Route { method, path, needs, summary, .. } = &route;
         let query = route.query_names().join("&");
         let query = if query.is_empty() { query } else { format!("?{query}") };
-        writeln!(text, "| `{method} {path}{query}` | {} | {summary} |", role.word()).unwrap();
+        writeln!(text, "| `{method} {path}{query}` | {} | {summary} |", needs.word()).unwrap();
     }
     text
 }

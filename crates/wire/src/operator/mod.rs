@@ -28,6 +28,7 @@ mod object;
 mod outcome;
 mod resolve;
 pub mod schema;
+mod trail;
 mod view;
 
 pub use check::ControlCharacter;
@@ -40,13 +41,16 @@ pub use entry::{
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
 pub use find::{
-    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, pick_machine, pick_tenant,
-    similar,
+    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,
+    pick_tenant, similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use trail::{
+    BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
+};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,

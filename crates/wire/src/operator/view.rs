@@ -397,10 +397,21 @@ pub(super) fn cause(cluster: &Cluster, cause: &Cause) -> String {
                 HostWork::Restart => "restart of",
             };
             let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
-            format!("{what} {}", names.join(", "))
+            format!("{what} {}", few(&names))
         }
         Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
         Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
+    }
+}
+
+/// Names in a sentence that somebody is to read; the whole list is told elsewhere.
+const NAMES_PER_SENTENCE_MAX: usize = 8;
+
+/// The names, or the first of them and how many more there are.
+pub(super) fn few(names: &[String]) -> String {
+    match names.split_at_checked(NAMES_PER_SENTENCE_MAX) {
+        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
+        Some(_) | None => names.join(", "),
     }
 }
 
