@@ -100,7 +100,10 @@ impl Mix {
 
     fn update_host(&mut self, block: Block, cycle: u32) -> Result<(), Refusal> {
         let hosts = vec![block.host(cycle)];
-        self.submit(Kind::HostUpdate, &Command::Rollout { work: HostWork::Update, hosts })?;
+        self.submit(
+            Kind::HostUpdate,
+            &Command::Rollout { work: HostWork::Update, hosts, terms: Terms::default() },
+        )?;
         self.approve_and_settle()
     }
 

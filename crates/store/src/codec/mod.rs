@@ -8,6 +8,7 @@
 //! bytes could fill.
 
 mod plain;
+mod rollouts;
 mod rows;
 mod rules;
 pub(crate) mod seal;

@@ -7,6 +7,7 @@ use forewarn_lifecycle::{
 use serde::{Deserialize, Serialize};
 
 use super::find::full_name;
+use super::rollout::rollout_happening;
 use super::view::{approver, cause, start};
 use crate::span::Moment;
 use crate::words;
@@ -53,10 +54,15 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
             let set = cluster.scale_set(*scale_set).map(|set| set.name.to_string()).unwrap_or_default();
             teller.plain("changed", format!("scale set {set} has model {version}"))
         }
-        Change::RolloutPlanned { rollout, hosts, .. } => {
-            teller.plain("planned", format!("rollout {rollout} over {} hosts is planned", hosts.len()))
+        Change::RolloutPlanned { .. }
+        | Change::RolloutWaits { .. }
+        | Change::RolloutPaused { .. }
+        | Change::RolloutResumed(_)
+        | Change::RolloutChanged { .. }
+        | Change::RolloutEnded { .. } => {
+            let (kind, text) = rollout_happening(cluster, now, change)?;
+            teller.plain(kind, text)
         }
-        Change::RolloutEnded(rollout) => teller.plain("ended", format!("rollout {rollout} is over")),
         Change::Planned(plan) => teller.planned(plan),
         Change::Approved { tenant, event, approval } => {
             let text = format!("has approved {event}, by {}", approver(cluster, approval.by));
@@ -97,7 +103,6 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         | Change::ScaleSetPolicyChanged { .. }
         | Change::ScaleSetRemoved(_)
         | Change::ProfileChanged { .. }
-        | Change::RolloutWaits(_)
         | Change::Waits { .. }
         | Change::Heard { .. } => return None,
     })
@@ -175,5 +180,6 @@ fn withdrawal(why: Withdrawal) -> &'static str {
         Withdrawal::Unconcerned => "is withdrawn: none of its machines is concerned any more",
         Withdrawal::HostFailed => "is withdrawn: the host has failed",
         Withdrawal::HostRecovered => "is withdrawn: the host is well again",
+        Withdrawal::Postponed => "is withdrawn for now: its rollout is paused",
     }
 }

@@ -25,7 +25,10 @@ mod find;
 mod fleet;
 mod happening;
 mod outcome;
+mod preview;
 mod resolve;
+mod rollout;
+mod terms;
 mod view;
 
 pub use check::ControlCharacter;
@@ -42,9 +45,15 @@ pub use find::{
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
+pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_BYTES_MAX, TAGS_MAX};
+pub use rollout::{RolloutView, rollout_view};
+pub use terms::{
+    AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, TermsEntry, WindowEntry, WorkWord,
+    ZoneSelection,
+};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
-    MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
-    machine_view, rollout_view, tenant_view,
+    MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
+    machine_view, tenant_view,
 };

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{
-    Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostWork,
-    MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Unenrolled,
+    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostWork,
+    MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Terms, Unenrolled,
     UpdateDomain, Zone,
 };
 
@@ -13,6 +13,7 @@ use super::check::{self, ControlCharacter};
 use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+use super::terms::{BadTerms, TermsEntry, find_hosts};
 use crate::span::Span;
 
 /// What a command by name comes to.
@@ -92,6 +93,9 @@ pub enum BadCommand {
         /// How many there may be.
         max: usize,
     },
+    /// The terms of a rollout are none.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
     /// A text that cannot be read without harm.
     #[error(transparent)]
     Control(#[from] ControlCharacter),
@@ -165,6 +169,19 @@ impl NamedCommand {
             Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
             Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
             Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
+            Self::StartRollout { work, hosts, terms } => Command::Rollout {
+                work: (*work).into(),
+                hosts: hosts.resolve(cluster)?,
+                terms: terms.apply(&Terms::default())?,
+            },
+            Self::PauseRollout { rollout, take_back } => {
+                let announced = if *take_back { Announced::TakenBack } else { Announced::Stays };
+                Command::PauseRollout { rollout: RolloutId(*rollout), announced }
+            }
+            Self::ResumeRollout { rollout } => Command::ResumeRollout(RolloutId(*rollout)),
+            Self::ChangeRollout { rollout, terms, add, remove } => {
+                change_rollout(cluster, RolloutId(*rollout), terms, add, remove)?
+            }
             Self::CancelRollout { rollout } => Command::CancelRollout(RolloutId(*rollout)),
             Self::DegradeHost { host: name, fails_in } => {
                 Command::DegradeHost { host: host(name)?, fails_in: fails_in.map(|Span(span)| span) }
@@ -250,8 +267,20 @@ fn change_policy(
 }
 
 fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {
-    let hosts = hosts.iter().map(|host| find_host(cluster, host)).collect::<Result<_, _>>()?;
-    Ok(Command::Rollout { work, hosts })
+    Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: Terms::default() })
+}
+
+fn change_rollout(
+    cluster: &Cluster,
+    rollout: RolloutId,
+    terms: &TermsEntry,
+    add: &[String],
+    remove: &[String],
+) -> Result<Command, BadCommand> {
+    // One that is not there is refused by the rules, whatever its terms.
+    let known = cluster.rollout(rollout).map(|known| known.terms.clone()).unwrap_or_default();
+    let (add, remove) = (find_hosts(cluster, add)?, find_hosts(cluster, remove)?);
+    Ok(Command::ChangeRollout { rollout, terms: terms.apply(&known)?, add, remove })
 }
 
 fn approve(cluster: &Cluster, tenant: TenantId, ids: &[String]) -> Result<Command, BadCommand> {
