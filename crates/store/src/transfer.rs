@@ -201,11 +201,8 @@ fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
                 tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
                 tenant.ended.clear();
             }
-            Row::Host(_)
-            | Row::ScaleSet(..)
-            | Row::Rollout(..)
-            | Row::EndedRollout(..)
-            | Row::Machine(_) => {}
+            Row::Host(_) | Row::ScaleSet(..) | Row::Rollout(..) | Row::EndedRollout(..) | Row::Machine(_) => {
+            }
         }
         restoring.add(row)?;
     }

@@ -7,6 +7,7 @@
 //!   GET  /v1/{hosts,machines,tenants,events,rollouts}[/NAME]   what there is
 //!   GET  /v1/tenants/NAME/document                             what its machines would read, without enrolling it
 //!   POST /v1/commands                                          one command by name
+//!   POST /v1/rollouts/preview                                  what a rollout would do
 //!   GET, POST /v1/fleet                                        all of it, declaratively
 //!   GET, POST /v1/clock                                        the time
 //!   GET  /v1/unfinished                                        whether something is over, or until it is
@@ -90,6 +91,8 @@ pub fn router(
         .route("/events", get(reads::events))
         .route("/events/{id}", get(reads::event))
         .route("/rollouts", get(reads::rollouts))
+        .route("/rollouts/preview", axum::routing::post(reads::preview))
+        .route("/rollouts/{id}", get(reads::rollout))
         .route("/clock", get(reads::clock).post(writes::clock))
         .route("/unfinished", get(reads::unfinished))
         .route("/server", get(reads::server))

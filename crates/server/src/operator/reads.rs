@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
-    ClockView, Details, EndedView, EventView, HostView, Items, MachineView, RolloutView, ServerView,
-    TenantView, Unfinished, clock_view, event_view, find_event, find_host, find_machine, find_tenant,
-    host_view, machine_view, rollout_view, tenant_view,
+    self, ClockView, Details, EndedView, EventView, HostView, Items, MachineView, NamedCommand, NoPreview,
+    PreviewView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, find_event,
+    find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_wire::{Document, Edition, Span};
 use serde::Deserialize;
@@ -160,12 +161,44 @@ fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) -> EventVie
     view
 }
 
-pub(super) async fn rollouts(State(api): State<Api>) -> Answer<Items<RolloutView>> {
-    look(&api, |state| {
-        let all = state.cluster.rollouts().map(|(id, _)| id);
-        Ok(items(all.filter_map(|id| rollout_view(state.cluster, id))))
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Ended {
+    /// Also those that are over, as long as they are remembered.
+    #[serde(default)]
+    ended: bool,
+}
+
+pub(super) async fn rollouts(
+    State(api): State<Api>,
+    Query(Ended { ended }): Query<Ended>,
+) -> Answer<Items<RolloutView>> {
+    look(&api, move |state| {
+        let over = state.cluster.ended_rollouts().filter(|_| ended).map(|(id, _)| id);
+        let all = over.chain(state.cluster.rollouts().map(|(id, _)| id));
+        Ok(items(all.filter_map(|id| rollout_view(state.cluster, state.now, id))))
     })
     .await
+}
+
+pub(super) async fn rollout(State(api): State<Api>, Path(id): Path<String>) -> Answer<RolloutView> {
+    let unknown = Fault::not_found(format!("no such rollout: {id}"));
+    let Ok(id) = id.parse().map(RolloutId) else { return Err(unknown) };
+    look(&api, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown)).await
+}
+
+/// What a rollout would do: played on a copy of the cluster, beside the driver.
+pub(super) async fn preview(State(api): State<Api>, body: Bytes) -> Answer<PreviewView> {
+    let command: NamedCommand = super::writes::read(&body)?;
+    let (cluster, now) = api.engine.look(|state| (state.cluster.clone(), state.now)).await?;
+    let played = tokio::task::spawn_blocking(move || operator::preview(&cluster, now, &command)).await;
+    let played = played.map_err(|_| Fault::from(engine::Problem::Unavailable))?;
+    let view = played.map_err(|problem| match problem {
+        NoPreview::Bad(bad) => Fault::from(engine::Problem::Bad(bad)),
+        NoPreview::Refused(refusal) => Fault::from(engine::Problem::Refused(refusal)),
+        NoPreview::NoRollout => Fault::bad(problem.to_string()),
+    })?;
+    Ok(Json(view))
 }
 
 pub(super) async fn clock(State(api): State<Api>) -> Answer<ClockView> {

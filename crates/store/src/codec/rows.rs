@@ -1,8 +1,7 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, Head, HostRow, MachineRow, Maintenance, Phase, Row,
-    Stage, TenantRow,
+    Attention, Counters, Enrolment, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage, TenantRow,
 };
 
 use super::{stored_enum, stored_struct};

@@ -37,12 +37,7 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::HostAdmitted { name, .. } => teller.plain("admitted", format!("host {name} has joined")),
         Change::HostRemoved(host) => teller.plain("removed", format!("host {} has left", teller.host(*host))),
         Change::HealthChanged { host, health } => {
-            let health = match health {
-                Health::Healthy => "is well",
-                Health::Degraded => "is expected to fail",
-                Health::Failed => "has failed",
-            };
-            teller.plain("health", format!("host {} {health}", teller.host(*host)))
+            teller.plain("health", format!("host {} {}", teller.host(*host), health_words(*health)))
         }
         Change::TenantAdmitted { name, .. } => teller.plain("admitted", format!("tenant {name} has joined")),
         Change::TenantRemoved(tenant) => teller.of_tenant("removed", *tenant, "has left"),
@@ -170,6 +165,14 @@ impl Teller<'_> {
         self.cluster
             .machine(id)
             .map_or_else(|| full_name(self.cluster, id), |machine| machine.name.to_string())
+    }
+}
+
+fn health_words(health: Health) -> &'static str {
+    match health {
+        Health::Healthy => "is well",
+        Health::Degraded => "is expected to fail",
+        Health::Failed => "has failed",
     }
 }
 

@@ -54,6 +54,6 @@ pub use terms::{
 };
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
-    MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
-    machine_view, tenant_view,
+    MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
+    tenant_view,
 };

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{
-    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostWork,
-    MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Terms, Unenrolled,
-    UpdateDomain, Zone,
+    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain,
+    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Terms,
+    Unenrolled, UpdateDomain, Zone,
 };
 
 use super::check::{self, ControlCharacter};
 use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
-use super::terms::{BadTerms, TermsEntry, find_hosts};
+use super::terms::{BadTerms, HostSelection, TermsEntry, WorkWord, find_hosts};
 use crate::span::Span;
 
 /// What a command by name comes to.
@@ -148,15 +148,9 @@ impl NamedCommand {
             }
             Self::UpgradeInstance { machine: name } => Command::UpgradeInstance(machine(name)?),
             Self::Describe { machine: name, addresses, tags } => {
-                let change = DetailsChange { addresses: addresses.clone(), tags: tags.clone() };
-                let Details { addresses, tags } = change.apply(&Details::default());
-                details(name, &addresses, &tags)?;
-                return Ok(Resolved::Describe(machine(name)?, change));
+                return describe(cluster, name, addresses.as_deref(), tags.as_ref());
             }
-            Self::ChangeSite(site) => {
-                check::site(&site.apply(&Site::default()))?;
-                return Ok(Resolved::Site(site.clone()));
-            }
+            Self::ChangeSite(site) => return change_site(site),
             Self::Restart { machine: name } => Command::Restart(machine(name)?),
             Self::Redeploy { machine: name } => Command::Redeploy(machine(name)?),
             Self::Delete { machine: name } => Command::Delete(machine(name)?),
@@ -169,11 +163,7 @@ impl NamedCommand {
             Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
             Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
             Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
-            Self::StartRollout { work, hosts, terms } => Command::Rollout {
-                work: (*work).into(),
-                hosts: hosts.resolve(cluster)?,
-                terms: terms.apply(&Terms::default())?,
-            },
+            Self::StartRollout { work, hosts, terms } => start_rollout(cluster, *work, hosts, terms)?,
             Self::PauseRollout { rollout, take_back } => {
                 let announced = if *take_back { Announced::TakenBack } else { Announced::Stays };
                 Command::PauseRollout { rollout: RolloutId(*rollout), announced }
@@ -264,6 +254,33 @@ fn change_policy(
             Command::ChangePolicy { tenant: id, policy }
         }
     })
+}
+
+fn describe(
+    cluster: &Cluster,
+    name: &str,
+    addresses: Option<&[IpAddr]>,
+    tags: Option<&BTreeMap<String, String>>,
+) -> Result<Resolved, BadCommand> {
+    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned() };
+    let Details { addresses, tags } = change.apply(&Details::default());
+    details(name, &addresses, &tags)?;
+    Ok(Resolved::Describe(find_machine(cluster, name)?, change))
+}
+
+fn change_site(site: &SiteChange) -> Result<Resolved, BadCommand> {
+    check::site(&site.apply(&Site::default()))?;
+    Ok(Resolved::Site(site.clone()))
+}
+
+fn start_rollout(
+    cluster: &Cluster,
+    work: WorkWord,
+    hosts: &HostSelection,
+    terms: &TermsEntry,
+) -> Result<Command, BadCommand> {
+    let (hosts, terms) = (hosts.resolve(cluster)?, terms.apply(&Terms::default())?);
+    Ok(Command::Rollout { work: work.into(), hosts, terms })
 }
 
 fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {

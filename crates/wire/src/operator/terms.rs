@@ -30,7 +30,7 @@ pub enum WorkWord {
 
 /// Which hosts: by name, all of them, or those of a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "hosts are a list of names, \"all\", or {\"zone\": N}")]
 pub enum HostSelection {
     /// These, in this order.
     Names(Vec<String>),
@@ -122,7 +122,9 @@ pub enum BadTerms {
 
 /// A text that is no window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a window: {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\"")]
+#[error(
+    "not a window: {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\""
+)]
 pub struct NotAWindow(String);
 
 /// The hosts of these names.
@@ -338,8 +340,19 @@ mod tests {
     #[test]
     fn what_is_no_window_is_not_taken_for_one() {
         for wrong in [
-            "", "mon", "25:00-26:00", "24:00-01:00", "22:60-23:00", "2:00-3:00", "22:00", "mun 22:00-23:00",
-            "mon- 22:00-23:00", "22:00-23:00 +15:00", "22:00-23:00 01:00", "22:00-23:00 +01:00 x", "22:00-23:00 ö",
+            "",
+            "mon",
+            "25:00-26:00",
+            "24:00-01:00",
+            "22:60-23:00",
+            "2:00-3:00",
+            "22:00",
+            "mun 22:00-23:00",
+            "mon- 22:00-23:00",
+            "22:00-23:00 +15:00",
+            "22:00-23:00 01:00",
+            "22:00-23:00 +01:00 x",
+            "22:00-23:00 ö",
         ] {
             assert!(wrong.parse::<WindowEntry>().is_err(), "{wrong}");
         }
