@@ -61,7 +61,7 @@ async fn start() -> Arc<Front> {
     let engine = Engine::pretending(Seed([9; 16]), clock);
     let fleet = Fleet::parse(FLEET).expect("a fleet");
     let differences = difference(&Fleet::default(), &fleet, Unmentioned::Keep).expect("a fleet that can be");
-    let commands = differences.into_iter().filter_map(|difference| difference.command).collect();
+    let commands: Vec<_> = differences.into_iter().filter_map(|difference| difference.command).collect();
     engine.order(commands).await.expect("a fleet that is accepted");
     for tenant in [TenantId(0), TenantId(1)] {
         engine.submit(Command::Enrol(tenant)).await.expect("a tenant of that fleet");

@@ -154,7 +154,8 @@ fn fill_disks() -> Result<Outcome> {
         return Ok(store);
     }
     // The program itself, on such disks and in a time of its own.
-    run_cargo(&["test", "--package", "forewarn", "--locked", "--test", "durable", "--", "--ignored"])
+    let programs = ["--test", "durable", "--test", "doctor"];
+    run_cargo(&[&["test", "--package", "forewarn", "--locked"], &programs[..], &["--", "--ignored"]].concat())
 }
 
 fn run_ignored_of_store(filter: &str, environment: &[(&str, &str)]) -> Result<Outcome> {

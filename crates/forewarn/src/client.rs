@@ -1,4 +1,4 @@
-//! A client of a running server: one request, one answer, over TCP or a Unix socket.
+//! A client of a running server: one request, one answer, over TCP (with TLS or without) or a Unix socket.
 //!
 //! The command line waits for each answer, so nothing here looks asynchronous from outside.
 
@@ -9,6 +9,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use forewarn_wire::operator::Items;
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
@@ -21,17 +22,23 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 
+use crate::trust::Trust;
+
 /// Where a server is when nobody says otherwise.
 pub(crate) const USUAL: &str = "http://127.0.0.1:1339";
 
 /// The port of a URL that names none.
 const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
 
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Bytes of a line of a stream.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Things of a list that are asked for at once: as many as a server gives.
+const PAGE_ITEMS: u16 = 1_000;
 
 /// How long to wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -40,6 +47,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Client {
     place: Place,
     token: Option<String>,
+    trust: Trust,
+    patience: Option<Duration>,
     runtime: Runtime,
 }
 
@@ -48,6 +57,8 @@ pub(crate) struct Client {
 enum Place {
     /// `http://HOST:PORT`
     Tcp(String),
+    /// `https://HOST:PORT`, and the host alone.
+    Tls { authority: String, host: String },
     /// `unix:PATH`, or a path.
     Unix(PathBuf),
 }
@@ -58,13 +69,15 @@ enum Place {
 pub(crate) struct Refused {
     /// The status of the answer.
     pub(crate) status: u16,
+    /// The kind of problem: `/problems/…`.
+    pub(crate) kind: String,
     /// Why, for people.
     pub(crate) detail: String,
 }
 
 /// A text that is not where a server is: a matter of usage.
 #[derive(Debug, thiserror::Error)]
-#[error("not the address of a server: {0:?}\n  hint: {USUAL}, or unix:PATH")]
+#[error("not the address of a server: {0:?}\n  hint: {USUAL}, https://HOST:PORT, or unix:PATH")]
 pub(crate) struct NotAnAddress(String);
 
 impl FromStr for Place {
@@ -76,18 +89,30 @@ impl FromStr for Place {
         if let Some(path) = path {
             return if path.is_empty() { Err(wrong()) } else { Ok(Self::Unix(path.into())) };
         }
-        let rest = url.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+        let (scheme, rest) = url.split_once("://").ok_or_else(wrong)?;
+        let usual_port = match scheme {
+            "http" => HTTP_PORT,
+            "https" => HTTPS_PORT,
+            _ => return Err(wrong()),
+        };
+        let rest = rest.trim_end_matches('/');
         // Documents speak of `/v1`, and so do people.
         let authority: Authority = rest.strip_suffix("/v1").unwrap_or(rest).parse().map_err(|_| wrong())?;
         let host = authority.host();
         let port = match authority.as_str().strip_prefix(host) {
-            Some("") if !host.is_empty() => HTTP_PORT,
+            Some("") if !host.is_empty() => usual_port,
             Some(port) if !host.is_empty() => {
                 port.strip_prefix(':').and_then(|port| port.parse().ok()).ok_or_else(wrong)?
             }
             Some(_) | None => return Err(wrong()),
         };
-        Ok(Self::Tcp(format!("{host}:{port}")))
+        let authority = format!("{host}:{port}");
+        if scheme == "http" {
+            return Ok(Self::Tcp(authority));
+        }
+        // Addresses of version 6 stand in brackets in a URL, and nowhere else.
+        let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
+        Ok(Self::Tls { authority, host })
     }
 }
 
@@ -101,16 +126,26 @@ pub(crate) enum Followed {
 }
 
 impl Client {
-    /// A client of the server there: `http://HOST:PORT`, or `unix:PATH`.
+    /// A client of the server there: `http://HOST:PORT`, `https://HOST:PORT`, or `unix:PATH`.
     pub(crate) fn new(url: &str) -> Result<Self> {
         let place = url.parse()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { place, token: None, runtime })
+        Ok(Self { place, token: None, trust: Trust::System, patience: None, runtime })
     }
 
     /// The same, with a key to the server.
     pub(crate) fn with_token(self, token: Option<String>) -> Self {
         Self { token, ..self }
+    }
+
+    /// The same; believes only the authorities in that file, if there is one.
+    pub(crate) fn with_authorities(self, file: Option<PathBuf>) -> Self {
+        Self { trust: file.map_or(Trust::System, Trust::File), ..self }
+    }
+
+    /// The same; waits that long for an answer, and no longer.
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
     }
 
     /// Reads something of any length, piece by piece.
@@ -138,6 +173,21 @@ impl Client {
         understand(&self.send(Method::GET, path, &[], Bytes::new())?)
     }
 
+    /// Reads a list to its end, page by page.
+    pub(crate) fn pages<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>> {
+        let more = if path.contains('?') { '&' } else { '?' };
+        let mut all = Vec::new();
+        let mut after = String::new();
+        loop {
+            let page: Items<T> = self.get(&format!("{path}{more}limit={PAGE_ITEMS}{after}"))?;
+            all.extend(page.items);
+            match page.next {
+                Some(next) => after = format!("&after={next}"),
+                None => return Ok(all),
+            }
+        }
+    }
+
     /// Asks for something.
     pub(crate) fn post<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T> {
         let body = Bytes::from(serde_json::to_vec(body)?);
@@ -153,12 +203,17 @@ impl Client {
         body: Bytes,
     ) -> Result<(u16, Bytes)> {
         let request = self.request(method, path, headers, body)?;
-        self.runtime.block_on(async {
+        let exchange = async {
             let response = self.exchange(request).await?;
             let status = response.status().as_u16();
             let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|problem| anyhow::anyhow!("the answer broke off: {problem}"))?;
             Ok((status, body.to_bytes()))
+        };
+        self.runtime.block_on(async {
+            let Some(patience) = self.patience else { return exchange.await };
+            let answered = tokio::time::timeout(patience, exchange).await;
+            answered.unwrap_or_else(|_| bail!("{self} does not answer within {} seconds", patience.as_secs()))
         })
     }
 
@@ -215,7 +270,7 @@ impl Client {
         body: Bytes,
     ) -> Result<Request<Full<Bytes>>> {
         let host = match &self.place {
-            Place::Tcp(authority) => authority,
+            Place::Tcp(authority) | Place::Tls { authority, .. } => authority,
             Place::Unix(_) => "localhost",
         };
         let mut request =
@@ -235,11 +290,17 @@ impl Client {
         let connect = async {
             match &self.place {
                 Place::Tcp(authority) => talk(in_time(TcpStream::connect(authority)).await?, request).await,
+                Place::Tls { authority, host } => {
+                    let stream = in_time(TcpStream::connect(authority)).await?;
+                    talk(in_time(self.trust.secure(stream, host)).await?, request).await
+                }
                 Place::Unix(path) => talk(in_time(UnixStream::connect(path)).await?, request).await,
             }
         };
         connect.await.map_err(|why: anyhow::Error| {
-            anyhow!("cannot reach a server at {self}: {why:#}\n  hint: start one with `forewarn dev`, or say --api URL")
+            let hint = crate::trust::hint(&why)
+                .unwrap_or_else(|| "start one with `forewarn dev`, or say --api URL".to_owned());
+            anyhow!("cannot reach a server at {self}: {why:#}\n  hint: {hint}")
         })
     }
 }
@@ -248,12 +309,16 @@ impl fmt::Display for Client {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
             Place::Tcp(authority) => write!(out, "http://{authority}"),
+            Place::Tls { authority, .. } => write!(out, "https://{authority}"),
             Place::Unix(path) => write!(out, "unix:{}", path.display()),
         }
     }
 }
 
-async fn in_time<S>(connecting: impl Future<Output = std::io::Result<S>>) -> Result<S> {
+async fn in_time<S, E>(connecting: impl Future<Output = Result<S, E>>) -> Result<S>
+where
+    anyhow::Error: From<E>,
+{
     let connected = tokio::time::timeout(CONNECT_MAX, connecting).await;
     Ok(connected.map_err(|_| anyhow!("no answer in {} seconds", CONNECT_MAX.as_secs()))??)
 }
@@ -285,7 +350,8 @@ fn refused(status: u16, body: &Bytes) -> anyhow::Error {
         ),
         (_, _) => format!("the server answers {status}"),
     };
-    Refused { status, detail }.into()
+    let kind = problem["type"].as_str().unwrap_or_default().to_owned();
+    Refused { status, kind, detail }.into()
 }
 
 #[cfg(test)]
@@ -300,6 +366,12 @@ mod tests {
         assert_eq!(shown("/run/x.sock").unwrap(), "unix:/run/x.sock");
         assert_eq!(shown("http://[::1]:1339/v1/").unwrap(), "http://[::1]:1339");
         assert_eq!(shown("http://forewarn/v1").unwrap(), "http://forewarn:80");
+        assert_eq!(shown("https://forewarn.internal/v1").unwrap(), "https://forewarn.internal:443");
+        let inside = |url: &str| match url.parse().unwrap() {
+            Place::Tls { host, .. } => host,
+            Place::Tcp(_) | Place::Unix(_) => panic!("{url}"),
+        };
+        assert_eq!(inside("https://[::1]:1339"), "::1");
         for wrong in [
             "localhost:1339",
             "",
@@ -308,7 +380,8 @@ mod tests {
             "http:///v1",
             "http://x:99999",
             "http://x/v2",
-            "https://x",
+            "https://",
+            "ftp://x",
         ] {
             assert!(shown(wrong).unwrap_err().is::<NotAnAddress>(), "{wrong}");
         }
@@ -316,10 +389,10 @@ mod tests {
 
     #[test]
     fn a_refusal_keeps_its_status_and_its_words() {
-        let body = Bytes::from(r#"{"status":409,"detail":"the brake is on"}"#);
+        let body = Bytes::from(r#"{"type":"/problems/refused","status":409,"detail":"the brake is on"}"#);
         let problem = understand::<()>(&(409, body)).unwrap_err();
-        let refused: &Refused = problem.downcast_ref().unwrap();
-        assert_eq!((refused.status, refused.detail.as_str()), (409, "the brake is on"));
+        let Refused { status, kind, detail } = problem.downcast_ref().unwrap();
+        assert_eq!((*status, kind.as_str(), detail.as_str()), (409, "/problems/refused", "the brake is on"));
         let body = Bytes::from(r#"{ "error": "Not found" }"#);
         let problem = understand::<()>(&(404, body)).unwrap_err().to_string();
         assert!(problem.starts_with("that is the metadata endpoint"), "{problem}");

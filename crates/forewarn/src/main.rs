@@ -3,10 +3,12 @@
 //! Data goes to standard output, everything else to standard error. Exit code 0: done; 1: failed; 2: not understood.
 
 mod client;
+mod doctor;
 mod operator;
 mod server;
 mod store;
 mod story;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -36,6 +38,7 @@ enum Command {
         #[command(subcommand)]
         command: store::Command,
     },
+    Doctor(doctor::Arguments),
     #[command(flatten)]
     Operator(operator::Command),
     /// Print what makes a shell complete these commands.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => server::serve::command(&arguments),
         Command::Story { command } => story::run(&command, options.api()),
         Command::Store { command } => store::run(&command),
+        Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),
     };

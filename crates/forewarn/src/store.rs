@@ -77,10 +77,12 @@ fn export_to(directory: &Path, file: &Path) -> Result<()> {
 }
 
 fn facts(checked: &Checked) -> String {
-    let Checked { created, clock, records, replayed, hosts, tenants, machines } = checked;
+    let Checked { created, clock, records, replayed, entries, entries_kept, hosts, tenants, machines } =
+        checked;
     let moment = |at: Timestamp| Moment(at).to_string();
     format!(
         "in order\nmade      {}\nclock     {}\nrecords   {records}, of which {replayed} are replayed\n\
+         trail     {entries} entries, of which {entries_kept} are kept\n\
          fleet     {hosts} hosts, {tenants} tenants, {machines} machines\n",
         moment(*created),
         moment(clock.wall),

@@ -184,6 +184,31 @@ impl Cluster {
         self.machines.iter()
     }
 
+    /// The hosts from that number on, in the order in which they joined; those before it cost nothing.
+    pub fn hosts_from(&self, first: HostId) -> impl Iterator<Item = (HostId, &Host)> {
+        self.hosts.iter_from(first)
+    }
+
+    /// The tenants from that number on.
+    pub fn tenants_from(&self, first: TenantId) -> impl Iterator<Item = (TenantId, &Tenant)> {
+        self.tenants.iter_from(first)
+    }
+
+    /// The machines from that number on.
+    pub fn machines_from(&self, first: MachineId) -> impl Iterator<Item = (MachineId, &Machine)> {
+        self.machines.iter_from(first)
+    }
+
+    /// The maintenances that are not over, from that number on.
+    pub fn maintenances_from(&self, first: MaintenanceId) -> impl Iterator<Item = &Maintenance> {
+        self.maintenances.range(first..).map(|(_, maintenance)| maintenance)
+    }
+
+    /// The rollouts that are not over, from that number on.
+    pub fn rollouts_from(&self, first: RolloutId) -> impl Iterator<Item = (RolloutId, &Rollout)> {
+        self.rollouts.range(first..).map(|(id, rollout)| (*id, rollout))
+    }
+
     /// Every scale set, in the order in which they joined.
     pub fn scale_sets(&self) -> impl Iterator<Item = (ScaleSetId, &ScaleSet)> {
         self.scale_sets.iter()

@@ -83,6 +83,20 @@ pub struct EventId(Uuid);
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Seed(pub [u8; 16]);
 
+impl Seed {
+    /// The secret of another cluster, made of this one: the same for the same number, and this one for 0.
+    #[must_use]
+    pub fn nth(&self, number: u32) -> Self {
+        if number == 0 {
+            return *self;
+        }
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        hasher.write(b"cluster");
+        hasher.write(&number.to_le_bytes());
+        Self(hasher.finish128().as_bytes())
+    }
+}
+
 impl EventId {
     /// The `counter`-th id of a cluster: a keyed hash, so that one id tells nothing about another.
     #[must_use]

@@ -338,8 +338,25 @@ impl Cause {
         }
     }
 
+    /// The rollout that this is a step of.
+    #[must_use]
+    pub fn rollout(&self) -> Option<RolloutId> {
+        match self {
+            Self::HostWork { rollout, .. } => Some(*rollout),
+            Self::UserRestart
+            | Self::UserRedeploy
+            | Self::UserDelete(_)
+            | Self::Reimage(_)
+            | Self::Power(_)
+            | Self::Eviction(_)
+            | Self::DegradedHost { .. }
+            | Self::FailedHost { .. } => None,
+        }
+    }
+
     /// The hosts that this empties or interrupts.
-    pub(crate) fn hosts(&self) -> &[HostId] {
+    #[must_use]
+    pub fn hosts(&self) -> &[HostId] {
         match self {
             Self::HostWork { hosts, .. } => hosts,
             Self::DegradedHost { host, .. } | Self::FailedHost { host, .. } => std::slice::from_ref(host),

@@ -100,10 +100,10 @@ pub struct TenantRow {
     pub ended: Vec<(Steady, EventId)>,
 }
 
-/// Why rows make no cluster.
+/// Why rows make no state, in words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rows do not fit together: {0}")]
-pub struct BadRows(&'static str);
+pub struct BadRows(pub &'static str);
 
 /// A cluster that is being made from its rows.
 #[derive(Debug)]

@@ -81,9 +81,17 @@ impl<K: Row, V> Table<K, V> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
-        self.pages.iter().enumerate().flat_map(|(number, page)| {
+        self.iter_from(K::numbered(0))
+    }
+
+    /// From that row on; what comes before costs nothing.
+    pub(crate) fn iter_from(&self, first: K) -> impl Iterator<Item = (K, &V)> {
+        let first = first.row();
+        self.pages.iter().enumerate().skip(first / ROWS).flat_map(move |(number, page)| {
             let rows = page.iter().flat_map(|page| page.rows.iter().enumerate());
-            rows.filter_map(move |(row, value)| Some((K::numbered(number * ROWS + row), value.as_ref()?)))
+            let rows = rows.map(move |(row, value)| (number * ROWS + row, value));
+            rows.filter(move |(row, _)| *row >= first)
+                .filter_map(|(row, value)| Some((K::numbered(row), value.as_ref()?)))
         })
     }
 }
@@ -134,6 +142,8 @@ mod tests {
             assert_eq!(table.get(&key), map.get(&key));
             assert_eq!(table.get_mut(&key), map.get_mut(&key));
             assert!(table.iter().eq(map.iter().map(|(key, value)| (*key, value))), "{step}");
+            let rest = map.range(key..).map(|(key, value)| (*key, value));
+            assert!(table.iter_from(key).eq(rest), "{step}");
         }
         assert!(removed > 20, "{removed}");
         assert_eq!(table.get(&MachineId(1_000)), None);

@@ -23,6 +23,8 @@ pub struct Caller {
     pub machine: MachineId,
     /// Its name.
     pub name: Name,
+    /// `tenant/name`; outside of the first cluster, `cluster/tenant/name`.
+    pub full_name: Box<str>,
     /// Where its tenant's document is.
     pub slot: Arc<Slot>,
     /// What it is told of itself.
@@ -31,11 +33,18 @@ pub struct Caller {
     pub(crate) load: Load,
 }
 
+impl Caller {
+    /// Whether both are the same machine, however it was described.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.slot.cluster, self.machine) == (other.slot.cluster, other.machine)
+    }
+}
+
 /// Every machine that may call.
 #[derive(Debug, Default)]
 pub struct Directory {
     by_address: Shards<IpAddr, Arc<Caller>>,
-    /// By `tenant/name`.
+    /// By the full name.
     by_full_name: Shards<Box<str>, Arc<Caller>>,
     /// By name alone; several, where it is not unique.
     by_name: Shards<Box<str>, Vec<Arc<Caller>>>,
@@ -49,7 +58,7 @@ impl Directory {
         self.by_address.get(&address.to_canonical())
     }
 
-    /// The machine with that name: `tenant/name`, or a name that only one machine has.
+    /// The machine with that name: the full one, or a name that only one machine has.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<Arc<Caller>> {
         if name.contains('/') {
@@ -71,14 +80,14 @@ impl Directory {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    pub(crate) fn add(&self, tenant: &Name, caller: &Arc<Caller>, addresses: &[IpAddr]) {
+    pub(crate) fn add(&self, caller: &Arc<Caller>, addresses: &[IpAddr]) {
         for address in addresses {
             self.by_address.change(address.to_canonical(), |_| Some(Arc::clone(caller)));
         }
-        self.by_full_name.change(full_name(tenant, &caller.name), |_| Some(Arc::clone(caller)));
+        self.by_full_name.change(caller.full_name.clone(), |_| Some(Arc::clone(caller)));
         self.by_name.change(caller.name.as_str().into(), |others| {
             let mut all = others.cloned().unwrap_or_default();
-            all.retain(|other| other.machine != caller.machine);
+            all.retain(|other| !other.is_same(caller));
             all.push(Arc::clone(caller));
             Some(all)
         });
@@ -88,26 +97,30 @@ impl Directory {
     /// Those addresses are not those of that machine any more.
     pub(crate) fn forget(&self, caller: &Caller, addresses: &[IpAddr]) {
         for address in addresses {
-            let other = |known: &&Arc<Caller>| known.machine != caller.machine;
+            let other = |known: &&Arc<Caller>| !known.is_same(caller);
             self.by_address.change(address.to_canonical(), |known| known.filter(other).cloned());
         }
         self.has_changed();
     }
 
-    pub(crate) fn remove(&self, tenant: &Name, caller: &Caller, addresses: &[IpAddr]) {
+    /// A machine is called otherwise than it was.
+    pub(crate) fn forget_name(&self, former: &Caller, now: &str) {
+        if *former.full_name != *now {
+            self.by_full_name.change(former.full_name.clone(), |_| None);
+            self.has_changed();
+        }
+    }
+
+    pub(crate) fn remove(&self, caller: &Caller, addresses: &[IpAddr]) {
         self.forget(caller, addresses);
-        self.by_full_name.change(full_name(tenant, &caller.name), |_| None);
+        self.by_full_name.change(caller.full_name.clone(), |_| None);
         self.by_name.change(caller.name.as_str().into(), |others| {
             let mut all = others.cloned().unwrap_or_default();
-            all.retain(|other| other.machine != caller.machine);
+            all.retain(|other| !other.is_same(caller));
             (!all.is_empty()).then_some(all)
         });
         self.has_changed();
     }
-}
-
-fn full_name(tenant: &Name, name: &Name) -> Box<str> {
-    format!("{tenant}/{name}").into()
 }
 
 const SHARDS: usize = 64;

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use forewarn_lifecycle::{Cluster, EventId, Machine, MachineId, ScaleSet, Seed, Shape, Tenant};
+use forewarn_lifecycle::{EventId, Machine, MachineId, ScaleSet, Seed, Shape, Tenant};
+use forewarn_store::Estate;
 use forewarn_wire::operator::{Details, Site};
 use forewarn_wire::{Instance, Interface, OsType, ScaleSetMembership, computer_name};
 
@@ -10,13 +11,10 @@ use forewarn_wire::{Instance, Interface, OsType, ScaleSetMembership, computer_na
 const SIZE: &str = "Standard_D2s_v5";
 
 /// What a machine is told of itself; nothing, if it is not there.
-pub(crate) fn instance_of(
-    cluster: &Cluster,
-    id: MachineId,
-    seed: &Seed,
-    site: &Site,
-    details: &Details,
-) -> Option<Instance> {
+pub(crate) fn instance_of(estate: &Estate, id: MachineId, seed: &Seed) -> Option<Instance> {
+    let Estate { cluster, site, details } = estate;
+    let nothing = Details::default();
+    let details = details.get(&id).unwrap_or(&nothing);
     let machine = cluster.machine(id)?;
     let tenant = cluster.tenant(machine.tenant)?;
     let scale_set = match tenant.shape {

@@ -20,14 +20,20 @@ mod load;
 pub mod metadata;
 pub mod operator;
 mod published;
+mod roster;
 mod service;
 mod socket_file;
 mod telemetry;
+pub mod tls;
 
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::Endings;
-pub use engine::{ClockCommand, Decided, Engine, Hands, Problem, State};
+pub use engine::{
+    Administration, ClockCommand, Condition, Decided, Engine, Hands, ITSELF, Once, Order, Problem, State,
+    Terms,
+};
 pub use published::{Prepared, Published, SERVER, Slot};
-pub use service::{ApiDoor, Plan, Service, StartError, engine_with};
+pub use roster::Roster;
+pub use service::{Adjustable, ApiDoor, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;

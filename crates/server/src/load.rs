@@ -33,6 +33,29 @@ pub(crate) struct Share {
     kind: Kind,
 }
 
+/// How many there are of something, against a maximum that may change.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU32);
+
+/// One of them; it is given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<Count>);
+
+impl Count {
+    /// One more, unless there are as many as there may be.
+    pub(crate) fn take(self: &Arc<Self>, max: u32) -> Option<Place> {
+        let grow = |count: u32| (count < max).then_some(count + 1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow).ok()?;
+        Some(Place(Arc::clone(self)))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Load {
     const fn count(&self, kind: Kind) -> &AtomicU32 {
         match kind {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Name, Steady, Tenant, TenantId};
 use forewarn_wire::{Document, Edition};
 use tokio::sync::Notify;
@@ -14,6 +15,8 @@ use tokio::sync::Notify;
 /// The place where a tenant's document is published.
 #[derive(Debug)]
 pub struct Slot {
+    /// The cluster of whose it is.
+    pub cluster: ClusterId,
     /// Whose it is.
     pub tenant: TenantId,
     current: ArcSwap<Published>,
@@ -70,8 +73,9 @@ impl Published {
 }
 
 impl Slot {
-    pub(crate) fn new(tenant: TenantId, published: Published) -> Self {
+    pub(crate) fn new(cluster: ClusterId, tenant: TenantId, published: Published) -> Self {
         Self {
+            cluster,
             tenant,
             current: ArcSwap::from_pointee(published),
             heard_millis: AtomicU64::new(0),

@@ -19,9 +19,10 @@ use tokio::task::JoinHandle;
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
-use crate::operator::{self, Access, KeyHash};
+use crate::operator::{self, Access, HostNames, KeyHash};
 use crate::socket_file::SocketFile;
 use crate::telemetry::Telemetry;
+use crate::tls::{Counted, Source, Tls, TlsError, TlsListener};
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -46,6 +47,19 @@ pub struct Plan {
     pub threads: NonZeroUsize,
     /// Where operators come in.
     pub api: ApiDoor,
+    /// Names with dots by which operators may call the API.
+    pub api_host_names: Vec<String>,
+}
+
+/// What may change while a server runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Adjustable {
+    /// How the metadata endpoint behaves, for whoever connects from now on.
+    pub settings: Settings,
+    /// Names with dots by which operators may call the API.
+    pub api_host_names: Vec<String>,
+    /// Where certificates come from; they are read again, if the API has any.
+    pub certificates: Option<Source>,
 }
 
 /// Where operators come in.
@@ -55,6 +69,8 @@ pub enum ApiDoor {
     Open(SocketAddr),
     /// A TCP address, for whoever has the key. Port 0 is one that is free.
     Locked(SocketAddr),
+    /// The same, with TLS.
+    Tls(SocketAddr, Source),
     /// A Unix-domain socket, for its owner alone.
     Unix(PathBuf),
 }
@@ -63,6 +79,9 @@ pub enum ApiDoor {
 #[derive(Debug)]
 pub struct Service {
     engine: Engine,
+    front: Arc<Front>,
+    host_names: HostNames,
+    tls: Option<Arc<Tls>>,
     threads: Threads,
     api: JoinHandle<std::io::Result<()>>,
     stop: watch::Sender<bool>,
@@ -94,6 +113,9 @@ pub enum StartError {
     /// The key of operators cannot be read or made.
     #[error("cannot read or make the key of operators")]
     Key(#[source] std::io::Error),
+    /// Certificates cannot be used.
+    #[error("operators cannot come in with TLS")]
+    Tls(#[from] TlsError),
     /// There are not enough threads or file descriptors.
     #[error("cannot start the threads of the metadata endpoint")]
     Threads(#[source] std::io::Error),
@@ -104,6 +126,9 @@ const STOP_MAX: Duration = Duration::from_secs(2);
 
 /// Only the owner of the server may use its socket.
 const API_SOCKET_MODE: u32 = 0o600;
+
+/// Connections of operators at once; one more waits.
+const API_CONNECTIONS_MAX: usize = 1_024;
 
 impl Service {
     /// Starts everything. When this returns, both sides listen.
@@ -132,9 +157,41 @@ impl Service {
         let metadata_url = about.metadata.first().cloned();
         let (access, new_key) = access(&plan.api, plan.data_dir.as_deref())?;
         let (stop, stopped) = watch::channel(false);
+        let host_names = HostNames::new(plan.api_host_names);
+        let access = (access, host_names.clone());
         let router = operator::router(engine.clone(), about, telemetry, plan.data_dir, access, stopped);
-        let (api, api_url, socket) = serve_operators(&plan.api, router, stop.subscribe())?;
-        Ok(Self { engine, threads, api, stop, _socket: socket, metadata_url, api_url, new_key })
+        let tls = match &plan.api {
+            ApiDoor::Tls(_, source) => Some(Tls::open(source.clone())?),
+            ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
+        };
+        let (api, api_url, socket) = serve_operators(&plan.api, tls.as_ref(), router, stop.subscribe())?;
+        let service = Self {
+            engine,
+            front,
+            host_names,
+            tls,
+            threads,
+            api,
+            stop,
+            _socket: socket,
+            metadata_url,
+            api_url,
+            new_key,
+        };
+        Ok(service)
+    }
+
+    /// Changes what may change while it runs: all of it, or nothing.
+    ///
+    /// # Errors
+    /// When certificates cannot be used.
+    pub fn adjust(&self, to: Adjustable) -> Result<(), TlsError> {
+        if let (Some(tls), Some(source)) = (&self.tls, to.certificates) {
+            tls.reload(source)?;
+        }
+        self.host_names.set(to.api_host_names);
+        self.front.adjust(to.settings);
+        Ok(())
     }
 
     /// The engine.
@@ -149,7 +206,7 @@ impl Service {
         self.metadata_url.as_deref()
     }
 
-    /// Where operators come in: `http://ADDRESS` or `unix:PATH`.
+    /// Where operators come in: `http://ADDRESS`, `https://ADDRESS` or `unix:PATH`.
     #[must_use]
     pub fn api_url(&self) -> &str {
         &self.api_url
@@ -223,7 +280,7 @@ fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
 fn access(door: &ApiDoor, data_dir: Option<&Path>) -> Result<(Access, Option<String>), StartError> {
     match door {
         ApiDoor::Open(_) | ApiDoor::Unix(_) => Ok((Access::Open, None)),
-        ApiDoor::Locked(_) => {
+        ApiDoor::Locked(_) | ApiDoor::Tls(..) => {
             let found = data_dir.map_or_else(KeyHash::of_process, KeyHash::of_directory);
             let (hash, new) = found.map_err(StartError::Key)?;
             Ok((Access::Key(hash), new))
@@ -235,6 +292,7 @@ type Operators = (JoinHandle<std::io::Result<()>>, String, Option<SocketFile>);
 
 fn serve_operators(
     door: &ApiDoor,
+    tls: Option<&Arc<Tls>>,
     router: axum::Router,
     mut stop: watch::Receiver<bool>,
 ) -> Result<Operators, StartError> {
@@ -243,14 +301,19 @@ fn serve_operators(
         drop(stop.wait_for(|stop| *stop).await);
     };
     match door {
-        ApiDoor::Open(address) | ApiDoor::Locked(address) => {
+        ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _) => {
             let failed = |source| StartError::Api(address.to_string(), source);
             let listener = std::net::TcpListener::bind(address).map_err(failed)?;
             listener.set_nonblocking(true).map_err(failed)?;
             let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-            let url = format!("http://{}", listener.local_addr().map_err(failed)?);
-            let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
-            Ok((tokio::spawn(serve.into_future()), url, None))
+            let address = listener.local_addr().map_err(failed)?;
+            match tls {
+                Some(tls) => {
+                    let listener = TlsListener::new(listener, Arc::clone(tls));
+                    Ok((spawn(listener, router, stopped), format!("https://{address}"), None))
+                }
+                None => Ok((spawn(listener, router, stopped), format!("http://{address}"), None)),
+            }
         }
         ApiDoor::Unix(path) => {
             let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -261,8 +324,20 @@ fn serve_operators(
             let (listener, file) = SocketFile::create(path, API_SOCKET_MODE, listen)?;
             listener.set_nonblocking(true).map_err(failed)?;
             let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-            let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
-            Ok((tokio::spawn(serve.into_future()), format!("unix:{}", path.display()), Some(file)))
+            Ok((spawn(listener, router, stopped), format!("unix:{}", path.display()), Some(file)))
         }
     }
+}
+
+fn spawn<L>(
+    listener: L,
+    router: axum::Router,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<std::io::Result<()>>
+where
+    L: axum::serve::Listener<Addr: std::fmt::Debug>,
+{
+    let listener = Counted::new(listener, API_CONNECTIONS_MAX);
+    let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
+    tokio::spawn(serve.into_future())
 }

@@ -4,14 +4,17 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
-    Shape, Steady, TenantId, UpdateDomain,
+    Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
-use forewarn_store::{Entry, Journal, Options, Record};
+use forewarn_store::{Direction, Entry, Journal, Options, Record, TrailQuery};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::{Chain, Subject, Told};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 
@@ -29,6 +32,7 @@ fn main() -> Outcome {
     let bytes = std::fs::metadata(directory.join("journal.db"))?.len();
     writeln!(out, "opened in {took:?}: {} records replayed, {} MB", found.replayed, bytes / 1_000_000)?;
     commit(&mut journal, machines, &mut out)?;
+    tell(&mut journal, found.trail, machines, &mut out)?;
     journal.close()?;
     Ok(())
 }
@@ -42,7 +46,7 @@ fn fill(directory: &Path, options: &Options, machines: u32, out: &mut impl Write
     let begin = Instant::now();
     for first in (0..machines).step_by(100) {
         let records: Vec<_> = (first..first + 100).flat_map(machine).collect();
-        journal.append(&records)?;
+        journal.append(&records, &[])?;
         records.iter().for_each(|record| state.apply(record));
         if journal.wants_fold() {
             let begin = Instant::now();
@@ -59,7 +63,7 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     let mut times = Vec::new();
     for number in 0..2_000 {
         let begin = Instant::now();
-        journal.append(&[heard(number % machines)])?;
+        journal.append(&[heard(number % machines)], &[])?;
         times.push(begin.elapsed());
     }
     times.sort_unstable();
@@ -70,7 +74,7 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     let (tell, told) = mpsc::channel();
     for number in 0..20_000 {
         let tell = tell.clone();
-        journal.append_then(&[heard(number % machines)], move |result| drop(tell.send(result)));
+        journal.append_then(&[heard(number % machines)], &[], move |result| drop(tell.send(result)));
     }
     drop(tell);
     let answered = u32::try_from(told.iter().filter(Result::is_ok).count())?;
@@ -79,9 +83,67 @@ fn commit(journal: &mut Journal, machines: u32, out: &mut impl Write) -> Outcome
     Ok(())
 }
 
+/// Commits that are told of, one by one; then many, and reading them.
+fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl Write) -> Outcome {
+    let mut times = Vec::new();
+    for number in 0..2_000 {
+        let begin = Instant::now();
+        journal.append(&[heard(number)], &[Arc::new(chain.seal(told(number, machines)))])?;
+        times.push(begin.elapsed());
+    }
+    times.sort_unstable();
+    let total: Duration = times.iter().sum();
+    let rate = 2_000.0 / total.as_secs_f64();
+    writeln!(out, "told of: {rate:.0} commits/s, p50 {:?}, p99 {:?}", times[1_000], times[1_980])?;
+    let begin = Instant::now();
+    let mut number = 0;
+    while number < ENTRIES {
+        let entries: Vec<_> =
+            (0..100).map(|more| Arc::new(chain.seal(told(number + more, machines)))).collect();
+        journal.append(&[], &entries)?;
+        number += 100;
+    }
+    writeln!(out, "{ENTRIES} entries, 100 with each commit, in {:?}", begin.elapsed())?;
+    let tenant = Subject::Tenant { cluster: "default".to_owned(), name: "vm7".to_owned() };
+    let command = Subject::Kind("started".to_owned());
+    for (what, groups) in
+        [("a page", vec![]), ("the history of one machine", vec![vec![tenant], vec![command]])]
+    {
+        let query =
+            TrailQuery { groups, limit: 100, direction: Direction::NewestFirst, ..TrailQuery::default() };
+        let begin = Instant::now();
+        let page = journal.trail_reader().read(query)?;
+        writeln!(out, "{what}: {} entries in {:?}", page.entries.len(), begin.elapsed())?;
+    }
+    Ok(())
+}
+
+/// Entries of the trail in the second part.
+const ENTRIES: u32 = 500_000;
+
+fn told(number: u32, machines: u32) -> Told {
+    let machine = number % machines;
+    Told {
+        at: Moment(Timestamp::from_millis(i64::from(number) * 1_000)),
+        cluster: "default".to_owned(),
+        by: "forewarn".to_owned(),
+        kind: if number.is_multiple_of(2) { "announced" } else { "started" }.to_owned(),
+        text: format!(
+            "Freeze of vm{machine} (update of h{}) has started, by the end of its notice",
+            machine / 10
+        ),
+        tenants: vec![format!("vm{machine}")],
+        machines: vec![format!("vm{machine}/vm{machine}")],
+        hosts: vec![format!("h{}", machine / 10)],
+        events: vec![format!("7B41CD6F-3A5D-4B3A-9C1D-{number:012}")],
+        work: Some(u64::from(number)),
+        ..Told::default()
+    }
+}
+
 fn heard(tenant: u32) -> Record {
     let change = Change::Heard { tenant: TenantId(tenant), at: Steady::from_millis(5) };
-    Record { now: Now::at_millis(5), entry: Entry::Change(change) }
+    Record { now: Now::at_millis(5), entry: Entry::Change(ClusterId::DEFAULT, change) }
 }
 
 fn machine(number: u32) -> Vec<Record> {
@@ -110,5 +172,5 @@ fn machine(number: u32) -> Vec<Record> {
     });
     let changes = [admitted, joined, placed, Some(Change::Enrolled(tenant))].into_iter().flatten();
     let now = Now::at_millis(i64::from(number));
-    changes.map(|change| Record { now, entry: Entry::Change(change) }).collect()
+    changes.map(|change| Record { now, entry: Entry::Change(ClusterId::DEFAULT, change) }).collect()
 }

@@ -4,12 +4,14 @@
 //! commit is on the disk: the more is asked of it, the more goes into one sync. An error of any kind ends it: what a failed
 //! write has left is known to nobody, so nothing more is written through this connection, not even when it is closed.
 
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use forewarn_lifecycle::Now;
+use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use rusqlite::Connection;
 use rusqlite::config::DbConfig;
 
@@ -20,22 +22,26 @@ use crate::error::{AppendFailed, CopyError};
 use crate::files::Directory;
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
 use crate::state::State;
+use crate::trail::{Answer, ReadFailed, Sweeping, TrailQuery, read_page, write_entry};
 
 /// What the thread is asked for.
 pub(crate) enum Order {
-    /// Records are to be kept.
+    /// Records and entries are to be kept.
     Append(Append),
     /// The state after everything that was asked for before this.
     Fold(Box<State>),
+    /// Entries of the trail are to be read.
+    Read { query: TrailQuery, answer: Answer },
     /// A copy of everything that is committed.
     Copy { to: PathBuf, done: Box<dyn FnOnce(Result<(), CopyError>) + Send> },
     /// The end, after everything that was asked for before.
     Close { done: Done },
 }
 
-/// Records, and what is to be called when they are durable or will never be.
+/// Records, what the trail tells of them, and what is to be called when they are durable or will never be.
 pub(crate) struct Append {
     pub(crate) records: Vec<Vec<u8>>,
+    pub(crate) trail: Vec<Arc<TrailEntry>>,
     /// What the clocks showed then, if there are any.
     pub(crate) clock: Option<Now>,
     pub(crate) done: Done,
@@ -55,7 +61,16 @@ impl Order {
         match self {
             Self::Append(Append { done, .. }) | Self::Close { done } => done(Err(AppendFailed::Closed)),
             Self::Copy { done, .. } => done(Err(CopyError::Closed)),
-            Self::Fold(_) => {}
+            // An answer that is dropped says it.
+            Self::Fold(_) | Self::Read { .. } => {}
+        }
+    }
+
+    /// Too much waits to be done; the same as nobody being there, but for who only wants to read.
+    pub(crate) fn refuse_as_busy(self) {
+        match self {
+            Self::Read { answer, .. } => answer.give(Err(ReadFailed::Busy)),
+            Self::Append(_) | Self::Fold(_) | Self::Copy { .. } | Self::Close { .. } => self.refuse(),
         }
     }
 }
@@ -72,20 +87,32 @@ pub(crate) struct Shared {
 /// Orders that are committed together.
 const ORDERS_PER_COMMIT_MAX: usize = 64;
 
+/// Questions that wait to be answered.
+const READS_WAITING_MAX: usize = 64;
+
 /// Bytes that a commit writes besides what it is about: the pages around it.
 const COMMIT_BYTES: u64 = 3 * 4_096;
+
+/// The same for entries of the trail, which are found in several places.
+const ENTRY_COMMIT_BYTES: u64 = 10 * 4_096;
 
 pub(crate) struct Committer {
     connection: Connection,
     orders: Receiver<Order>,
+    reads: Reads,
     work: Work,
     /// Kept locked until the connection is closed.
     _directory: Directory,
 }
 
+/// Questions about the trail. One is answered between two commits: nobody who writes waits for more.
+#[derive(Default)]
+struct Reads(VecDeque<(TrailQuery, Answer)>);
+
 struct Work {
     heading: Heading,
     swept: u64,
+    sweeping: Sweeping,
     folding: Option<Folding>,
     options: Options,
     /// About what is in the log.
@@ -113,6 +140,7 @@ impl Committer {
         let work = Work {
             heading,
             swept,
+            sweeping: Sweeping::new(options.trail_keep),
             folding: None,
             options: *options,
             log_bytes: 0,
@@ -120,16 +148,24 @@ impl Committer {
             health: Health::Well,
         };
         work.tell();
-        (Self { connection, orders, work, _directory: directory }, shared)
+        (Self { connection, orders, reads: Reads::default(), work, _directory: directory }, shared)
     }
 
     /// Works until it is closed, or nobody can ask for anything any more.
     pub(crate) fn run(mut self) {
         let mut closing = None;
-        while closing.is_none()
-            && let Ok(first) = self.orders.recv()
-        {
-            closing = self.obey(first);
+        while closing.is_none() {
+            let first = if self.reads.0.is_empty() {
+                self.orders.recv().map_err(|_| TryRecvError::Disconnected)
+            } else {
+                self.orders.try_recv()
+            };
+            match first {
+                Ok(first) => closing = self.obey(first),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => break,
+            }
+            self.reads.answer_one(&self.connection, &self.work);
         }
         let Self { connection, mut work, _directory: directory, .. } = self;
         match work.health {
@@ -149,11 +185,12 @@ impl Committer {
     /// Does what is asked for, and what waits behind it. Gives whom to tell when it was asked to end.
     fn obey(&mut self, first: Order) -> Option<Done> {
         let mut next = Some(first);
-        let mut together = Vec::new();
+        let (mut together, mut taken) = (Vec::new(), 0);
         while let Some(order) = next.take() {
             match order {
                 Order::Append(append) => together.push(Write::Append(append)),
                 Order::Fold(state) => together.push(Write::Fold(state)),
+                Order::Read { query, answer } => self.reads.add(query, answer),
                 Order::Copy { to, done } => {
                     self.work.commit(&self.connection, std::mem::take(&mut together));
                     let (copied, closing) = self.copy(&to);
@@ -167,7 +204,8 @@ impl Committer {
                     return Some(done);
                 }
             }
-            if together.len() < ORDERS_PER_COMMIT_MAX {
+            taken += 1;
+            if taken < ORDERS_PER_COMMIT_MAX {
                 next = self.orders.try_recv().ok();
             }
         }
@@ -178,36 +216,60 @@ impl Committer {
     /// Copies some pages, commits what has come meanwhile, copies some more: nobody waits for a copy but who asked for it.
     fn copy(&mut self, to: &Path) -> (Result<(), CopyError>, Option<Done>) {
         let mut closing = None;
-        let Self { connection, orders, work, .. } = self;
+        let Self { connection, orders, reads, work, .. } = self;
         let copied = copy_database(connection, to, || {
-            let mut together = Vec::new();
-            while together.len() < ORDERS_PER_COMMIT_MAX
+            let (mut together, mut taken) = (Vec::new(), 0);
+            while taken < ORDERS_PER_COMMIT_MAX
                 && closing.is_none()
                 && let Ok(order) = orders.try_recv()
             {
                 match order {
                     Order::Append(append) => together.push(Write::Append(append)),
                     Order::Fold(state) => together.push(Write::Fold(state)),
+                    Order::Read { query, answer } => reads.add(query, answer),
                     Order::Copy { done, .. } => done(Err(CopyError::Busy)),
                     Order::Close { done } => closing = Some(done),
                 }
+                taken += 1;
             }
             work.commit(connection, together);
+            reads.answer_one(connection, work);
             if work.health == Health::Well { Ok(()) } else { Err(CopyError::Closed) }
         });
         (copied, closing)
     }
 }
 
+impl Reads {
+    fn add(&mut self, query: TrailQuery, answer: Answer) {
+        if self.0.len() < READS_WAITING_MAX {
+            self.0.push_back((query, answer));
+        } else {
+            answer.give(Err(ReadFailed::Busy));
+        }
+    }
+
+    fn answer_one(&mut self, connection: &Connection, work: &Work) {
+        let Some((query, answer)) = self.0.pop_front() else { return };
+        answer.give(match work.health {
+            Health::Well => read_page(connection, &work.heading, &query),
+            Health::Failed(_) => Err(ReadFailed::Closed),
+        });
+    }
+}
+
 impl Work {
     /// Commits everything together, and answers everybody.
     fn commit(&mut self, connection: &Connection, together: Vec<Write>) {
-        let (mut contents, mut waiting) = (Vec::new(), Vec::new());
+        let (mut contents, mut entries, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
         for write in together {
             match write {
-                Write::Append(Append { records, clock, done }) => {
+                Write::Append(Append { records, trail, clock, done }) => {
                     clock.into_iter().for_each(|now| self.heading.saw(now));
+                    let told = trail.last().map(|entry| entry.at.0);
+                    self.sweeping.saw(clock.map(|now| now.wall).max(told));
                     contents.extend(records);
+                    entries.extend(trail);
                     waiting.push(done);
                 }
                 Write::Fold(state) => {
@@ -217,10 +279,13 @@ impl Work {
             }
         }
         match self.health {
-            Health::Well if !contents.is_empty() => {
-                let written = self.write(connection, &contents);
-                self.check(written);
-            }
+            Health::Well if !contents.is_empty() || !entries.is_empty() => match self.lines(&entries) {
+                Ok(lines) => {
+                    let written = self.write(connection, &contents, &lines);
+                    self.check(written);
+                }
+                Err(problem) => self.health = Health::Failed(problem),
+            },
             Health::Well | Health::Failed(_) => {}
         }
         self.tell();
@@ -232,7 +297,29 @@ impl Work {
         }
     }
 
-    fn write(&mut self, connection: &Connection, contents: &[Vec<u8>]) -> rusqlite::Result<()> {
+    /// The entries as they are written, which continue the trail.
+    fn lines<'a>(
+        &self,
+        entries: &'a [Arc<TrailEntry>],
+    ) -> Result<Vec<(&'a TrailEntry, String)>, AppendFailed> {
+        let mut chain = self.heading.trail;
+        let line = |entry: &'a Arc<TrailEntry>| {
+            chain.verify(entry)?;
+            let line = entry.to_line();
+            if line.len() > ENTRY_BYTES_MAX {
+                return Err(AppendFailed::TooLarge(line.len()));
+            }
+            Ok((&**entry, line))
+        };
+        entries.iter().map(line).collect()
+    }
+
+    fn write(
+        &mut self,
+        connection: &Connection,
+        contents: &[Vec<u8>],
+        lines: &[(&TrailEntry, String)],
+    ) -> rusqlite::Result<()> {
         let transaction = connection.unchecked_transaction()?;
         for content in contents {
             self.heading.last += 1;
@@ -246,6 +333,14 @@ impl Work {
                 Progress::Done => self.folding = None,
             }
         }
+        for (entry, line) in lines {
+            self.log_bytes += write_entry(&transaction, entry, line)?;
+        }
+        if let Some((entry, _)) = lines.last() {
+            self.heading.trail = Chain::at(entry).unwrap_or(self.heading.trail);
+            self.log_bytes += ENTRY_COMMIT_BYTES;
+        }
+        self.sweeping.go_on(&transaction, &mut self.heading, lines.len())?;
         sweep(&transaction, &self.heading, &mut self.swept)?;
         write_heading(&transaction, &self.heading)?;
         self.log_bytes += COMMIT_BYTES;

@@ -16,6 +16,7 @@ use crate::error::OpenError;
 use crate::files::{self, FileHeader};
 use crate::log::{LogLook, look_at_log};
 use forewarn_lifecycle::{Now, Seed, Timestamp};
+use forewarn_wire::operator::Chain;
 
 /// `FWRN`: what this file is, for programs that look at the first bytes of files.
 const APPLICATION: i64 = 0x4657_524e;
@@ -23,10 +24,13 @@ const APPLICATION: i64 = 0x4657_524e;
 /// The format of the tables. Until the first release it may change; from then on it only grows.
 const FORMAT: i64 = 0;
 
-const SCHEMA: [&str; 3] = [
+const SCHEMA: [&str; 6] = [
     "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",
     "CREATE TABLE record (number INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
     "CREATE TABLE chunk (place INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT",
+    "CREATE TABLE trail (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, content BLOB NOT NULL) STRICT",
+    "CREATE TABLE subject (subject TEXT, number INTEGER, PRIMARY KEY (subject, number)) STRICT, WITHOUT ROWID",
+    "CREATE TABLE hour (hour INTEGER PRIMARY KEY, first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT",
 ];
 
 /// When a commit is on the disk.
@@ -67,14 +71,24 @@ pub(crate) struct Heading {
     pub(crate) chunks: u64,
     /// How many rows.
     pub(crate) rows: u64,
+    /// The last entry of the trail: an end that is cut off is missed.
+    pub(crate) trail: Chain,
+    /// The last entry of the trail that was swept away: verifying begins after it.
+    pub(crate) swept: Chain,
 }
 
-stored_struct! { Heading { identity, created, clock, last, base, generation, chunks, rows } }
+stored_struct! {
+    Heading { identity, created, clock, last, base, generation, chunks, rows, trail, swept }
+    Chain { number, hash }
+}
 
 impl Heading {
     /// The heading of a journal that is being made.
     pub(crate) fn new(identity: Seed, now: Now) -> Self {
-        Self { identity, created: now.wall, clock: now, last: 0, base: 0, generation: 0, chunks: 0, rows: 0 }
+        let (last, base, generation, chunks, rows) = (0, 0, 0, 0, 0);
+        let (trail, swept) = (Chain::default(), Chain::default());
+        let created = now.wall;
+        Self { identity, created, clock: now, last, base, generation, chunks, rows, trail, swept }
     }
 
     /// A clock was seen there.

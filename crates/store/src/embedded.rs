@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, SyncSender};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use forewarn_lifecycle::{Now, Seed};
+use forewarn_wire::operator::TrailEntry;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::committer::{Append, Committer, Done, Order, Shared};
@@ -17,6 +19,7 @@ use crate::fold::Folding;
 use crate::record::Record;
 use crate::recover::{Recovered, read_swept, recover};
 use crate::state::State;
+use crate::trail::{TRAIL_KEEP, TrailReader};
 
 /// Records after which a state is kept anew, unless the state has more rows than that.
 pub const FOLD_AFTER: u64 = 10_000;
@@ -52,14 +55,17 @@ pub struct Options {
     pub log_bytes: u64,
     /// When a commit is on the disk.
     pub sync: Syncs,
+    /// How long entries of the trail are kept.
+    pub trail_keep: Duration,
 }
 
 impl Options {
     /// The usual ones: a journal that is not there is made.
     #[must_use]
     pub fn new(seed: Seed, now: Now) -> Self {
-        let missing = Missing::Create;
-        Self { seed, now, missing, fold_after: FOLD_AFTER, log_bytes: LOG_BYTES, sync: Syncs::EachCommit }
+        let (missing, sync) = (Missing::Create, Syncs::EachCommit);
+        let (fold_after, log_bytes, trail_keep) = (FOLD_AFTER, LOG_BYTES, TRAIL_KEEP);
+        Self { seed, now, missing, fold_after, log_bytes, sync, trail_keep }
     }
 }
 
@@ -67,7 +73,7 @@ impl Options {
 #[derive(Debug)]
 pub struct Embedded {
     /// There as long as the committer is.
-    orders: Option<SyncSender<Order>>,
+    orders: Option<Arc<SyncSender<Order>>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
 }
@@ -91,20 +97,20 @@ impl Embedded {
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
         let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;
-        Ok((Self { orders: Some(orders), thread: Some(thread), shared }, recovered))
+        Ok((Self { orders: Some(Arc::new(orders)), thread: Some(thread), shared }, recovered))
     }
 
-    pub(crate) fn append(&self, records: &[Record]) -> Result<(), AppendFailed> {
-        if records.is_empty() {
+    pub(crate) fn append(&self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        if records.is_empty() && trail.is_empty() {
             return Ok(());
         }
         let (tell, told) = mpsc::sync_channel(1);
         // Whoever asked waits below.
-        self.append_then(records, Box::new(move |result| drop(tell.send(result))));
+        self.append_then(records, trail, Box::new(move |result| drop(tell.send(result))));
         told.recv().unwrap_or(Err(AppendFailed::Closed))
     }
 
-    pub(crate) fn append_then(&self, records: &[Record], done: Done) {
+    pub(crate) fn append_then(&self, records: &[Record], trail: &[Arc<TrailEntry>], done: Done) {
         let mut contents = Vec::with_capacity(records.len());
         let mut clock: Option<Now> = None;
         for record in records {
@@ -115,7 +121,11 @@ impl Embedded {
             contents.push(content);
             clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
         }
-        self.ask(Order::Append(Append { records: contents, clock, done }));
+        self.ask(Order::Append(Append { records: contents, trail: trail.to_vec(), clock, done }));
+    }
+
+    pub(crate) fn trail_reader(&self) -> TrailReader {
+        TrailReader::of_committer(self.orders.as_ref())
     }
 
     pub(crate) fn wants_fold(&self) -> bool {

@@ -90,6 +90,9 @@ pub enum AppendFailed {
     /// A record is greater than anything that the rules can decide.
     #[error("a record is too large for the journal: {0} bytes")]
     TooLarge(usize),
+    /// An entry of the trail does not follow those before it.
+    #[error("the trail would be broken: {0}")]
+    Unchained(#[from] forewarn_wire::operator::BrokenLink),
     /// An earlier append has failed, or the journal was closed.
     #[error("the journal takes nothing more: it must be opened again")]
     Closed,

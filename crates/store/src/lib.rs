@@ -10,7 +10,8 @@
 //! ```
 //!
 //! So that opening does not replay all of history, the owner gives its state away from time to time ([`Journal::fold`]); it
-//! then stands for all records before it.
+//! then stands for all records before it. With the records goes the trail, which tells people what was asked for and what has
+//! happened ([`TrailReader`]); nothing is derived from it.
 
 mod codec;
 mod committer;
@@ -24,9 +25,15 @@ mod log;
 mod record;
 mod recover;
 mod state;
+mod trail;
 mod transfer;
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use forewarn_wire::operator::TrailEntry;
+
+use trail::Recent;
 
 pub use codec::Malformed;
 pub use database::Syncs;
@@ -34,26 +41,43 @@ pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;
-pub use state::State;
+pub use state::{Estate, State};
+pub use trail::{
+    Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed, SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
+    TrailPage, TrailQuery, TrailReader,
+};
 pub use transfer::{Checked, INCARNATION_STEP, check, export, import};
 
 /// Where records are kept.
 #[derive(Debug)]
 pub enum Journal {
     /// In memory, for as long as the process lives.
-    Memory {
-        /// How many records have been appended.
-        length: u64,
-    },
+    Memory(InMemory),
     /// In a directory, for ever.
     Embedded(Embedded),
+}
+
+/// A journal that keeps no records, and of the trail the newest entries.
+#[derive(Debug, Default)]
+pub struct InMemory {
+    /// How many records have been appended.
+    length: u64,
+    trail: Arc<Mutex<Recent>>,
+}
+
+impl InMemory {
+    fn append(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        self.trail.lock().unwrap_or_else(PoisonError::into_inner).keep(trail)?;
+        self.length += records.len() as u64;
+        Ok(())
+    }
 }
 
 impl Journal {
     /// A journal that lives as long as the process.
     #[must_use]
     pub fn memory() -> Self {
-        Self::Memory { length: 0 }
+        Self::Memory(InMemory::default())
     }
 
     /// Opens the journal of a directory, or makes one, and replays it.
@@ -65,33 +89,38 @@ impl Journal {
         Ok((Self::Embedded(embedded), recovered))
     }
 
-    /// Appends records, all or none, and waits until they are as durable as this journal can make them.
+    /// Appends records and what the trail tells of them, all or none, and waits until they are as durable as this journal can
+    /// make them. Entries are chained to [`Recovered::trail`], and each to the one before.
     ///
     /// # Errors
     /// When they could not be written. The journal takes nothing more then.
-    pub fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
+    pub fn append(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
         match self {
-            Self::Memory { length } => {
-                *length += records.len() as u64;
-                Ok(())
-            }
-            Self::Embedded(embedded) => embedded.append(records),
+            Self::Memory(memory) => memory.append(records, trail),
+            Self::Embedded(embedded) => embedded.append(records, trail),
         }
     }
 
-    /// Appends records, and does not wait: `done` is called once it is known how it ended, perhaps on another thread.
+    /// Appends the same, and does not wait: `done` is called once it is known how it ended, perhaps on another thread.
     /// What is appended meanwhile is committed together.
     pub fn append_then(
         &mut self,
         records: &[Record],
+        trail: &[Arc<TrailEntry>],
         done: impl FnOnce(Result<(), AppendFailed>) + Send + 'static,
     ) {
         match self {
-            Self::Memory { length } => {
-                *length += records.len() as u64;
-                done(Ok(()));
-            }
-            Self::Embedded(embedded) => embedded.append_then(records, Box::new(done)),
+            Self::Memory(memory) => done(memory.append(records, trail)),
+            Self::Embedded(embedded) => embedded.append_then(records, trail, Box::new(done)),
+        }
+    }
+
+    /// Who can read the trail while others append. It does not keep the journal open.
+    #[must_use]
+    pub fn trail_reader(&self) -> TrailReader {
+        match self {
+            Self::Memory(memory) => TrailReader::of_memory(&memory.trail),
+            Self::Embedded(embedded) => embedded.trail_reader(),
         }
     }
 
@@ -99,7 +128,7 @@ impl Journal {
     #[must_use]
     pub fn wants_fold(&self) -> bool {
         match self {
-            Self::Memory { .. } => false,
+            Self::Memory(_) => false,
             Self::Embedded(embedded) => embedded.wants_fold(),
         }
     }
@@ -108,7 +137,7 @@ impl Journal {
     /// beside the appends to come, a little with each.
     pub fn fold(&mut self, state: State) {
         match self {
-            Self::Memory { .. } => {}
+            Self::Memory(_) => {}
             Self::Embedded(embedded) => embedded.fold(state),
         }
     }
@@ -117,7 +146,7 @@ impl Journal {
     /// another thread.
     pub fn copy_then(&self, to: &Path, done: impl FnOnce(Result<(), CopyError>) + Send + 'static) {
         match self {
-            Self::Memory { .. } => done(Err(CopyError::Memory)),
+            Self::Memory(_) => done(Err(CopyError::Memory)),
             Self::Embedded(embedded) => embedded.copy_then(to, Box::new(done)),
         }
     }
@@ -129,7 +158,7 @@ impl Journal {
     /// When something could not be written.
     pub fn close(self) -> Result<(), AppendFailed> {
         match self {
-            Self::Memory { .. } => Ok(()),
+            Self::Memory(_) => Ok(()),
             Self::Embedded(embedded) => embedded.close(),
         }
     }
@@ -138,7 +167,7 @@ impl Journal {
     #[must_use]
     pub fn length(&self) -> u64 {
         match self {
-            Self::Memory { length } => *length,
+            Self::Memory(memory) => memory.length,
             Self::Embedded(embedded) => embedded.length(),
         }
     }
@@ -154,8 +183,8 @@ mod tests {
     fn a_journal_counts_what_it_was_given() {
         let mut journal = Journal::memory();
         let record = Record { now: Now::at_millis(5), entry: Entry::Clock };
-        journal.append(&[record.clone(), record]).unwrap();
-        journal.append(&[]).unwrap();
+        journal.append(&[record.clone(), record], &[]).unwrap();
+        journal.append(&[], &[]).unwrap();
         assert_eq!(journal.length(), 2);
         assert!(!journal.wants_fold());
         journal.close().unwrap();

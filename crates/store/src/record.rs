@@ -1,5 +1,6 @@
 //! What is kept: one thing that has happened, and when.
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, MachineId, Now};
 use forewarn_wire::operator::{Details, Site};
 
@@ -19,18 +20,22 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Entry {
     /// A change of a cluster.
-    Change(Change),
+    Change(ClusterId, Change),
     /// The clocks stood here: they never go back over a restart.
     Clock,
     /// Something else is known of a machine than before.
     Described {
+        /// Its cluster.
+        cluster: ClusterId,
         /// The machine.
         machine: MachineId,
         /// All that is known of it from now on.
         details: Details,
     },
-    /// All machines are told something else of where they are.
-    Site(Site),
+    /// All machines of a cluster are told something else of where they are.
+    Site(ClusterId, Site),
+    /// A change of the catalogue.
+    Catalogue(forewarn_catalogue::Change),
     /// The steady clock goes with that boot of the computer.
     Booted(Boot),
 }

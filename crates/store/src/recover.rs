@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use forewarn_lifecycle::{Now, Seed, Timestamp};
+use forewarn_wire::operator::Chain;
 use rusqlite::{Connection, params};
 
 use crate::codec::seal::{self, Place};
@@ -12,6 +13,7 @@ use crate::error::OpenError;
 use crate::fold::CHUNK_BYTES;
 use crate::record::Record;
 use crate::state::{RestoringState, State, StateRow};
+use crate::trail::check_ends;
 
 /// What was found in a journal.
 #[derive(Debug)]
@@ -26,6 +28,8 @@ pub struct Recovered {
     pub clock: Now,
     /// How many records were replayed on top of the kept state.
     pub replayed: u64,
+    /// Where the trail has come to: the next entry is chained to it.
+    pub trail: Chain,
 }
 
 /// Bytes around content.
@@ -48,8 +52,10 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, 
         let what = format!("it ends with record {expected}, and should with {}", heading.last);
         return Err(OpenError::damaged(path, what));
     }
-    let Heading { identity, created, clock, .. } = heading;
-    let recovered = Recovered { state, identity, created, clock, replayed: heading.last - heading.base };
+    check_ends(connection, path, &heading)?;
+    let Heading { identity, created, clock, trail, .. } = heading;
+    let replayed = heading.last - heading.base;
+    let recovered = Recovered { state, identity, created, clock, replayed, trail };
     Ok((heading, recovered))
 }
 

@@ -1,8 +1,9 @@
-//! What replaying gives: the state of the rules, and what the shell knows besides.
+//! What replaying gives: the states of the rules, and what the shell knows besides.
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, Restoring, Row, Seed};
+use forewarn_catalogue::{Catalogue, ClusterId};
+use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, Now, Restoring, Row, Seed};
 use forewarn_wire::operator::{Details, Site};
 
 use crate::record::{Boot, Entry, Record};
@@ -10,82 +11,175 @@ use crate::record::{Boot, Entry, Record};
 /// All that has to survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
+    /// What the clusters are called, and who may do what.
+    pub catalogue: Catalogue,
+    /// Every cluster.
+    pub clusters: BTreeMap<ClusterId, Estate>,
+    /// How the steady clock last went with a boot of the computer.
+    pub boot: Option<Boot>,
+}
+
+/// A cluster, and what is known besides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Estate {
     /// The state of the rules.
     pub cluster: Cluster,
     /// What all machines are told of where they are.
     pub site: Site,
     /// What is known of machines besides; of some, nothing is.
     pub details: BTreeMap<MachineId, Details>,
-    /// How the steady clock last went with a boot of the computer.
-    pub boot: Option<Boot>,
 }
 
-/// One row of it.
+/// One row of it. Those of a cluster follow the row that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StateRow {
     Rules(Row),
     Site(Site),
     Described(MachineId, Details),
     Booted(Boot),
+    Cluster(ClusterId),
+    Catalogue(forewarn_catalogue::Row),
 }
 
 /// A state that is being made from its rows.
 #[derive(Debug, Default)]
 pub(crate) struct RestoringState {
-    rules: Restoring,
-    site: Site,
-    details: BTreeMap<MachineId, Details>,
+    catalogue: forewarn_catalogue::Restoring,
+    clusters: BTreeMap<ClusterId, Estate>,
+    /// The cluster whose rows come now.
+    current: Option<RestoringEstate>,
     boot: Option<Boot>,
 }
 
+#[derive(Debug)]
+struct RestoringEstate {
+    id: ClusterId,
+    rules: Restoring,
+    site: Site,
+    details: BTreeMap<MachineId, Details>,
+}
+
 impl State {
-    /// Nothing has happened.
+    /// Nothing has happened: one cluster, with nothing in it.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        Self { cluster: Cluster::new(seed), site: Site::default(), details: BTreeMap::new(), boot: None }
+        let clusters = BTreeMap::from([(ClusterId::DEFAULT, Estate::new(seed))]);
+        Self { catalogue: Catalogue::new(), clusters, boot: None }
     }
 
     /// Lets happen what has happened. What was owed then, is owed no more: [`Cluster::unfinished`] says what still is.
     pub fn apply(&mut self, record: &Record) {
         match &record.entry {
-            Entry::Change(change) => {
-                self.cluster.evolve(record.now, change);
+            Entry::Change(cluster, change) => {
+                let Some(estate) = self.clusters.get_mut(cluster) else { return };
+                estate.cluster.evolve(record.now, change);
                 // A machine goes with the last thing that is done to it, and what was known of it goes too.
                 if let Change::Completed { machine, .. } = change
-                    && self.cluster.machine(*machine).is_none()
+                    && estate.cluster.machine(*machine).is_none()
                 {
-                    self.details.remove(machine);
+                    estate.details.remove(machine);
                 }
             }
             Entry::Clock => {}
-            Entry::Described { machine, details } => drop(self.details.insert(*machine, details.clone())),
-            Entry::Site(site) => self.site = site.clone(),
+            Entry::Described { cluster, machine, details } => {
+                if let Some(estate) = self.clusters.get_mut(cluster) {
+                    estate.details.insert(*machine, details.clone());
+                }
+            }
+            Entry::Site(cluster, site) => {
+                if let Some(estate) = self.clusters.get_mut(cluster) {
+                    estate.site = site.clone();
+                }
+            }
             Entry::Booted(boot) => self.boot = Some(*boot),
+            Entry::Catalogue(change) => self.apply_to_catalogue(record.now, change),
         }
     }
 
-    /// The same as rows. Those of the rules come first.
+    /// Lets the catalogue change. Clusters come and go with their names.
+    pub fn apply_to_catalogue(&mut self, now: Now, change: &forewarn_catalogue::Change) {
+        use forewarn_catalogue::Change as Step;
+        self.catalogue.evolve(now, change);
+        match change {
+            Step::ClusterCreated { cluster, seed, .. } => {
+                self.clusters.insert(*cluster, Estate::new(*seed));
+            }
+            Step::ClusterRemoved(cluster) => drop(self.clusters.remove(cluster)),
+            Step::ClusterRenamed { .. }
+            | Step::TokenIssued(_)
+            | Step::TokenRevoked(_)
+            | Step::ReceiptKept { .. } => {}
+        }
+    }
+
+    /// The same as rows.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
+        let boot = self.boot.map(StateRow::Booted);
+        let catalogue = self.catalogue.into_rows().map(StateRow::Catalogue);
+        let clusters = self.clusters.into_iter();
+        let clusters = clusters
+            .flat_map(|(id, estate)| std::iter::once(StateRow::Cluster(id)).chain(estate.into_rows()));
+        catalogue.chain(clusters).chain(boot)
+    }
+}
+
+impl Estate {
+    /// A cluster in which nothing has happened.
+    #[must_use]
+    pub fn new(seed: Seed) -> Self {
+        Self { cluster: Cluster::new(seed), site: Site::default(), details: BTreeMap::new() }
+    }
+
+    /// Those of the rules come first.
+    fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
         let rules = self.cluster.into_rows().map(StateRow::Rules);
         let details =
             self.details.into_iter().map(|(machine, details)| StateRow::Described(machine, details));
-        let boot = self.boot.map(StateRow::Booted);
-        rules.chain([StateRow::Site(self.site)]).chain(details).chain(boot)
+        rules.chain([StateRow::Site(self.site)]).chain(details)
     }
 }
 
 impl RestoringState {
     pub(crate) fn add(&mut self, row: StateRow) -> Result<(), BadRows> {
         match row {
-            StateRow::Rules(row) => self.rules.add(row)?,
-            StateRow::Site(site) => self.site = site,
-            StateRow::Described(machine, details) => drop(self.details.insert(machine, details)),
+            StateRow::Rules(row) => self.current()?.rules.add(row)?,
+            StateRow::Site(site) => self.current()?.site = site,
+            StateRow::Described(machine, details) => drop(self.current()?.details.insert(machine, details)),
             StateRow::Booted(boot) => self.boot = Some(boot),
+            StateRow::Catalogue(row) => self.catalogue.add(row).map_err(of_catalogue)?,
+            StateRow::Cluster(id) => {
+                self.close_current()?;
+                let (rules, site, details) = (Restoring::default(), Site::default(), BTreeMap::new());
+                self.current = Some(RestoringEstate { id, rules, site, details });
+            }
         }
         Ok(())
     }
 
-    pub(crate) fn finish(self) -> Result<State, BadRows> {
-        Ok(State { cluster: self.rules.finish()?, site: self.site, details: self.details, boot: self.boot })
+    pub(crate) fn finish(mut self) -> Result<State, BadRows> {
+        self.close_current()?;
+        let catalogue = self.catalogue.finish().map_err(of_catalogue)?;
+        if !catalogue.clusters().map(|(id, _)| id).eq(self.clusters.keys().copied()) {
+            return Err(BadRows("the clusters are not those of the catalogue"));
+        }
+        Ok(State { catalogue, clusters: self.clusters, boot: self.boot })
     }
+
+    fn current(&mut self) -> Result<&mut RestoringEstate, BadRows> {
+        self.current.as_mut().ok_or(BadRows("a row belongs to no cluster"))
+    }
+
+    fn close_current(&mut self) -> Result<(), BadRows> {
+        let Some(RestoringEstate { id, rules, site, details }) = self.current.take() else { return Ok(()) };
+        let estate = Estate { cluster: rules.finish()?, site, details };
+        match self.clusters.insert(id, estate) {
+            Some(_) => Err(BadRows("a cluster is there twice")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Rows of the catalogue that do not fit together.
+fn of_catalogue(forewarn_catalogue::BadRows(what): forewarn_catalogue::BadRows) -> BadRows {
+    BadRows(what)
 }

@@ -3,14 +3,16 @@
 //! A state that is brought back is of some time ago, and machines may have seen what came after. So its past is not
 //! continued as if nothing had happened: incarnations take a step that no past can have reached, events that are still
 //! visible are announced under new ids, ids to come are made of another secret, and the brake is on until somebody who
-//! has looked lets it go.
+//! has looked lets it go. The trail stays behind with the journal it tells of; a new one begins.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use forewarn_lifecycle::{BadRows, Brake, EventId, Now, Restoring, Row, Seed, Timestamp};
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{BadRows, Brake, Cluster, EventId, Now, Restoring, Row, Seed, Timestamp};
+use forewarn_wire::operator::Chain;
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
@@ -20,7 +22,8 @@ use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::recover::{Recovered, add_rows, recover};
-use crate::state::{RestoringState, State};
+use crate::state::{Estate, RestoringState, State};
+use crate::trail::check_trail;
 
 /// What an import adds to every incarnation: more changes than a tenant has seen since any copy was made.
 pub const INCARNATION_STEP: u64 = 1 << 20;
@@ -39,6 +42,10 @@ pub struct Checked {
     pub records: u64,
     /// Records that an opening replays.
     pub replayed: u64,
+    /// The number of the newest entry of the trail.
+    pub entries: u64,
+    /// How many of them are kept, and have been verified.
+    pub entries_kept: u64,
     /// Hosts, tenants and machines.
     pub hosts: usize,
     /// See `hosts`.
@@ -58,22 +65,33 @@ struct Preface {
 
 stored_struct! { Preface { identity, created, clock, rows } }
 
-/// Looks at every page, every record and every row of a journal that nobody uses, and replays it.
+/// Looks at every page, every record and every row of a journal that nobody uses, replays it, and verifies its trail.
 ///
 /// # Errors
 /// When it is in use, or not in order.
 pub fn check(directory: &Path) -> Result<Checked, OpenError> {
-    let (heading, recovered) = read(directory)?;
+    let owned = Directory::with_journal(directory)?;
+    let journal = owned.journal();
+    let connection = database::open(&journal, Syncs::EachCommit, Look::Thorough)?;
+    let (heading, recovered) = recover(&connection, &journal)?;
+    let entries_kept = check_trail(&connection, &journal, &heading)?;
     let Recovered { state, created, clock, replayed, .. } = recovered;
     Ok(Checked {
         created,
         clock,
         records: heading.last,
         replayed,
-        hosts: state.cluster.hosts().count(),
-        tenants: state.cluster.tenants().count(),
-        machines: state.cluster.machines().count(),
+        entries: heading.trail.number,
+        entries_kept,
+        hosts: count(&state, |cluster| cluster.hosts().count()),
+        tenants: count(&state, |cluster| cluster.tenants().count()),
+        machines: count(&state, |cluster| cluster.machines().count()),
     })
+}
+
+/// How many there are in all clusters.
+fn count(state: &State, of: impl Fn(&Cluster) -> usize) -> usize {
+    state.clusters.values().map(|estate| of(&estate.cluster)).sum()
 }
 
 /// Writes the state of a journal that nobody uses, for [`import`].
@@ -81,7 +99,9 @@ pub fn check(directory: &Path) -> Result<Checked, OpenError> {
 /// # Errors
 /// When it is in use or not in order, or the export cannot be written.
 pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
-    let (_, recovered) = read(directory)?;
+    let owned = Directory::with_journal(directory)?;
+    let journal = owned.journal();
+    let (_, recovered) = recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)?;
     write_export(recovered, out).map_err(OpenError::io("write the export of", directory))
 }
 
@@ -106,12 +126,6 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
         renewed(state, options.seed).map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
     let heading = Heading { clock, ..Heading::new(identity, options.now) };
     create(&directory, heading, state)
-}
-
-fn read(directory: &Path) -> Result<(Heading, Recovered), OpenError> {
-    let owned = Directory::with_journal(directory)?;
-    let journal = owned.journal();
-    recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
@@ -159,7 +173,7 @@ fn read_export(source: &Path) -> Result<Recovered, OpenError> {
         return Err(wrong(&"something follows its end"));
     }
     let state = restoring.finish().map_err(|problem| wrong(&problem))?;
-    Ok(Recovered { state, identity, created, clock, replayed: 0 })
+    Ok(Recovered { state, identity, created, clock, replayed: 0, trail: Chain::default() })
 }
 
 fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {
@@ -178,7 +192,14 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
 /// The state as it goes on after an import.
 fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
     // An import goes on wherever it is: no boot is known there.
-    let State { cluster, site, details, boot: _ } = state;
+    let State { catalogue, clusters, boot: _ } = state;
+    let renew = |(id, estate): (ClusterId, Estate)| Ok((id, renewed_estate(estate, seed.nth(id.0))?));
+    let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
+    Ok(State { catalogue, clusters, boot: None })
+}
+
+fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
+    let Estate { cluster, site, details } = estate;
     let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
     let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
     let mut restoring = Restoring::new();
@@ -206,5 +227,5 @@ fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
         }
         restoring.add(row)?;
     }
-    Ok(State { cluster: restoring.finish()?, site, details, boot: None })
+    Ok(Estate { cluster: restoring.finish()?, site, details })
 }

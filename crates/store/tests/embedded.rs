@@ -18,6 +18,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::*;
 use forewarn_store::{
     AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
@@ -42,7 +43,10 @@ fn open(directory: &Path) -> (Journal, Recovered) {
 fn host(number: u32) -> Record {
     let name = Name::new(&format!("h{number}")).unwrap();
     let change = Change::HostAdmitted { host: HostId(number), name, zone: None };
-    Record { now: Now::at_millis(1_000 + i64::from(number)), entry: Entry::Change(change) }
+    Record {
+        now: Now::at_millis(1_000 + i64::from(number)),
+        entry: Entry::Change(ClusterId::DEFAULT, change),
+    }
 }
 
 fn after(records: &[Record]) -> State {
@@ -56,14 +60,16 @@ fn with_hosts(count: u32) -> (TempDir, State) {
     let directory = tempdir().unwrap();
     let records: Vec<_> = (0..count).map(host).collect();
     let (mut journal, _) = open(directory.path());
-    journal.append(&records).unwrap();
+    journal.append(&records, &[]).unwrap();
     journal.close().unwrap();
     (directory, after(&records))
 }
 
 fn records(world: &World) -> Vec<Record> {
     let journal = world.journal.iter();
-    journal.map(|(now, change)| Record { now: *now, entry: Entry::Change(change.clone()) }).collect()
+    journal
+        .map(|(now, change)| Record { now: *now, entry: Entry::Change(ClusterId::DEFAULT, change.clone()) })
+        .collect()
 }
 
 proptest! {
@@ -93,7 +99,7 @@ proptest! {
             // Some life, then a stop that may come at any moment of folding.
             for _ in 0..5 + round % 7 {
                 let (batch, later) = rest.split_at((*size).min(rest.len()));
-                journal.append(batch).unwrap();
+                journal.append(batch, &[]).unwrap();
                 batch.iter().for_each(|record| state.apply(record));
                 if journal.wants_fold() {
                     journal.fold(state.clone());
@@ -103,7 +109,7 @@ proptest! {
         }
         let (journal, found) = Journal::open(directory.path(), &options(fold_after)).unwrap();
         prop_assert_eq!(&found.state, &state);
-        prop_assert_eq!(&found.state.cluster, &world.cluster);
+        prop_assert_eq!(&found.state.clusters[&ClusterId::DEFAULT].cluster, &world.cluster);
         prop_assert_eq!(journal.length(), records.len() as u64);
         journal.close().unwrap();
         prop_assert_eq!(check(directory.path()).unwrap().records, records.len() as u64);
@@ -115,14 +121,14 @@ proptest! {
         history.iter().for_each(|happening| world.happen(happening));
         let (from, to, file) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
         let (mut journal, _) = open(from.path());
-        journal.append(&records(&world)).unwrap();
+        journal.append(&records(&world), &[]).unwrap();
         journal.close().unwrap();
         let file = file.path().join("export");
         export(from.path(), &mut fs::File::create(&file).unwrap()).unwrap();
         let other = Options { seed: Seed([8; 16]), ..options(50) };
         import(&file, to.path(), &other).unwrap();
         let (_journal, found) = Journal::open(to.path(), &options(50)).unwrap();
-        let cluster = found.state.cluster;
+        let cluster = &found.state.clusters[&ClusterId::DEFAULT].cluster;
         prop_assert_eq!(found.identity, SEED);
         prop_assert_eq!(cluster.brake(), Brake::On);
         for ((id, tenant), (also, before)) in cluster.tenants().zip(world.cluster.tenants()) {
@@ -163,8 +169,8 @@ fn the_highest_that_each_clock_has_shown_is_kept() {
         entry: Entry::Clock,
     };
     let (mut journal, _) = open(directory.path());
-    journal.append(&[at(5_000, 7_000), at(9_000, 2_000)]).unwrap();
-    journal.append(&[at(3_000, 3_000)]).unwrap();
+    journal.append(&[at(5_000, 7_000), at(9_000, 2_000)], &[]).unwrap();
+    journal.append(&[at(3_000, 3_000)], &[]).unwrap();
     drop(journal);
     let (_journal, found) = open(directory.path());
     assert_eq!((found.clock.wall.millis(), found.clock.steady.millis()), (9_000, 7_000));
@@ -195,20 +201,23 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     let site = Site { location: "north".to_owned(), ..Site::default() };
     let now = world.now;
     for machine in [MachineId(0), MachineId(1)] {
-        let entry = Entry::Described { machine, details: details.clone() };
+        let entry = Entry::Described { cluster: ClusterId::DEFAULT, machine, details: details.clone() };
         all.insert(before, Record { now, entry });
     }
-    all.push(Record { now, entry: Entry::Site(site.clone()) });
+    all.push(Record { now, entry: Entry::Site(ClusterId::DEFAULT, site.clone()) });
     let (mut journal, _) = open(directory.path());
-    journal.append(&all).unwrap();
+    journal.append(&all, &[]).unwrap();
     drop(journal);
     // From records, and from rows.
     for _ in 0..2 {
         let (mut journal, found) = open(directory.path());
-        assert_eq!(found.state.site, site);
-        assert_eq!(found.state.details, [(MachineId(0), details.clone())].into());
+        assert_eq!(found.state.clusters[&ClusterId::DEFAULT].site, site);
+        assert_eq!(
+            found.state.clusters[&ClusterId::DEFAULT].details,
+            [(MachineId(0), details.clone())].into()
+        );
         journal.fold(found.state);
-        journal.append(&[Record { now, entry: Entry::Clock }]).unwrap();
+        journal.append(&[Record { now, entry: Entry::Clock }], &[]).unwrap();
     }
     let (_journal, found) = open(directory.path());
     assert_eq!(found.replayed, 1);
@@ -222,7 +231,7 @@ fn a_journal_does_not_grow_for_ever() {
     let mut folded = 0;
     for number in 0..2_000i64 {
         let record = Record { now: Now::at_millis(number), entry: Entry::Clock };
-        journal.append(std::slice::from_ref(&record)).unwrap();
+        journal.append(std::slice::from_ref(&record), &[]).unwrap();
         state.apply(&record);
         if journal.wants_fold() {
             journal.fold(state.clone());
@@ -297,7 +306,7 @@ fn only_the_owner_may_read_what_holds_secrets() {
     let directory = tempdir().unwrap();
     let inside = directory.path().join("data");
     let (mut journal, _) = open(&inside);
-    journal.append(&[host(0)]).unwrap();
+    journal.append(&[host(0)], &[]).unwrap();
     let copy = directory.path().join("copy");
     let (tell, told) = mpsc::channel();
     journal.copy_then(&copy, move |result| tell.send(result).unwrap());
@@ -316,9 +325,9 @@ fn batches_that_wait_are_committed_together_and_answered_in_order() {
     let (tell, told) = mpsc::channel();
     for number in 0..100 {
         let tell = tell.clone();
-        journal.append_then(&[host(number)], move |result| tell.send((number, result)).unwrap());
+        journal.append_then(&[host(number)], &[], move |result| tell.send((number, result)).unwrap());
     }
-    journal.append_then(&[], move |result| tell.send((100, result)).unwrap());
+    journal.append_then(&[], &[], move |result| tell.send((100, result)).unwrap());
     let answers: Vec<_> = told.iter().collect();
     assert!(answers.iter().map(|(number, _)| *number).eq(0..=100), "{answers:?}");
     assert!(answers.iter().all(|(_, result)| result.is_ok()), "{answers:?}");
@@ -332,8 +341,8 @@ fn a_record_beyond_all_limits_is_not_written() {
     let directory = tempdir().unwrap();
     let (mut journal, _) = open(directory.path());
     let site = Site { location: "x".repeat(2 << 20), ..Site::default() };
-    let record = Record { now: Now::at_millis(0), entry: Entry::Site(site) };
-    assert!(matches!(journal.append(&[host(0), record]), Err(AppendFailed::TooLarge(_))));
+    let record = Record { now: Now::at_millis(0), entry: Entry::Site(ClusterId::DEFAULT, site) };
+    assert!(matches!(journal.append(&[host(0), record], &[]), Err(AppendFailed::TooLarge(_))));
     drop(journal);
     assert_eq!(open(directory.path()).1.state, State::new(SEED));
 }
@@ -342,7 +351,7 @@ fn a_record_beyond_all_limits_is_not_written() {
 fn a_copy_of_a_running_journal_is_whole_and_can_be_imported() {
     let directory = tempdir().unwrap();
     let (mut journal, _) = open(directory.path());
-    journal.append(&(0..3_000).map(host).collect::<Vec<_>>()).unwrap();
+    journal.append(&(0..3_000).map(host).collect::<Vec<_>>(), &[]).unwrap();
     let file = directory.path().join("copy");
     let (tell, told) = mpsc::channel();
     let also = tell.clone();
@@ -350,7 +359,7 @@ fn a_copy_of_a_running_journal_is_whole_and_can_be_imported() {
     journal.copy_then(&directory.path().join("other"), move |result| also.send(result).unwrap());
     // Life goes on meanwhile.
     for number in 3_000..3_200 {
-        journal.append(&[host(number)]).unwrap();
+        journal.append(&[host(number)], &[]).unwrap();
     }
     let results: Vec<_> = told.iter().take(2).collect();
     let busy = results.iter().filter(|result| matches!(result, Err(CopyError::Busy))).count();

@@ -16,6 +16,7 @@ mod world;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
 use forewarn_store::{Boot, Entry, Malformed, Record};
 use forewarn_wire::operator::{Details, Site};
@@ -30,7 +31,7 @@ fn records(layout: &Layout, history: &[Happening]) -> Vec<Record> {
     let mut world = build(layout);
     history.iter().for_each(|happening| world.happen(happening));
     let journal = world.journal.into_iter();
-    journal.map(|(now, change)| Record { now, entry: Entry::Change(change) }).collect()
+    journal.map(|(now, change)| Record { now, entry: Entry::Change(ClusterId(0), change) }).collect()
 }
 
 fn histories() -> impl Strategy<Value = Vec<Record>> {
@@ -46,11 +47,12 @@ fn others() -> impl Strategy<Value = Record> {
     let addresses = prop::collection::vec(any::<IpAddr>(), 0..4);
     let tags = prop::collection::btree_map(".{0,20}", ".{0,20}", 0..4);
     let described = (any::<u32>(), addresses, tags).prop_map(|(machine, addresses, tags)| Entry::Described {
+        cluster: ClusterId(2),
         machine: MachineId(machine),
         details: Details { addresses, tags },
     });
     let site = (".{0,20}", ".{0,20}", ".{0,20}").prop_map(|(location, subscription, resource_group)| {
-        Entry::Site(Site { location, subscription, resource_group })
+        Entry::Site(ClusterId(1), Site { location, subscription, resource_group })
     });
     let now = (any::<i64>(), any::<u64>()).prop_map(|(wall, steady)| Now {
         wall: Timestamp::from_millis(wall),
@@ -126,10 +128,11 @@ fn random_histories_have_changes_of_almost_every_kind() {
     let mut kinds = BTreeSet::new();
     for _ in 0..100 {
         let history = histories().new_tree(&mut runner).unwrap().current();
-        let names = history.iter().map(|record| format!("{:?}", record.entry));
-        kinds.extend(names.map(|name| name.split([' ', '{']).next().unwrap().to_owned()));
+        let names = history.iter().filter_map(|record| match &record.entry {
+            Entry::Change(_, change) => Some(format!("{change:?}")),
+            _ => None,
+        });
+        kinds.extend(names.map(|name| name.split([' ', '{', '(']).next().unwrap().to_owned()));
     }
-    let of_variant = |name: &String| name.trim_start_matches("Change(").split('(').next().unwrap().to_owned();
-    let kinds: BTreeSet<_> = kinds.iter().map(of_variant).collect();
     assert!(kinds.len() >= 20, "{kinds:?}");
 }

@@ -1,8 +1,10 @@
 //! Lengths of time and moments, as people write them: `90s`, `15m`, `9m50s`, `7d`; `2026-01-01T00:00:00Z`.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use forewarn_lifecycle::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -13,6 +15,40 @@ pub struct Span(pub Duration);
 /// A moment; a text such as `2026-01-01T00:00:00Z` in JSON and TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub Timestamp);
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A length of time in whole seconds, larger units first: `90s`, `15m`, `9m50s`, `2h`, `7d`.",
+            "type": "string",
+            "pattern": SPAN,
+        })
+    }
+}
+
+impl JsonSchema for Moment {
+    fn schema_name() -> Cow<'static, str> {
+        "Moment".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A moment: `2026-01-01T00:00:00Z`.",
+            "type": "string",
+            "format": "date-time",
+        })
+    }
+}
+
+/// Lengths of time, each part short enough that all of them together are below [`DURATION_SECONDS_MAX`].
+const SPAN: &str = "^((3[0-5][0-9]{3}|[0-2]?[0-9]{1,4})d([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?\
+                     |[0-9]{1,3}h([0-9]{1,5}m)?([0-9]{1,7}s)?\
+                     |[0-9]{1,5}m([0-9]{1,7}s)?\
+                     |[0-9]{1,7}s)$";
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -58,7 +94,7 @@ impl std::fmt::Display for Moment {
         match jiff::Timestamp::from_millisecond(self.0.millis()) {
             Ok(moment) => moment.fmt(out),
             // Beyond the year 9999 there are only numbers.
-            Err(_) => write!(out, "{} ms after 1970", self.0.millis()),
+            Err(_) => write!(out, "{}{BEYOND}", self.0.millis()),
         }
     }
 }
@@ -67,11 +103,17 @@ impl std::str::FromStr for Moment {
     type Err = NotAMoment;
 
     fn from_str(text: &str) -> Result<Self, NotAMoment> {
-        let moment: Result<jiff::Timestamp, _> = text.parse();
-        let moment = moment.map_err(|_| NotAMoment(text.to_owned()))?;
+        let wrong = || NotAMoment(text.to_owned());
+        if let Some(millis) = text.strip_suffix(BEYOND) {
+            return millis.parse().map(Timestamp::from_millis).map(Self).map_err(|_| wrong());
+        }
+        let moment: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
         Ok(Self(Timestamp::from_millis(moment.as_millisecond())))
     }
 }
+
+/// What follows the number of a moment that has no date.
+const BEYOND: &str = " ms after 1970";
 
 /// A text that is no moment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -163,6 +205,12 @@ mod tests {
             prop_assert_eq!(parse_duration(&show_duration(span)), Some(span));
             let json = serde_json::to_string(&Span(span)).unwrap();
             prop_assert_eq!(serde_json::from_str::<Span>(&json).unwrap(), Span(span));
+        }
+
+        #[test]
+        fn every_moment_reads_as_it_is_written(millis in prop_oneof![any::<i64>(), 0..4_000_000_000_000i64]) {
+            let moment = Moment(Timestamp::from_millis(millis));
+            prop_assert_eq!(moment.to_string().parse::<Moment>(), Ok(moment));
         }
 
         #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::Subcommand;
 use forewarn_wire::Moment;
-use forewarn_wire::operator::{EventView, Items, NamedCommand};
+use forewarn_wire::operator::{EventView, NamedCommand};
 
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
@@ -79,9 +79,7 @@ fn called(event: &EventView) -> String {
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
     let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
-    session.show(&format!("/v1/events{query}"), |events: Items<EventView>| {
-        Ok(table(&events.items, session.now()?))
-    })
+    session.list(&format!("/v1/events{query}"), |events: Vec<EventView>| Ok(table(&events, session.now()?)))
 }
 
 fn table(events: &[EventView], now: Moment) -> String {
@@ -147,14 +145,14 @@ fn approve(session: &Session, ids: &[Beginning]) -> Result<()> {
 
 /// Approves what a tenant sees.
 fn approve_all(session: &Session, tenant: String) -> Result<()> {
-    let seen: Items<EventView> = session.get(&format!("/v1/events?tenant={}", escaped(&tenant)))?;
-    if seen.items.is_empty() {
+    let seen: Vec<EventView> = session.all(&format!("/v1/events?tenant={}", escaped(&tenant)))?;
+    if seen.is_empty() {
         bail!("nothing to approve: {tenant} sees no event");
     }
     let phrase = format!("approval of all that {tenant} sees");
     let command = NamedCommand::Approve { tenant, events: Vec::new() };
     ask::one(session, &Errand::new(phrase, command))?;
-    stand(session, &seen.items)
+    stand(session, &seen)
 }
 
 /// Says how events stand now.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_wire::Span;
-use forewarn_wire::operator::{HostView, Items, NamedCommand};
+use forewarn_wire::operator::{HostView, NamedCommand};
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
@@ -111,7 +111,7 @@ impl Host {
 }
 
 fn list(session: &Session) -> Result<()> {
-    session.show("/v1/hosts", |hosts: Items<HostView>| Ok(table(&hosts.items)))
+    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts)))
 }
 
 fn table(hosts: &[HostView]) -> String {

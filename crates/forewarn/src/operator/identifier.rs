@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use forewarn_wire::operator::{EventView, Items};
+use forewarn_wire::operator::EventView;
 
 use super::session::Session;
 
@@ -49,8 +49,7 @@ impl Beginning {
         if self.0.len() == WHOLE_CHARS {
             return session.get(&format!("/v1/events/{}", self.0));
         }
-        let all: Items<EventView> = session.get("/v1/events")?;
-        self.pick(all.items)
+        self.pick(session.all("/v1/events")?)
     }
 
     fn pick(&self, all: Vec<EventView>) -> Result<EventView> {

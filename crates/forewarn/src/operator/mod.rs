@@ -32,7 +32,7 @@ pub(crate) use visible::visible;
 /// Where the server is, and how to show what it says.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Where the server is: http://HOST:PORT, or unix:PATH.
+    /// Where the server is: http://HOST:PORT, https://HOST:PORT, or unix:PATH.
     #[arg(
         long, global = true, value_name = "URL", env = "FOREWARN_API", default_value = client::USUAL,
         help_heading = "Options of every command"
@@ -48,6 +48,15 @@ pub(crate) struct Options {
         help_heading = "Options of every command"
     )]
     token: Option<String>,
+    /// The authorities to believe, as PEM, for https; without it, those of the system.
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "FOREWARN_CA",
+        help_heading = "Options of every command"
+    )]
+    ca: Option<std::ffi::OsString>,
     /// For people, or what the server answers.
     #[arg(
         long, global = true, value_name = "FORM", value_enum, default_value_t = Output::Table,
@@ -63,6 +72,17 @@ impl Options {
         if self.api.is_empty() { client::USUAL } else { &self.api }
     }
 
+    /// A client of the server, with all that is said about how to reach it.
+    pub(crate) fn client(&self) -> Result<client::Client> {
+        let ca = self.ca.clone().filter(|path| !path.is_empty()).map(Into::into);
+        Ok(client::Client::new(self.api())?.with_token(self.token()).with_authorities(ca))
+    }
+
+    /// How to show what a server says.
+    pub(crate) fn output(&self) -> Output {
+        self.output
+    }
+
     /// The key, if there is one.
     fn token(&self) -> Option<String> {
         self.token.clone().filter(|token| !token.is_empty())
@@ -71,7 +91,7 @@ impl Options {
 
 /// How to show what a server says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Output {
+pub(crate) enum Output {
     /// Tables and sentences.
     Table,
     /// The answer of the server.

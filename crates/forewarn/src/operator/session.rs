@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use forewarn_wire::Moment;
-use forewarn_wire::operator::ClockView;
+use forewarn_wire::operator::{ClockView, Items};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::visible::visible;
 use super::{Options, Output};
@@ -23,8 +23,7 @@ pub(super) struct Session {
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
-        let client = Client::new(options.api())?.with_token(options.token());
-        Ok(Self { client, output: options.output })
+        Ok(Self { client: options.client()?, output: options.output })
     }
 
     pub(super) fn output(&self) -> Output {
@@ -37,6 +36,21 @@ impl Session {
 
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         self.client.get(path)
+    }
+
+    /// Reads a list to its end.
+    pub(super) fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>> {
+        self.client.pages(path)
+    }
+
+    /// Reads a list to its end and shows it: as it is, or by `text`.
+    pub(super) fn list<T, F>(&self, path: &str, text: F) -> Result<()>
+    where
+        T: DeserializeOwned,
+        F: FnOnce(Vec<T>) -> Result<String>,
+    {
+        let items: Vec<Value> = self.client.pages(path)?;
+        self.present(json!({ "items": items }), |all: Items<T>| text(all.items))
     }
 
     /// Reads something that may not be there, or not be the only one of its name.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_wire::operator::{ApproveWord, Items, PolicyEntry, TenantView};
+use forewarn_wire::operator::{ApproveWord, PolicyEntry, TenantView};
 
 use super::Named;
 use super::session::{Session, escaped};
@@ -21,7 +21,7 @@ pub(crate) enum Command {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Ls => session.show("/v1/tenants", |tenants: Items<TenantView>| Ok(table(&tenants.items))),
+        Command::Ls => session.list("/v1/tenants", |tenants: Vec<TenantView>| Ok(table(&tenants))),
         Command::Show { name: Named(name) } => {
             session.show(&format!("/v1/tenants/{}", escaped(name)), |tenant| Ok(facts(tenant)))
         }

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{Eviction, Items, MachineView, NamedCommand};
+use forewarn_wire::operator::{Eviction, MachineView, NamedCommand};
 use forewarn_wire::show_duration;
 
 use super::Named;
@@ -87,7 +87,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
     let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
-    session.show(&format!("/v1/machines{query}"), |machines: Items<MachineView>| Ok(table(&machines.items)))
+    session.list(&format!("/v1/machines{query}"), |machines: Vec<MachineView>| Ok(table(&machines)))
 }
 
 fn table(machines: &[MachineView]) -> String {

@@ -9,7 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use anyhow::Result;
-use forewarn_wire::operator::{ClockView, Ending, EventView, Items, Outcome, RolloutView, Unfinished};
+use forewarn_wire::operator::{ClockView, Ending, EventView, Outcome, RolloutView, Unfinished};
 use forewarn_wire::{Moment, show_duration};
 
 use super::session::Session;
@@ -117,15 +117,15 @@ impl Teller<'_> {
     fn events(&mut self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
         let mut work = unfinished.work.clone();
         if !unfinished.rollouts.is_empty() {
-            let rollouts: Items<RolloutView> = self.session.get("/v1/rollouts")?;
-            let ours = rollouts.items.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
+            let rollouts: Vec<RolloutView> = self.session.all("/v1/rollouts")?;
+            let ours = rollouts.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
             for rollout in ours {
                 self.tell_rollout(rollout);
                 work.extend(rollout.current);
             }
         }
-        let events: Items<EventView> = self.session.get("/v1/events")?;
-        Ok(events.items.into_iter().filter(|event| work.contains(&event.work)).collect())
+        let events: Vec<EventView> = self.session.all("/v1/events")?;
+        Ok(events.into_iter().filter(|event| work.contains(&event.work)).collect())
     }
 }
 

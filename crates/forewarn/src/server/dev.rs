@@ -15,7 +15,7 @@ use forewarn_wire::{Moment, parse_duration};
 
 use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
-use super::{advised, log, random_seed, read_fleet, run, write_addresses};
+use super::{OnHangup, advised, log, random_seed, read_fleet, run, write_addresses};
 
 /// The directory that unsigned identity tokens name.
 pub(super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
@@ -97,7 +97,7 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     log::start(arguments.log, arguments.log_level);
     let plan = plan(arguments)?;
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
-    let started = run(plan, async |service| {
+    let ready = async |service: &Service| {
         if let Some(name) = &arguments.default_vm {
             check_default(service, name.clone()).await?;
         }
@@ -114,7 +114,8 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         };
         print(&facts.greeting(arguments.clock, &places));
         Ok(())
-    });
+    };
+    let started = run(plan, ready, OnHangup::End);
     started.map_err(|problem| {
         advised(problem, "another `forewarn dev` may run: --metadata-listen 127.0.0.1:0 and --api-listen 127.0.0.1:0 take free ports")
     })
@@ -159,6 +160,7 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         doors: vec![(Door::Tcp(arguments.metadata_listen), Identity::Prefix { default })],
         threads: arguments.metadata_threads.unwrap_or_else(cores),
         api: ApiDoor::Open(arguments.api_listen),
+        api_host_names: Vec::new(),
     })
 }
 

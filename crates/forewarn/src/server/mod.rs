@@ -5,6 +5,8 @@ pub(crate) mod dev;
 mod greeting;
 mod log;
 mod notify;
+mod reload;
+mod resources;
 pub(crate) mod serve;
 
 use std::fs;
@@ -16,29 +18,66 @@ use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
 use notify::{News, notify};
-use tokio::signal::unix::{SignalKind, signal};
+pub(crate) use resources::{files_allowed, files_needed};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What a server does when it is told that something has changed (SIGHUP).
+enum OnHangup<'a> {
+    /// It ends, as the terminal does that it was started from.
+    End,
+    /// It does that.
+    Do(&'a mut dyn FnMut(&Service)),
+}
 
 /// Runs a server until it is told to stop. `ready` is called once both sides listen.
-fn run(plan: Plan, ready: impl AsyncFnOnce(&Service) -> Result<()>) -> Result<()> {
+fn run(
+    plan: Plan,
+    ready: impl AsyncFnOnce(&Service) -> Result<()>,
+    mut on_hangup: OnHangup<'_>,
+) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         // From here on a signal waits until it is looked at: none ends the server half-way.
         let (mut interrupt, mut terminate) =
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        let mut hangup = match on_hangup {
+            OnHangup::End => None,
+            OnHangup::Do(_) => Some(signal(SignalKind::hangup())?),
+        };
         let service = Service::start(plan).await?;
         if let Err(problem) = ready(&service).await {
             service.stop().await;
             return Err(problem);
         }
         notify(News::Ready);
-        tokio::select! {
-            _ = interrupt.recv() => tracing::info!("interrupted; stopping"),
-            _ = terminate.recv() => tracing::info!("told to stop"),
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => break tracing::info!("interrupted; stopping"),
+                _ = terminate.recv() => break tracing::info!("told to stop"),
+                () = next(&mut hangup) => {
+                    notify(News::Reloading);
+                    if let OnHangup::Do(act) = &mut on_hangup {
+                        act(&service);
+                    }
+                    notify(News::Ready);
+                }
+            }
         }
         notify(News::Stopping);
         service.stop().await;
         Ok(())
     })
+}
+
+/// The next signal of a kind that is listened to.
+async fn next(signals: &mut Option<Signal>) {
+    let received = match signals {
+        Some(signals) => signals.recv().await,
+        None => None,
+    };
+    if received.is_none() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// The same problem; with a hint, if it is that something else listens there already.

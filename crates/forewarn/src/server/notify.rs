@@ -9,6 +9,8 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 pub(super) enum News {
     /// Both sides listen.
     Ready,
+    /// It reads its settings again.
+    Reloading,
     /// It is about to end.
     Stopping,
 }
@@ -17,8 +19,13 @@ pub(super) enum News {
 pub(super) fn notify(news: News) {
     let Some(place) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let text = match news {
-        News::Ready => "READY=1",
-        News::Stopping => "STOPPING=1",
+        News::Ready => "READY=1".to_owned(),
+        News::Reloading => {
+            let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+            let microseconds = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
+            format!("RELOADING=1\nMONOTONIC_USEC={microseconds}")
+        }
+        News::Stopping => "STOPPING=1".to_owned(),
     };
     let send = |to| UnixDatagram::unbound()?.send_to_addr(text.as_bytes(), &to);
     if let Err(error) = address(&place).and_then(send) {

@@ -1,16 +1,18 @@
 //! `forewarn serve`: a server for real machines, on the real clock.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use forewarn_server::metadata::Identity;
-use forewarn_server::{ClockPlan, Engine, Plan, State, engine_with};
+use forewarn_server::metadata::{Door, Identity, Settings};
+use forewarn_server::{ApiDoor, ClockPlan, Engine, Plan, Service, State, engine_with};
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::dev::cores;
-use super::{advised, log, random_seed, read, read_fleet, run, write_addresses};
+use super::reload::Reload;
+use super::resources::take_files;
+use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.
 #[derive(Args, Debug)]
@@ -37,9 +39,10 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         println!("{} is in order", file.display());
         return Ok(());
     }
-    log::start(format, level);
+    let mut reload = Reload::new(file.clone(), &text, log::start(format, level))?;
+    take_files(plan.settings.connections.max);
     let machines = machines(&plan);
-    let started = run(plan, async |service| {
+    let ready = async |service: &Service| {
         for unknown in unknown(service.engine(), machines).await? {
             tracing::warn!("a listener belongs to a machine that is not there: {unknown}");
         }
@@ -52,8 +55,36 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         }
         tracing::info!(metadata = service.metadata_url(), api = service.api_url(), "forewarn serves");
         Ok(())
-    });
+    };
+    let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
     started.map_err(|problem| advised(problem, "another program listens there: `ss -lntp` shows which"))
+}
+
+/// What the settings come to, each part for itself: for a look at what is wrong with them.
+pub(crate) struct Parts {
+    pub(crate) data_dir: Result<Option<PathBuf>>,
+    pub(crate) settings: Result<Settings>,
+    pub(crate) doors: Result<Vec<(Door, Identity)>>,
+    pub(crate) api: Result<ApiDoor>,
+    pub(crate) hands: Result<forewarn_server::Hands>,
+    pub(crate) fleet: Option<(PathBuf, Result<Fleet>)>,
+}
+
+/// Reads settings.
+pub(crate) fn parts(file: &Path) -> Result<Parts> {
+    let text = read(file, CONFIG_BYTES_MAX);
+    let text = text.with_context(|| format!("cannot read the settings: {}", file.display()))?;
+    let config = Config::parse(&text).with_context(|| format!("not settings: {}", file.display()))?;
+    let data_dir = config.data_dir();
+    let kept = data_dir.as_ref().ok().and_then(Option::as_deref);
+    Ok(Parts {
+        settings: config.metadata.settings(),
+        doors: config.metadata.doors(),
+        api: config.api.door(kept),
+        hands: config.hands.hands(),
+        fleet: config.fleet.clone().map(|file| (file.clone(), read_fleet(&file))),
+        data_dir,
+    })
 }
 
 /// What the settings come to, as far as that can be known before a server starts.
@@ -105,16 +136,18 @@ async fn unknown(engine: &Engine, machines: Vec<String>) -> Result<Vec<Unknown>>
 }
 
 fn plan(config: &Config) -> Result<Plan> {
+    let data_dir = config.data_dir()?;
     Ok(Plan {
         mode: "serve",
         seed: random_seed()?,
         clock: ClockPlan::Real,
-        data_dir: config.data_dir()?,
+        data_dir: data_dir.clone(),
         fleet: config.fleet.as_deref().map_or_else(|| Ok(Fleet::default()), read_fleet)?,
         settings: config.metadata.settings()?,
         doors: config.metadata.doors()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
-        api: config.api.door()?,
+        api: config.api.door(data_dir.as_deref())?,
+        api_host_names: config.api.host_names.clone(),
         hands: config.hands.hands()?,
     })
 }

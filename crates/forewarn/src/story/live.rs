@@ -9,8 +9,7 @@ use anyhow::{Context, Result, bail, ensure};
 use forewarn_lifecycle::{EventId, Refusal, Timestamp};
 use forewarn_story::{Stage, Undone};
 use forewarn_wire::operator::{
-    ClockOrder, ClockView, HostView, Items, MachineView, NamedCommand, Outcome, RolloutView, ServerView,
-    TenantView,
+    ClockOrder, ClockView, HostView, MachineView, NamedCommand, Outcome, RolloutView, ServerView, TenantView,
 };
 use forewarn_wire::{BadStartRequest, Edition, Problem, Span, render_start_requests};
 use hyper::Method;
@@ -45,9 +44,9 @@ impl Live {
             "a live story begins at a whole second: {}\n  {HINT}",
             clock.now
         );
-        let hosts: Items<HostView> = api.get("/v1/hosts")?;
-        let tenants: Items<TenantView> = api.get("/v1/tenants")?;
-        if !(hosts.items.is_empty() && tenants.items.is_empty()) {
+        let hosts: Vec<HostView> = api.pages("/v1/hosts")?;
+        let tenants: Vec<TenantView> = api.pages("/v1/tenants")?;
+        if !(hosts.is_empty() && tenants.is_empty()) {
             bail!("a live story brings its own fleet, and this server has one\n  {HINT}");
         }
         let server: ServerView = api.get("/v1/server")?;
@@ -67,8 +66,7 @@ impl Live {
     }
 
     fn list<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<Vec<T>, Undone> {
-        let Items { items } = self.api.get(path).map_err(undone)?;
-        Ok(items)
+        self.api.pages(path).map_err(undone)
     }
 }
 
@@ -138,11 +136,13 @@ impl Stage for Live {
     }
 }
 
-/// What a server says no to is sorted by its status: 409 is the rules, 400 and 404 are about what was named.
+/// What a server says no to is sorted by its status: 409 is the rules, 400 and 404 are about what was named, and so is a name
+/// that is not enough.
 fn undone(problem: anyhow::Error) -> Undone {
     match problem.downcast() {
-        Ok(Refused { status: 409, detail }) => Undone::Refused(detail),
-        Ok(Refused { status: 400 | 404, detail }) => Undone::Mistaken(detail),
+        Ok(Refused { kind, detail, .. }) if kind == "/problems/ambiguous" => Undone::Mistaken(detail),
+        Ok(Refused { status: 409, detail, .. }) => Undone::Refused(detail),
+        Ok(Refused { status: 400 | 404, detail, .. }) => Undone::Mistaken(detail),
         Ok(Refused { detail, .. }) => Undone::Broken(detail),
         Err(problem) => Undone::Broken(format!("{problem:#}")),
     }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn what_a_server_says_no_to_is_sorted_by_its_status() {
-        let sorted = |status| undone(Refused { status, detail: "so".to_owned() }.into());
+        let sorted = |status| undone(Refused { status, kind: String::new(), detail: "so".to_owned() }.into());
         assert_eq!(sorted(409), Undone::Refused("so".to_owned()));
         assert_eq!(sorted(400), Undone::Mistaken("so".to_owned()));
         assert_eq!(sorted(404), Undone::Mistaken("so".to_owned()));

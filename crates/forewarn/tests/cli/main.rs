@@ -42,10 +42,14 @@ fn where_a_server_is_may_be_said_in_several_ways() {
     for same in [format!("{api}/"), format!("{api}/v1"), format!("{api}/v1/")] {
         assert_eq!(alone(&format!("--api {same} clock show")).code, Some(0), "{same}");
     }
-    for wrong in ["localhost:1339", "https://127.0.0.1:1339", "http://127.0.0.1:1339/v2"] {
+    for wrong in ["localhost:1339", "ftp://127.0.0.1:1339", "http://127.0.0.1:1339/v2"] {
         let ran = alone(&format!("--api {wrong} clock show"));
         assert_eq!(ran.code, Some(2), "{wrong}: {}", ran.err);
-        assert!(ran.err.contains("hint: http://127.0.0.1:1339, or unix:PATH"), "{}", ran.err);
+        assert!(
+            ran.err.contains("hint: http://127.0.0.1:1339, https://HOST:PORT, or unix:PATH"),
+            "{}",
+            ran.err
+        );
     }
     let machines = alone(&format!("--api {metadata} clock show"));
     assert_eq!(machines.code, Some(1));
@@ -281,8 +285,8 @@ fn watching_prints_a_line_a_change_until_it_is_interrupted() {
         server.out("brake off");
         watching.line_soon()
     });
-    let line = line.flatten().next().unwrap();
-    assert!(line.starts_with("2026-01-01 00:00:00Z  brake      the brake is o"), "{line}");
+    let mut lines = line.flatten();
+    assert!(lines.any(|line| line.starts_with("2026-01-01 00:00:00Z  brake      the brake is o")));
     let line = std::iter::repeat_with(|| {
         server.out("vm restart web_0");
         of_web.line_soon()

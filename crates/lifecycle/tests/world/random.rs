@@ -207,12 +207,8 @@ impl World {
             Happening::PauseRollout(number, announced) => pick(&rollouts, *number)
                 .map(|rollout| Command::PauseRollout { rollout, announced: *announced }),
             Happening::ResumeRollout(number) => pick(&rollouts, *number).map(Command::ResumeRollout),
-            Happening::ChangeRollout(number, terms, add, remove) => pick(&rollouts, *number).map(|rollout| {
-                let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
-                let remove = pick(waiting, *remove).into_iter().filter(|_| remove % 3 == 0).collect();
-                let add = pick(&hosts, *add).into_iter().filter(|_| add % 2 == 0).collect();
-                Command::ChangeRollout { rollout, terms: terms_of(*terms), add, remove }
-            }),
+            Happening::ChangeRollout(number, terms, add, remove) => pick(&rollouts, *number)
+                .map(|rollout| self.rollout_change(rollout, terms_of(*terms), *add, *remove)),
             Happening::CancelRollout => (0..64)
                 .map(RolloutId)
                 .find(|id| self.cluster.rollout(*id).is_some())
@@ -249,6 +245,15 @@ impl World {
             drop(self.submit(command));
             self.settle();
         }
+    }
+
+    /// Some come, some go, some of neither.
+    fn rollout_change(&self, rollout: RolloutId, terms: Terms, add: u8, remove: u8) -> Command {
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
+        let remove = pick(waiting, remove).into_iter().filter(|_| remove % 3 == 0).collect();
+        let add = pick(&hosts, add).into_iter().filter(|_| add % 2 == 0).collect();
+        Command::ChangeRollout { rollout, terms, add, remove }
     }
 
     fn approval(&self, tenant: Option<TenantId>, which: Option<u8>) -> Option<Command> {

@@ -63,7 +63,7 @@ impl Books {
             }
             Change::Planned(plan) => self.announced(cluster, now, plan, &mut broken),
             Change::Started { maintenance, .. } => {
-                seen = self.started(now, *maintenance, forced, &mut broken)
+                seen = self.started(now, *maintenance, forced, &mut broken);
             }
             Change::RolloutEnded { rollout, how } => self.ended(cluster, *rollout, *how, &mut broken),
             _ => {}

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Command, Report};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -17,6 +18,7 @@ pub(super) struct Errand {
     pub(super) program: Program,
     /// None, if the machine is gone: it needs nothing any more.
     pub(super) order: Option<Order>,
+    pub(super) cluster: ClusterId,
     pub(super) action: Action,
     pub(super) driver: mpsc::WeakSender<Request>,
     /// No order is given again once the server stops: the next server gives it.
@@ -32,7 +34,8 @@ impl Errand {
         if let Some(driver) = self.driver.upgrade() {
             let Action { maintenance, machine, .. } = self.action;
             // If nobody takes it, the driver has ended already.
-            drop(driver.send(Request::ErrandOver { maintenance, machine }).await);
+            let cluster = self.cluster;
+            drop(driver.send(Request::ErrandOver { cluster, maintenance, machine }).await);
         }
     }
 
@@ -67,7 +70,8 @@ impl Errand {
             let Action { maintenance, machine, .. } = self.action;
             let times = if tries == 1 { "once" } else { "several times" };
             let trouble = format!("tried {times}, last: {message}");
-            drop(driver.send(Request::Trouble { maintenance, machine, trouble }).await);
+            let cluster = self.cluster;
+            drop(driver.send(Request::Trouble { cluster, maintenance, machine, trouble }).await);
         }
     }
 
@@ -77,7 +81,8 @@ impl Errand {
         while let Some(driver) = self.driver.upgrade() {
             let command = Command::Complete { maintenance, machine, report };
             let (reply, answer) = oneshot::channel();
-            if driver.send(Request::Submit { command, reply }).await.is_err() {
+            let cluster = self.cluster;
+            if driver.send(Request::Submit { cluster, command, reply }).await.is_err() {
                 return;
             }
             drop(driver);

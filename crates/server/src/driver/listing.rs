@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forewarn_lifecycle::{Change, MachineId, Name};
-use forewarn_store::{Entry, State as Kept};
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{Change, MachineId};
+use forewarn_store::{Entry, Estate};
 use forewarn_wire::operator::Details;
 
 use super::Driver;
@@ -14,7 +15,6 @@ use crate::load::Load;
 
 /// What has been put into the directory for a machine.
 pub(super) struct Listed {
-    tenant: Name,
     caller: Arc<Caller>,
     addresses: Vec<IpAddr>,
 }
@@ -22,61 +22,80 @@ pub(super) struct Listed {
 /// What is known of a machine of which nothing is known.
 static NOTHING: Details = Details { addresses: Vec::new(), tags: std::collections::BTreeMap::new() };
 
-impl Driver {
-    pub(super) fn details_of(&self, machine: MachineId) -> &Details {
-        self.kept.details.get(&machine).unwrap_or(&NOTHING)
-    }
+/// What is known of a machine besides.
+pub(super) fn details_of(estate: &Estate, machine: MachineId) -> &Details {
+    estate.details.get(&machine).unwrap_or(&NOTHING)
+}
 
+impl Driver {
     /// Keeps what can be seen as what has become durable.
     pub(super) fn follow(&mut self, entry: &Entry) {
         match entry {
-            Entry::Change(Change::MachineAdmitted { machine, new }) => {
-                self.publish(new.tenant);
-                self.list(*machine);
+            Entry::Change(id, Change::MachineAdmitted { machine, new }) => {
+                self.publish(*id, new.tenant);
+                self.list(*id, *machine);
             }
-            Entry::Change(Change::Completed { machine, .. })
-                if self.kept.cluster.machine(*machine).is_none() =>
-            {
-                self.let_go(*machine);
-                self.kept.details.remove(machine);
-                if let Some(gone) = self.unlist(*machine) {
-                    self.publish(gone.caller.slot.tenant);
-                }
-            }
-            Entry::Described { machine, .. } => self.list(*machine),
-            Entry::Site(_) => {
-                let listed: Vec<_> = self.listed.keys().copied().collect();
-                listed.into_iter().for_each(|machine| self.list(machine));
-            }
-            Entry::Change(_) | Entry::Clock | Entry::Booted(_) => {}
+            Entry::Change(id, Change::Completed { machine, .. }) => self.forget_if_gone(*id, *machine),
+            Entry::Described { cluster, machine, .. } => self.list(*cluster, *machine),
+            Entry::Site(id, _) => self.list_all(*id),
+            Entry::Catalogue(change) => self.follow_catalogue(change),
+            Entry::Change(..) | Entry::Clock | Entry::Booted(_) => {}
         }
     }
 
-    /// Puts a machine into the directory, as it is described now. It is there all the time, if it was before.
-    pub(super) fn list(&mut self, id: MachineId) {
-        let details = self.details_of(id).clone();
-        let Kept { cluster, site, .. } = &self.kept;
-        let Some(instance) = instance_of(cluster, id, &self.identity, site, &details) else { return };
-        let Some(machine) = cluster.machine(id) else { return };
-        let (Some(tenant), Some(slot)) = (cluster.tenant(machine.tenant), self.slots.get(&machine.tenant))
-        else {
+    /// A machine may have gone with the last thing that was done to it.
+    fn forget_if_gone(&mut self, id: ClusterId, machine: MachineId) {
+        if self.estate(id).is_ok_and(|estate| estate.cluster.machine(machine).is_some()) {
             return;
-        };
-        let (tenant, name) = (tenant.name.clone(), instance.name.clone());
-        let (slot, load) = (Arc::clone(slot), Load::default());
-        let caller = Arc::new(Caller { machine: id, name, slot, instance, load });
-        self.directory.add(&tenant, &caller, &details.addresses);
-        let listed = Listed { tenant, caller, addresses: details.addresses };
-        if let Some(former) = self.listed.insert(id, listed) {
-            let kept = &self.listed[&id].addresses;
+        }
+        self.let_go(id, machine);
+        if let Some(estate) = self.kept.clusters.get_mut(&id) {
+            estate.details.remove(&machine);
+        }
+        if let Some(gone) = self.unlist(id, machine) {
+            self.publish(id, gone.caller.slot.tenant);
+        }
+    }
+
+    /// Puts every machine of a cluster into the directory.
+    pub(super) fn list_all(&mut self, id: ClusterId) {
+        let machines = self.kept.clusters.get(&id).into_iter().flat_map(|estate| estate.cluster.machines());
+        let machines: Vec<_> = machines.map(|(machine, _)| machine).collect();
+        machines.into_iter().for_each(|machine| self.list(id, machine));
+    }
+
+    /// Puts a machine into the directory, as it is described now. It is there all the time, if it was before.
+    pub(super) fn list(&mut self, id: ClusterId, machine: MachineId) {
+        let Some(listed) = self.listing(id, machine) else { return };
+        self.directory.add(&listed.caller, &listed.addresses);
+        let (kept, full_name) = (listed.addresses.clone(), listed.caller.full_name.clone());
+        if let Some(former) = self.ward(id).listed.insert(machine, listed) {
+            self.directory.forget_name(&former.caller, &full_name);
             let left: Vec<_> = former.addresses.iter().filter(|old| !kept.contains(old)).copied().collect();
             self.directory.forget(&former.caller, &left);
         }
     }
 
-    pub(super) fn unlist(&mut self, id: MachineId) -> Option<Listed> {
-        let listed = self.listed.remove(&id)?;
-        self.directory.remove(&listed.tenant, &listed.caller, &listed.addresses);
+    /// A machine as it is put into the directory.
+    fn listing(&self, id: ClusterId, machine: MachineId) -> Option<Listed> {
+        let estate = self.kept.clusters.get(&id)?;
+        let Details { addresses, .. } = details_of(estate, machine);
+        let instance = instance_of(estate, machine, &self.identity.nth(id.0))?;
+        let tenant = estate.cluster.tenant(estate.cluster.machine(machine)?.tenant)?;
+        let slot = self.wards.get(&id)?.slots.get(&estate.cluster.machine(machine)?.tenant)?;
+        let (name, slot, load) = (instance.name.clone(), Arc::clone(slot), Load::default());
+        let full_name = match id {
+            ClusterId::DEFAULT => format!("{}/{name}", tenant.name),
+            _ => format!("{}/{}/{name}", self.kept.catalogue.cluster_name(id)?, tenant.name),
+        };
+        let full_name = full_name.into();
+        let caller = Arc::new(Caller { machine, name, full_name, slot, instance, load });
+        Some(Listed { caller, addresses: addresses.clone() })
+    }
+
+    pub(super) fn unlist(&mut self, id: ClusterId, machine: MachineId) -> Option<Listed> {
+        let listed = self.ward(id).listed.remove(&machine)?;
+        self.directory.remove(&listed.caller, &listed.addresses);
         Some(listed)
     }
 }

@@ -1,30 +1,34 @@
-//! The driver: the one task that owns a cluster.
+//! The driver: the one task that owns every cluster.
 //!
 //! It takes requests in batches. For a batch it decides and evolves, appends everything to the journal, and only then
 //! publishes, answers and acts. Between batches it sleeps until the next deadline of the rules or of a pretend machine.
+//! No rule needs two clusters; what they share is the clock, the journal, and that an address is that of one machine.
 
+mod administration;
 mod endings;
 mod errand;
 mod listing;
 mod orders;
 mod recovery;
+mod telling;
 #[cfg(test)]
 mod tests;
 mod time;
 mod vigil;
+mod ward;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_hypervisor::{Order, Pretend};
+use forewarn_catalogue::ClusterId;
+use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{
-    Action, Change, Command, Effect, MachineId, MaintenanceId, Now, Refusal, Report, Seed, Steady, TenantId,
-    limits,
+    Action, Change, Command, Effect, MachineId, Now, Report, Seed, Steady, TenantId, limits,
 };
-use forewarn_store::{Entry, Record, State as Kept};
-use forewarn_wire::operator::{Happening, Outcome, happening};
+use forewarn_store::{Entry, Estate, Record, State as Kept};
+use forewarn_wire::operator::{Chain, Outcome, TrailEntry, happening};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -33,9 +37,10 @@ use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
 use crate::published::{Published, Slot};
 pub use endings::Endings;
 use errand::Errand;
-use listing::Listed;
 pub(crate) use recovery::Keeping;
+use telling::Telling;
 use vigil::Vigil;
+use ward::Ward;
 
 pub(crate) struct Driver {
     /// All that has to survive.
@@ -45,22 +50,18 @@ pub(crate) struct Driver {
     identity: Seed,
     clock: Clock,
     hands: Hands,
-    pretend: Pretend,
-    /// Pretend machines for which the next thing fails.
-    jammed: BTreeSet<MachineId>,
-    /// What programs are busy with: nothing is ordered twice at a time.
-    errands: BTreeSet<(MaintenanceId, MachineId)>,
-    /// Why some of them have to be ordered again.
-    troubles: BTreeMap<(MaintenanceId, MachineId), String>,
+    /// One for each cluster.
+    wards: BTreeMap<ClusterId, Ward>,
     stopping: Option<Stopping>,
     stop: watch::Sender<bool>,
     directory: Arc<Directory>,
-    slots: BTreeMap<TenantId, Arc<Slot>>,
     /// Which machine has an address.
-    held: BTreeMap<IpAddr, MachineId>,
-    listed: BTreeMap<MachineId, Listed>,
-    endings: Endings,
+    held: BTreeMap<IpAddr, (ClusterId, MachineId)>,
     heralds: Heralds,
+    /// Where the trail has come to.
+    chain: Chain,
+    /// For whom something is done at the moment.
+    telling: Telling,
     /// The clocks as they were last written down.
     noted: Now,
     vigil: Vigil,
@@ -71,10 +72,10 @@ pub(crate) struct Driver {
 #[derive(Default)]
 struct Batch {
     records: Vec<Record>,
-    happenings: Vec<Happening>,
-    publish: BTreeSet<TenantId>,
-    unpublish: BTreeSet<TenantId>,
-    perform: Vec<Action>,
+    trail: Vec<Arc<TrailEntry>>,
+    publish: BTreeSet<(ClusterId, TenantId)>,
+    unpublish: BTreeSet<(ClusterId, TenantId)>,
+    perform: Vec<(ClusterId, Action)>,
     replies: Vec<Reply>,
 }
 
@@ -120,7 +121,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 impl Driver {
     /// A driver of what was kept. Everything is published when this returns.
     pub(crate) fn new(
-        (kept, identity): (Kept, Seed),
+        (kept, identity, chain): (Kept, Seed, Chain),
         keeping: Keeping,
         clock: Clock,
         hands: Hands,
@@ -133,18 +134,14 @@ impl Driver {
             identity,
             clock,
             hands,
-            pretend: Pretend::default(),
-            jammed: BTreeSet::new(),
-            errands: BTreeSet::new(),
-            troubles: BTreeMap::new(),
+            wards: BTreeMap::new(),
             stopping: None,
             stop: watch::Sender::new(false),
             directory,
-            slots: BTreeMap::new(),
             held: BTreeMap::new(),
-            listed: BTreeMap::new(),
-            endings: Endings::default(),
             heralds,
+            chain,
+            telling: Telling::default(),
             noted: Now::at_millis(0),
             vigil: Vigil::default(),
             batch: Batch::default(),
@@ -186,38 +183,42 @@ impl Driver {
             return request.refuse();
         }
         match request {
-            Request::Submit { command, reply } => {
-                let now = self.clock.now();
-                match self.decide(now, &command) {
-                    Ok(changes) => self.batch.replies.push(Reply::Decided(reply, Decided { changes, now })),
-                    // Whoever asked may have gone; nothing has changed.
-                    Err(refusal) => drop(reply.send(Err(refusal.into()))),
-                }
-            }
-            Request::Order { commands, reply } => match self.order(&commands) {
-                Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
+            Request::Submit { cluster, command, reply } => match self.submit(cluster, &command) {
+                Ok(decided) => self.batch.replies.push(Reply::Decided(reply, decided)),
+                // Whoever asked may have gone; nothing has changed.
                 Err(problem) => drop(reply.send(Err(problem))),
             },
+            Request::Order { cluster, order, reply } => {
+                let outcome = self.order(cluster, order);
+                self.answer(reply, outcome);
+            }
+            Request::Administer { command, terms, reply } => {
+                let outcome = self.administer(command, &terms);
+                self.answer(reply, outcome);
+            }
             // Whoever asked may have gone.
-            Request::Rehearse { commands, reply } => drop(reply.send(self.rehearse(&commands))),
-            Request::Look(look) => {
+            Request::Rehearse { cluster, commands, reply } => {
+                drop(reply.send(self.rehearse(cluster, &commands)));
+            }
+            Request::Look { cluster, look } => {
                 self.commit(own);
                 // What could not be written never was: nobody sees it. Whoever asked finds that there will be no answer.
                 if !self.keeping.is_broken() {
-                    look(&self.state());
+                    look(self.state(cluster));
                 }
             }
-            Request::Drive { command, reply } => drop(reply.send(self.drive(command, own))),
+            Request::Drive { command, terms, reply } => drop(reply.send(self.drive(command, &terms, own))),
             Request::Copy { to, reply } => {
                 self.commit(own);
                 self.keeping.copy(&to, reply);
             }
-            Request::ErrandOver { maintenance, machine } => {
-                self.errands.remove(&(maintenance, machine));
-                self.troubles.remove(&(maintenance, machine));
+            Request::ErrandOver { cluster, maintenance, machine } => {
+                let ward = self.ward(cluster);
+                ward.errands.remove(&(maintenance, machine));
+                ward.troubles.remove(&(maintenance, machine));
             }
-            Request::Trouble { maintenance, machine, trouble } => {
-                self.troubles.insert((maintenance, machine), trouble);
+            Request::Trouble { cluster, maintenance, machine, trouble } => {
+                self.ward(cluster).troubles.insert((maintenance, machine), trouble);
             }
             Request::Stop { reply } => {
                 self.stop.send_replace(true);
@@ -233,9 +234,10 @@ impl Driver {
     /// Ends, if that is wanted, and no program is in the middle of its work or there is no time left for it. What was ordered
     /// and is not reported is ordered again by the next server.
     fn has_stopped(&mut self, own: &mpsc::WeakSender<Request>) -> bool {
-        let is_over = |stopping: &mut Stopping| self.errands.is_empty() || stopping.until <= Instant::now();
+        let errands: Vec<_> = self.wards.values().flat_map(|ward| &ward.errands).copied().collect();
+        let is_over = |stopping: &mut Stopping| errands.is_empty() || stopping.until <= Instant::now();
         let Some(stopping) = self.stopping.take_if(is_over) else { return false };
-        for (maintenance, machine) in &self.errands {
+        for (maintenance, machine) in errands {
             tracing::warn!(%maintenance, %machine, "a program is ended in the middle of its work");
         }
         self.commit(own);
@@ -245,29 +247,61 @@ impl Driver {
         true
     }
 
-    fn state(&self) -> State<'_> {
-        let Self { kept: Kept { cluster, site, details, .. }, endings, troubles, .. } = self;
+    /// What there is to see of a cluster; nothing, if it is not there.
+    fn state(&self, id: ClusterId) -> Option<State<'_>> {
+        let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
+        let Ward { endings, troubles, .. } = self.wards.get(&id)?;
+        let name = self.kept.catalogue.cluster_name(id)?;
         let now = self.clock.now();
-        State { cluster, now, next_in: self.next_after(now), site, details, endings, troubles }
+        Some(State { name, cluster, now, next_in: self.next_after(now), site, details, endings, troubles })
+    }
+
+    fn estate(&self, id: ClusterId) -> Result<&Estate, Problem> {
+        self.kept.clusters.get(&id).ok_or(Problem::NoSuchCluster)
+    }
+
+    fn ward(&mut self, id: ClusterId) -> &mut Ward {
+        self.wards.entry(id).or_default()
+    }
+
+    /// Answers when what was decided is durable; a refusal at once.
+    fn answer(
+        &mut self,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+        outcome: Result<Outcome, Problem>,
+    ) {
+        match outcome {
+            Ok(outcome) => self.batch.replies.push(Reply::Outcome(reply, outcome)),
+            // Whoever asked may have gone; nothing has changed.
+            Err(problem) => drop(reply.send(Err(problem))),
+        }
+    }
+
+    fn submit(&mut self, id: ClusterId, command: &Command) -> Result<Decided, Problem> {
+        let now = self.clock.now();
+        self.tell_submitted(id, command);
+        let changes = self.decide(now, id, command);
+        self.told();
+        Ok(Decided { changes: changes?, now })
     }
 
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
-    fn decide(&mut self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
-        let changes = self.kept.cluster.decide(now, command)?;
-        let watched = self.heralds.is_watched();
+    fn decide(&mut self, now: Now, id: ClusterId, command: &Command) -> Result<Vec<Change>, Problem> {
+        let changes = self.estate(id)?.cluster.decide(now, command)?;
         for change in &changes {
-            if watched {
-                self.batch.happenings.extend(happening(&self.kept.cluster, now, change));
+            if let Some(happening) = happening(&self.estate(id)?.cluster, now, change) {
+                self.tell(id, happening);
             }
-            for effect in self.kept.cluster.evolve(now, change) {
+            let Estate { cluster, .. } = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
+            for effect in cluster.evolve(now, change) {
                 match effect {
-                    Effect::Publish(tenant) => drop(self.batch.publish.insert(tenant)),
-                    Effect::Unpublish(tenant) => drop(self.batch.unpublish.insert(tenant)),
-                    Effect::Perform(action) => self.batch.perform.push(action),
+                    Effect::Publish(tenant) => drop(self.batch.publish.insert((id, tenant))),
+                    Effect::Unpublish(tenant) => drop(self.batch.unpublish.insert((id, tenant))),
+                    Effect::Perform(action) => self.batch.perform.push((id, action)),
                 }
             }
-            self.endings.follow(&self.kept.cluster, change);
-            self.batch.records.push(Record { now, entry: Entry::Change(change.clone()) });
+            self.wards.entry(id).or_default().endings.follow(cluster, change);
+            self.batch.records.push(Record { now, entry: Entry::Change(id, change.clone()) });
         }
         Ok(changes)
     }
@@ -275,41 +309,45 @@ impl Driver {
     /// Durable first; then published, answered and done. What could not be written is neither published nor done.
     fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
         let batch = std::mem::take(&mut self.batch);
-        if let Err(problem) = self.keeping.append(&batch.records) {
+        if let Err(problem) = self.keeping.append(&batch.records, &batch.trail) {
             // Whoever is told that it did not work can then be told why.
             self.break_off(&problem);
             batch.replies.into_iter().for_each(Reply::fail);
             return;
         }
         batch.records.iter().for_each(|record| self.follow(&record.entry));
-        batch.publish.iter().for_each(|tenant| self.publish(*tenant));
-        batch.unpublish.iter().for_each(|tenant| drop(self.slots.remove(tenant)));
+        batch.publish.iter().for_each(|(id, tenant)| self.publish(*id, *tenant));
+        batch.unpublish.iter().for_each(|(id, tenant)| drop(self.ward(*id).slots.remove(tenant)));
         batch.replies.into_iter().for_each(Reply::send);
-        if !batch.records.is_empty() {
-            self.heralds.tell(batch.happenings);
+        if !batch.records.is_empty() || !batch.trail.is_empty() {
+            self.heralds.tell(batch.trail);
             self.keeping.fold_if_wanted(&self.kept);
         }
-        batch.perform.into_iter().for_each(|action| self.perform(action, own));
+        batch.perform.into_iter().for_each(|(id, action)| self.perform(id, action, own));
     }
 
-    fn publish(&mut self, id: TenantId) {
-        let Some(tenant) = self.kept.cluster.tenant(id) else { return };
-        let machines = tenant.machines().iter().filter_map(|id| self.kept.cluster.machine(*id));
+    fn publish(&mut self, id: ClusterId, tenant_id: TenantId) {
+        let Some(Estate { cluster, .. }) = self.kept.clusters.get(&id) else { return };
+        let Some(tenant) = cluster.tenant(tenant_id) else { return };
+        let machines = tenant.machines().iter().filter_map(|id| cluster.machine(*id));
         let published = Published::of(tenant, machines.map(|machine| machine.name.clone()).collect());
-        match self.slots.get(&id) {
+        let slots = &mut self.wards.entry(id).or_default().slots;
+        match slots.get(&tenant_id) {
             Some(slot) => slot.publish(published),
-            None => drop(self.slots.insert(id, Arc::new(Slot::new(id, published)))),
+            None => drop(slots.insert(tenant_id, Arc::new(Slot::new(id, tenant_id, published)))),
         }
     }
 
-    fn perform(&mut self, action: Action, own: &mpsc::WeakSender<Request>) {
+    fn perform(&mut self, id: ClusterId, action: Action, own: &mpsc::WeakSender<Request>) {
+        let Some(Estate { cluster, .. }) = self.kept.clusters.get(&id) else { return };
+        let ward = self.wards.entry(id).or_default();
         match &self.hands {
-            Hands::Pretend => self.pretend.take_on(&self.kept.cluster, action, self.clock.now().steady),
+            Hands::Pretend => ward.pretend.take_on(cluster, action, self.clock.now().steady),
             Hands::Program(program) => {
-                if self.stopping.is_none() && self.errands.insert((action.maintenance, action.machine)) {
-                    let order = Order::of(&self.kept.cluster, action);
+                if self.stopping.is_none() && ward.errands.insert((action.maintenance, action.machine)) {
+                    let order = Order::of(cluster, action);
                     let (program, driver, stop) = (program.clone(), own.clone(), self.stop.subscribe());
-                    tokio::spawn(Errand { program, order, action, driver, stop }.run());
+                    tokio::spawn(Errand { program, order, cluster: id, action, driver, stop }.run());
                 }
             }
         }
@@ -328,17 +366,11 @@ impl Driver {
         if self.keeping.is_broken() {
             return false;
         }
-        let command = if let Some((maintenance, machine)) = self.pretend.take_done(now.steady) {
-            let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-            Command::Complete { maintenance, machine, report }
-        } else if let Some(tenant) = self.kept.cluster.silences_due(now).next() {
-            self.answer_silence(tenant, now)
-        } else if self.kept.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(now)) {
-            Command::Tick
-        } else {
-            return false;
-        };
-        match self.decide(now, &command) {
+        let wards = &mut self.wards;
+        let mut clusters = self.kept.clusters.iter();
+        let due = clusters.find_map(|(id, estate)| Some((*id, due(estate, wards.get_mut(id)?, now)?)));
+        let Some((id, command)) = due else { return false };
+        match self.decide(now, id, &command) {
             Ok(_) => true,
             Err(refusal) => {
                 tracing::error!(?command, %refusal, "the rules refuse what they asked for");
@@ -346,10 +378,19 @@ impl Driver {
             }
         }
     }
+}
 
-    fn answer_silence(&self, tenant: TenantId, now: Now) -> Command {
-        let heard = self.slots.get(&tenant).map_or(Steady::START, |slot| slot.heard());
-        let ago = now.steady.since(heard);
-        if ago < limits::SILENCE_MAX { Command::Heard { tenant, ago } } else { Command::Silent(tenant) }
+/// What is due first in a cluster, if anything is.
+fn due(Estate { cluster, .. }: &Estate, ward: &mut Ward, now: Now) -> Option<Command> {
+    if let Some((maintenance, machine)) = ward.pretend.take_done(now.steady) {
+        let report = if ward.jammed.remove(&machine) { Report::Failed } else { Report::Done };
+        return Some(Command::Complete { maintenance, machine, report });
     }
+    if let Some(tenant) = cluster.silences_due(now).next() {
+        let heard = ward.slots.get(&tenant).map_or(Steady::START, |slot| slot.heard());
+        let ago = now.steady.since(heard);
+        let was_heard = ago < limits::SILENCE_MAX;
+        return Some(if was_heard { Command::Heard { tenant, ago } } else { Command::Silent(tenant) });
+    }
+    cluster.next_deadline().is_some_and(|deadline| deadline.is_due(now)).then_some(Command::Tick)
 }

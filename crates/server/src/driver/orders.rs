@@ -3,50 +3,54 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, MachineId, Now};
-use forewarn_store::{Entry, Record};
+use forewarn_store::{Entry, Estate, Record};
 use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome};
 
 use super::Driver;
-use crate::engine::{Hands, Problem};
+use super::listing::details_of;
+use super::telling::commands_told;
+use crate::engine::{Condition, Hands, Order, Problem};
 
 /// What is known of a machine after some commands; `None`: of one that is not there yet.
 type Described = (Option<MachineId>, Details);
 
 impl Driver {
     /// Carries out commands by name, whole or not at all, and what follows from them at this moment.
-    pub(super) fn order(&mut self, commands: &[NamedCommand]) -> Result<Outcome, Problem> {
+    pub(super) fn order(&mut self, id: ClusterId, order: Order) -> Result<Outcome, Problem> {
         let now = self.clock.now();
-        match commands {
-            [only] => self.check_addresses(&self.described(only)?)?,
-            several => self.rehearse(several)?,
+        let Order { commands, mut terms } = order;
+        if let Some(answer) = self.receipt(now, &terms)? {
+            return Ok(answer);
+        }
+        if let Some(Condition(holds)) = terms.only_if.take() {
+            let state = self.state(id).ok_or(Problem::NoSuchCluster)?;
+            holds(&state).then_some(()).ok_or(Problem::Changed)?;
+        }
+        match commands.as_slice() {
+            [only] => self.check_addresses(id, &described(self.estate(id)?, only)?)?,
+            several => self.rehearse(id, several)?,
         }
         let first = self.batch.records.len();
-        let mut own = 0;
-        for command in commands {
-            own += self.obey(now, command)?;
-        }
+        let mark = self.tell_command(now, Some(id), &terms.by, &commands_told(&commands));
+        let obeyed: Result<usize, _> = commands.iter().map(|command| self.obey(now, id, command)).sum();
+        let own = obeyed.inspect_err(|_| self.untell(&mark))?;
         while self.step(now) {}
-        let changes: Vec<_> = self.batch.records[first..].iter().filter_map(change_of).cloned().collect();
-        let outcome = outcome(&self.kept.cluster, now, &changes);
-        Ok(Outcome { changes: outcome.changes + own, ..outcome })
-    }
-
-    /// What one command would make known of machines.
-    fn described(&self, command: &NamedCommand) -> Result<Vec<Described>, Problem> {
-        Ok(match command.resolve(&self.kept.cluster)? {
-            Resolved::Admit(_, details) => vec![(None, details)],
-            Resolved::Describe(machine, change) => {
-                vec![(Some(machine), change.apply(self.details_of(machine)))]
-            }
-            Resolved::Rules(_) | Resolved::Site(_) | Resolved::Jam(_) => Vec::new(),
-        })
+        self.told();
+        let decided = self.batch.records[first..].iter().filter_map(|record| change_of(id, record));
+        let changes: Vec<_> = decided.cloned().collect();
+        let outcome = outcome(&self.estate(id)?.cluster, now, &changes);
+        let outcome = Outcome { changes: outcome.changes + own, ..outcome };
+        self.keep_receipt(now, &terms, &outcome)?;
+        Ok(outcome)
     }
 
     /// Tries commands on a copy: the first that would be refused refuses all of them.
-    pub(super) fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), Problem> {
+    pub(super) fn rehearse(&self, id: ClusterId, commands: &[NamedCommand]) -> Result<(), Problem> {
         let now = self.clock.now();
-        let mut copy = self.kept.cluster.clone();
+        let estate = self.estate(id)?;
+        let mut copy = estate.cluster.clone();
         let (mut known, mut new) = (BTreeMap::new(), Vec::new());
         for command in commands {
             let rules = match command.resolve(&copy)? {
@@ -56,7 +60,7 @@ impl Driver {
                     rules
                 }
                 Resolved::Describe(machine, change) => {
-                    known.insert(machine, change.apply(self.details_of(machine)));
+                    known.insert(machine, change.apply(details_of(estate, machine)));
                     continue;
                 }
                 Resolved::Site(_) | Resolved::Jam(_) => continue,
@@ -65,64 +69,71 @@ impl Driver {
             changes.iter().for_each(|change| drop(copy.evolve(now, change)));
         }
         new.extend(known.into_iter().map(|(machine, details)| (Some(machine), details)));
-        self.check_addresses(&new)
+        self.check_addresses(id, &new)
     }
 
     /// Says how much has changed of which the rules know nothing.
-    fn obey(&mut self, now: Now, command: &NamedCommand) -> Result<usize, Problem> {
-        match command.resolve(&self.kept.cluster)? {
-            Resolved::Rules(command) => drop(self.decide(now, &command)?),
+    fn obey(&mut self, now: Now, id: ClusterId, command: &NamedCommand) -> Result<usize, Problem> {
+        let estate = self.estate(id)?;
+        match command.resolve(&estate.cluster)? {
+            Resolved::Rules(command) => drop(self.decide(now, id, &command)?),
             Resolved::Admit(command, details) => {
-                for change in self.decide(now, &command)? {
+                for change in self.decide(now, id, &command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {
-                        self.describe(now, machine, details.clone());
+                        self.describe(now, id, machine, details.clone());
                     }
                 }
             }
             Resolved::Describe(machine, change) => {
-                let known = self.details_of(machine);
+                let known = details_of(estate, machine);
                 let details = change.apply(known);
                 if *known != details {
-                    self.describe(now, machine, details);
+                    self.describe(now, id, machine, details);
                     return Ok(1);
                 }
             }
             Resolved::Site(change) => {
-                let site = change.apply(&self.kept.site);
-                if site != self.kept.site {
-                    self.batch.records.push(Record { now, entry: Entry::Site(site.clone()) });
-                    self.kept.site = site;
+                let site = change.apply(&estate.site);
+                if site != estate.site {
+                    self.batch.records.push(Record { now, entry: Entry::Site(id, site.clone()) });
+                    if let Some(estate) = self.kept.clusters.get_mut(&id) {
+                        estate.site = site;
+                    }
                     return Ok(1);
                 }
             }
             Resolved::Jam(machine) => match self.hands {
-                Hands::Pretend => return Ok(usize::from(self.jammed.insert(machine))),
+                Hands::Pretend => return Ok(usize::from(self.ward(id).jammed.insert(machine))),
                 Hands::Program(_) => return Err(Problem::NotPretending),
             },
         }
         Ok(0)
     }
 
-    fn describe(&mut self, now: Now, machine: MachineId, details: Details) {
-        self.let_go(machine);
-        self.held.extend(details.addresses.iter().map(|address| (address.to_canonical(), machine)));
-        let entry = Entry::Described { machine, details: details.clone() };
+    fn describe(&mut self, now: Now, id: ClusterId, machine: MachineId, details: Details) {
+        self.let_go(id, machine);
+        self.held.extend(details.addresses.iter().map(|address| (address.to_canonical(), (id, machine))));
+        let entry = Entry::Described { cluster: id, machine, details: details.clone() };
         self.batch.records.push(Record { now, entry });
-        self.kept.details.insert(machine, details);
+        if let Some(estate) = self.kept.clusters.get_mut(&id) {
+            estate.details.insert(machine, details);
+        }
     }
 
     /// The addresses of a machine are free, but for those that another has taken over.
-    pub(super) fn let_go(&mut self, machine: MachineId) {
-        let Some(known) = self.kept.details.get(&machine) else { return };
+    pub(super) fn let_go(&mut self, id: ClusterId, machine: MachineId) {
+        let Some(known) = self.kept.clusters.get(&id).and_then(|estate| estate.details.get(&machine)) else {
+            return;
+        };
         for address in known.addresses.iter().map(IpAddr::to_canonical) {
-            if self.held.get(&address) == Some(&machine) {
+            if self.held.get(&address) == Some(&(id, machine)) {
                 self.held.remove(&address);
             }
         }
     }
 
     /// An address is that of one machine, when all is done.
-    fn check_addresses(&self, described: &[Described]) -> Result<(), Problem> {
+    fn check_addresses(&self, id: ClusterId, described: &[Described]) -> Result<(), Problem> {
         let mut claimed: BTreeMap<IpAddr, usize> = BTreeMap::new();
         let anew: BTreeSet<_> = described.iter().filter_map(|(machine, _)| *machine).collect();
         for (index, (machine, details)) in described.iter().enumerate() {
@@ -131,23 +142,43 @@ impl Driver {
                 if claimed.insert(address, index).is_some_and(|other| other != index) {
                     return taken("another machine of the same order".to_owned());
                 }
-                let Some(holder) = self.held.get(&address).filter(|holder| Some(**holder) != *machine) else {
-                    continue;
-                };
+                let own = |holder: &&(ClusterId, MachineId)| holder.0 == id && Some(holder.1) == *machine;
+                let Some(holder) = self.held.get(&address).filter(|holder| !own(holder)) else { continue };
                 // Who is described anew may have let go of it.
-                if !anew.contains(holder) {
-                    let name = self.kept.cluster.machine(*holder).map(|holder| holder.name.to_string());
-                    return taken(name.unwrap_or_default());
+                if holder.0 != id || !anew.contains(&holder.1) {
+                    return taken(self.name_of(*holder));
                 }
             }
         }
         Ok(())
     }
+
+    fn name_of(&self, (id, machine): (ClusterId, MachineId)) -> String {
+        let machine = self.kept.clusters.get(&id).and_then(|estate| estate.cluster.machine(machine));
+        machine.map(|machine| machine.name.to_string()).unwrap_or_default()
+    }
 }
 
-fn change_of(record: &Record) -> Option<&Change> {
+/// What one command would make known of machines.
+fn described(estate: &Estate, command: &NamedCommand) -> Result<Vec<Described>, Problem> {
+    Ok(match command.resolve(&estate.cluster)? {
+        Resolved::Admit(_, details) => vec![(None, details)],
+        Resolved::Describe(machine, change) => {
+            vec![(Some(machine), change.apply(details_of(estate, machine)))]
+        }
+        Resolved::Rules(_) | Resolved::Site(_) | Resolved::Jam(_) => Vec::new(),
+    })
+}
+
+/// The change of that cluster which a record holds.
+fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
     match &record.entry {
-        Entry::Change(change) => Some(change),
-        Entry::Clock | Entry::Described { .. } | Entry::Site(_) | Entry::Booted(_) => None,
+        Entry::Change(of, change) if *of == id => Some(change),
+        Entry::Change(..)
+        | Entry::Clock
+        | Entry::Described { .. }
+        | Entry::Site(..)
+        | Entry::Booted(_)
+        | Entry::Catalogue(_) => None,
     }
 }

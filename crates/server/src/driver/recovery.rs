@@ -8,17 +8,21 @@
 //! ```
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::{MachineId, Now, Seed, TenantId};
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
-    AppendFailed, CopyError, Entry, Journal, Missing, Options, Record, Recovered, State as Kept,
+    AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered, State as Kept,
+    TrailReader,
 };
-use forewarn_wire::operator::Details;
+use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
 
 use super::Driver;
 use crate::engine::Request;
+use crate::roster::Roster;
 
 /// The first pause before the journal is opened again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -65,12 +69,21 @@ impl Keeping {
         self.journal.is_none()
     }
 
-    pub(super) fn append(&mut self, records: &[Record]) -> Result<(), AppendFailed> {
+    pub(super) fn append(
+        &mut self,
+        records: &[Record],
+        trail: &[Arc<TrailEntry>],
+    ) -> Result<(), AppendFailed> {
         match &mut self.journal {
-            _ if records.is_empty() => Ok(()),
-            Some(journal) => journal.append(records),
+            _ if records.is_empty() && trail.is_empty() => Ok(()),
+            Some(journal) => journal.append(records, trail),
             None => Err(AppendFailed::Closed),
         }
+    }
+
+    /// Who reads the trail for others.
+    pub(crate) fn trail_reader(&self) -> TrailReader {
+        self.journal.as_ref().map_or_else(TrailReader::closed, Journal::trail_reader)
     }
 
     pub(super) fn fold_if_wanted(&mut self, kept: &Kept) {
@@ -106,14 +119,14 @@ impl Keeping {
     }
 
     /// Opens the journal again, if it is time, and sees whether it can be written: one that can be read need not be.
-    fn reopen(&mut self, identity: Seed, now: Now) -> Option<Kept> {
+    fn reopen(&mut self, identity: Seed, now: Now) -> Option<Recovered> {
         let place =
             self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
         match open_and_write(place, identity, now) {
-            Ok((journal, kept)) => {
+            Ok((journal, found)) => {
                 self.journal = Some(journal);
                 self.retry.pause = PAUSE_MIN;
-                Some(kept)
+                Some(found)
             }
             Err(problem) => {
                 tracing::warn!(%problem, "the journal cannot be used yet");
@@ -129,12 +142,12 @@ fn open_and_write(
     place: &Path,
     identity: Seed,
     now: Now,
-) -> Result<(Journal, Kept), Box<dyn std::error::Error>> {
+) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
     // A disk that is not there is not an empty one.
     let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
-    let (mut journal, Recovered { state, .. }) = Journal::open(place, &options)?;
-    journal.append(&[Record { now, entry: Entry::Clock }])?;
-    Ok((journal, state))
+    let (mut journal, found) = Journal::open(place, &options)?;
+    journal.append(&[Record { now, entry: Entry::Clock }], &[])?;
+    Ok((journal, found))
 }
 
 impl Driver {
@@ -155,8 +168,9 @@ impl Driver {
     /// Opens the journal again, if it has failed and it is time, and goes on from what is found there.
     pub(super) fn try_again(&mut self, own: &mpsc::WeakSender<Request>) {
         let now = self.clock.now();
-        let Some(kept) = self.keeping.reopen(self.identity, now) else { return };
-        self.kept = kept;
+        let Some(Recovered { state, trail, .. }) = self.keeping.reopen(self.identity, now) else { return };
+        (self.kept, self.chain) = (state, trail);
+        self.heralds.can_read(self.keeping.trail_reader());
         self.show_all();
         self.heralds.is_troubled(None);
         tracing::info!("the journal can be written again");
@@ -166,32 +180,51 @@ impl Driver {
 
     /// Publishes every document, and lists every machine.
     pub(super) fn show_all(&mut self) {
-        let addresses = |(id, details): (&MachineId, &Details)| {
-            let id = *id;
-            details.addresses.iter().map(move |address| (address.to_canonical(), id)).collect::<Vec<_>>()
-        };
-        self.held = self.kept.details.iter().flat_map(addresses).collect();
-        let tenants: Vec<_> = self.kept.cluster.tenants().map(|(id, _)| id).collect();
-        self.slots.retain(|id, _| self.kept.cluster.tenant(*id).is_some());
-        tenants.into_iter().for_each(|tenant| self.show(tenant));
-        let gone = self.listed.keys().filter(|id| self.kept.cluster.machine(**id).is_none());
-        gone.copied().collect::<Vec<_>>().into_iter().for_each(|machine| drop(self.unlist(machine)));
-        let machines: Vec<_> = self.kept.cluster.machines().map(|(id, _)| id).collect();
-        machines.into_iter().for_each(|machine| self.list(machine));
+        self.held.clear();
+        let former: Vec<_> = self.wards.keys().copied().collect();
+        former.into_iter().for_each(|id| self.unlist_gone(id));
+        self.wards.retain(|id, _| self.kept.clusters.contains_key(id));
+        let clusters: Vec<_> = self.kept.clusters.keys().copied().collect();
+        clusters.into_iter().for_each(|id| self.show(id));
+        self.heralds.show(Roster::of(&self.kept.catalogue));
     }
 
-    /// Nobody knows who asked while nobody was there to hear it: silences begin anew.
-    fn show(&mut self, tenant: TenantId) {
-        self.publish(tenant);
-        if let Some(slot) = self.slots.get(&tenant) {
-            slot.hear(self.clock.now().steady);
+    /// Publishes every document of a cluster, and lists its machines.
+    pub(super) fn show(&mut self, id: ClusterId) {
+        self.ward(id);
+        let Some(Estate { cluster, details, .. }) = self.kept.clusters.get(&id) else { return };
+        let addresses = |(machine, details): (&MachineId, &Details)| {
+            let machine = (id, *machine);
+            details.addresses.iter().map(move |address| (address.to_canonical(), machine)).collect::<Vec<_>>()
+        };
+        self.held.extend(details.iter().flat_map(addresses));
+        let tenants: Vec<_> = cluster.tenants().map(|(id, _)| id).collect();
+        for tenant in tenants {
+            self.publish(id, tenant);
+            // Nobody knows who asked while nobody was there to hear it: silences begin anew.
+            if let Some(slot) = self.wards.get(&id).and_then(|ward| ward.slots.get(&tenant)) {
+                slot.hear(self.clock.now().steady);
+            }
         }
+        self.list_all(id);
+    }
+
+    /// What was published and listed, and is not there any more, goes.
+    fn unlist_gone(&mut self, id: ClusterId) {
+        let cluster = self.kept.clusters.get(&id).map(|estate| &estate.cluster);
+        let has_machine = |machine: &MachineId| cluster.is_some_and(|all| all.machine(*machine).is_some());
+        let ward = self.wards.entry(id).or_default();
+        ward.slots.retain(|tenant, _| cluster.is_some_and(|all| all.tenant(*tenant).is_some()));
+        let gone: Vec<_> = ward.listed.keys().copied().filter(|machine| !has_machine(machine)).collect();
+        gone.into_iter().for_each(|machine| drop(self.unlist(id, machine)));
     }
 
     /// What has been commanded and not reported as finished is commanded again.
     pub(super) fn resume(&mut self, own: &mpsc::WeakSender<Request>) {
-        let unfinished: Vec<_> = self.kept.cluster.unfinished().collect();
-        unfinished.into_iter().for_each(|action| self.perform(action, own));
+        let clusters = self.kept.clusters.iter();
+        let unfinished = clusters.flat_map(|(id, estate)| estate.cluster.unfinished().map(|one| (*id, one)));
+        let unfinished: Vec<_> = unfinished.collect();
+        unfinished.into_iter().for_each(|(id, action)| self.perform(id, action, own));
         if let Some(boot) = self.clock.boot().filter(|boot| self.kept.boot != Some(*boot))
             && self.keeping.is_durable()
         {

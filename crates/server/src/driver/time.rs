@@ -4,12 +4,16 @@ use std::time::Duration;
 
 use forewarn_lifecycle::Now;
 use forewarn_store::{Entry, Record};
+use forewarn_wire::Span;
+use forewarn_wire::operator::ClockOrder;
+use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::administration::nothing;
 use super::vigil::Sight;
 use super::{Driver, SLEEP_MAX};
 use crate::clock::{CLOCK_END, Kind, Speed, later};
-use crate::engine::{ClockCommand, Problem, Request};
+use crate::engine::{ClockCommand, Problem, Request, Terms};
 
 /// How far ahead of a virtual clock that runs it is written down, in real time: a restart sets it forward by that at most.
 const AHEAD: Duration = Duration::from_secs(10);
@@ -35,21 +39,30 @@ impl Driver {
 
     /// How long it is, on the clock, until something is due.
     pub(super) fn next_after(&self, now: Now) -> Option<Duration> {
-        let rules = self.kept.cluster.next_deadline().map(|deadline| deadline.wait(now));
-        let machines = self.pretend.next().map(|at| at.since(now.steady));
-        rules.into_iter().chain(machines).min()
+        let clusters = self.kept.clusters.values();
+        let rules = clusters.filter_map(|estate| Some(estate.cluster.next_deadline()?.wait(now)));
+        let machines = self.wards.values().filter_map(|ward| Some(ward.pretend.next()?.since(now.steady)));
+        rules.chain(machines).min()
     }
 
     /// Drives a virtual clock: everything that is due on the way happens at its own moment.
     pub(super) fn drive(
         &mut self,
         command: ClockCommand,
+        terms: &Terms,
         own: &mpsc::WeakSender<Request>,
     ) -> Result<Now, Problem> {
         debug_assert_eq!(self.clock.kind(), Kind::Virtual);
         let mut now = self.clock.now();
         let mut speed = self.clock.speed();
         self.settle(now, own);
+        if self.receipt(now, terms)?.is_some() {
+            return Ok(now);
+        }
+        self.tell_command(now, None, &terms.by, &told(command));
+        self.told();
+        // Should the process end on the way, the clock is set less far than was wanted, and never twice as far.
+        self.keep_receipt(now, terms, &nothing(now))?;
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {
@@ -137,7 +150,8 @@ impl Driver {
 
     /// Whether time alone may change a document: where nothing is announced or under way, it cannot.
     fn is_busy(&self) -> bool {
-        self.kept.cluster.maintenances().next().is_some() || self.kept.cluster.rollouts().next().is_some()
+        let mut clusters = self.kept.clusters.values().map(|estate| &estate.cluster);
+        clusters.any(|cluster| cluster.maintenances().next().is_some() || cluster.rollouts().next().is_some())
     }
 
     /// The clock stands there until everything that is due then is done.
@@ -150,7 +164,18 @@ impl Driver {
     /// What is another when time has changed a document, or taken one away: incarnations only grow, and the number of
     /// documents tells when one that goes would make up for others that have grown.
     fn shown(&self) -> (usize, u64) {
-        let incarnations = self.slots.values().map(|slot| slot.read().document.incarnation);
-        (self.slots.len(), incarnations.sum())
+        let slots = self.wards.values().flat_map(|ward| ward.slots.values());
+        slots.fold((0, 0), |(count, sum), slot| (count + 1, sum + slot.read().document.incarnation))
     }
+}
+
+/// What the clock was told, as it is kept.
+fn told(command: ClockCommand) -> Value {
+    let order = match command {
+        ClockCommand::Run(Speed(0)) => ClockOrder::Freeze {},
+        ClockCommand::Run(Speed(speed)) => ClockOrder::Scale { speed },
+        ClockCommand::Advance(by) => ClockOrder::Advance { by: Span(by) },
+        ClockCommand::Next { within } => ClockOrder::Next { within: within.map(Span) },
+    };
+    serde_json::to_value(order).unwrap_or_default()
 }

@@ -133,7 +133,7 @@ impl Front {
             return Visit::Later;
         }
         // In a task of its own: it goes on even if the caller hangs up.
-        let (engine, tenant) = (self.engine.clone(), caller.slot.tenant);
+        let (engine, tenant) = (self.engine.of(caller.slot.cluster), caller.slot.tenant);
         let enrolling = tokio::spawn(async move { engine.submit(Command::Enrol(tenant)).await });
         match tokio::time::timeout(ENROL_WAIT_MAX, enrolling).await {
             Ok(Ok(Ok(_))) => return Visit::First,
@@ -184,7 +184,9 @@ impl Front {
         };
         let tenant = caller.slot.tenant;
         let approve = Command::Approve { tenant, events, by: Approver::Machine(caller.machine) };
-        match tokio::time::timeout(APPROVE_WAIT_MAX, self.engine.submit(approve)).await {
+        match tokio::time::timeout(APPROVE_WAIT_MAX, self.engine.of(caller.slot.cluster).submit(approve))
+            .await
+        {
             Ok(Ok(_)) => Answer::Done,
             Ok(Err(problem)) => refused(&problem).into(),
             Err(_) => unavailable().into(),
@@ -226,6 +228,10 @@ fn refused(problem: &engine::Problem) -> Problem {
         engine::Problem::RealClock
         | engine::Problem::Bad(_)
         | engine::Problem::AddressTaken { .. }
+        | engine::Problem::NoSuchCluster
+        | engine::Problem::Catalogue(_)
+        | engine::Problem::Changed
+        | engine::Problem::ClusterInUse(_)
         | engine::Problem::NotPretending
         | engine::Problem::EndOfTime
         | engine::Problem::Unavailable => unavailable(),

@@ -5,25 +5,26 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwapOption;
 use forewarn_lifecycle::MachineId;
 use forewarn_wire::Problem;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::answer::Shown;
 use super::connection::Connection;
 use super::connections::Connections;
 use super::door::{Listener, Listening};
+use super::limits::Limits;
 use super::memory::{Meaning, Memory};
-use super::rate::Limiter;
+use super::rate::{Limiter, Rate};
 use super::request::{self, After, Body, Head, Method};
 use super::route::{Asked, route};
 use super::settings::{Identity, Recognised, Settings};
 use super::stream::{Socket, Stream};
 use crate::directory::Caller;
 use crate::engine::Engine;
-use crate::load::{Kind, Share};
+use crate::load::{Count, Kind, Place, Share};
 use crate::telemetry::{Path, Telemetry};
 
 /// Whom nobody knows: all of them together have what one machine may have. There are far fewer machines than numbers.
@@ -37,11 +38,13 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct Front {
     pub(super) engine: Engine,
     pub(super) settings: Settings,
-    pub(super) limiter: Option<Limiter>,
-    errors: Option<Limiter>,
+    pub(super) limiter: Option<Arc<Limiter>>,
+    errors: Option<Arc<Limiter>>,
     pub(super) telemetry: Arc<Telemetry>,
-    places: Arc<Semaphore>,
-    places_of_strangers: Option<Arc<Semaphore>>,
+    taken: Arc<Count>,
+    taken_by_strangers: Arc<Count>,
+    /// The same front with other settings: who connects from now on is answered by it.
+    successor: ArcSwapOption<Self>,
 }
 
 /// What a buffer has at its start.
@@ -78,9 +81,9 @@ pub(super) struct Terms {
 /// What a connection takes up for as long as it is open.
 struct Taken {
     open: Gauge,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
     _share: Option<Share>,
-    _share_of_strangers: Option<OwnedSemaphorePermit>,
+    _share_of_strangers: Option<Place>,
 }
 
 impl Drop for Taken {
@@ -93,12 +96,43 @@ impl Front {
     /// A front for the machines of that engine.
     #[must_use]
     pub fn new(engine: Engine, settings: Settings, telemetry: Arc<Telemetry>) -> Arc<Self> {
-        let limiter = settings.limits.map(|limits| Limiter::new(limits.rate));
-        let errors = settings.limits.map(|limits| Limiter::new(limits.errors));
-        let places = Arc::new(Semaphore::new(settings.connections.max as usize));
-        let places_of_strangers =
-            settings.limits.map(|limits| Arc::new(Semaphore::new(limits.connections as usize)));
-        Arc::new(Self { engine, settings, limiter, errors, telemetry, places, places_of_strangers })
+        let limiter = settings.limits.map(|limits| Arc::new(Limiter::new(limits.rate)));
+        let errors = settings.limits.map(|limits| Arc::new(Limiter::new(limits.errors)));
+        let (taken, taken_by_strangers, successor) = Default::default();
+        Arc::new(Self { engine, settings, limiter, errors, telemetry, taken, taken_by_strangers, successor })
+    }
+
+    /// Other settings, for whoever connects from now on. Connections that are open keep theirs to their end: a poll pays
+    /// nothing for it. What a machine has used up it has used up, unless its rate is another.
+    pub fn adjust(self: &Arc<Self>, settings: Settings) {
+        let (is, will_be) = (self.current(), settings.limits);
+        let was = |limit: fn(Limits) -> Rate| is.settings.limits.map(limit) == will_be.map(limit);
+        let limiter = |rate: Rate| Arc::new(Limiter::new(rate));
+        let rate = if was(|limits| limits.rate) {
+            is.limiter.clone()
+        } else {
+            will_be.map(|limits| limiter(limits.rate))
+        };
+        let errors = if was(|limits| limits.errors) {
+            is.errors.clone()
+        } else {
+            will_be.map(|limits| limiter(limits.errors))
+        };
+        self.successor.store(Some(Arc::new(Self {
+            engine: self.engine.clone(),
+            settings,
+            limiter: rate,
+            errors,
+            telemetry: Arc::clone(&self.telemetry),
+            taken: Arc::clone(&self.taken),
+            taken_by_strangers: Arc::clone(&self.taken_by_strangers),
+            successor: ArcSwapOption::empty(),
+        })));
+    }
+
+    /// The front as it was last adjusted.
+    fn current(self: &Arc<Self>) -> Arc<Self> {
+        self.successor.load_full().unwrap_or_else(|| Arc::clone(self))
     }
 
     /// Answers whoever connects there until `stop` returns, and then whoever has sent a request by that time. Connections
@@ -137,7 +171,7 @@ impl Front {
                 accepted = socket.accept() => accepted,
             };
             match accepted {
-                Ok((stream, peer)) => self.take(&connections, stream, peer, identity),
+                Ok((stream, peer)) => self.current().take(&connections, stream, peer, identity),
                 Err(error) => {
                     tracing::warn!(%error, "no connection could be taken");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -172,19 +206,19 @@ impl Front {
     fn place(&self, identity: &Identity, peer: Option<IpAddr>) -> Option<Taken> {
         let counts = &self.telemetry.metadata;
         counts.connections_taken.inc();
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+        let Some(place) = self.taken.take(self.settings.connections.max) else {
             counts.refused_full.inc();
             return None;
         };
         let (mut share, mut share_of_strangers) = (None, None);
-        if let (Some(limits), Some(strangers)) = (&self.settings.limits, &self.places_of_strangers) {
+        if let Some(limits) = &self.settings.limits {
             let is_full = match identity.by_network(self.engine.directory(), peer) {
                 Recognised::Caller(caller) => {
                     share = Share::take(&caller, Kind::Connection, limits.connections);
                     share.is_none()
                 }
                 Recognised::Stranger => {
-                    share_of_strangers = Arc::clone(strangers).try_acquire_owned().ok();
+                    share_of_strangers = self.taken_by_strangers.take(limits.connections);
                     share_of_strangers.is_none()
                 }
                 Recognised::NotYet => false,

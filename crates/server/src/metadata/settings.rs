@@ -104,7 +104,7 @@ pub(super) enum Recognised {
     NotYet,
 }
 
-/// Splits `/vm/NAME/metadata…` and `/vm/TENANT/NAME/metadata…` before the last slash that is shown here.
+/// Splits `/vm/NAME/metadata…`, `/vm/TENANT/NAME/metadata…` and `/vm/CLUSTER/TENANT/NAME/metadata…` before the last slash that is shown here.
 fn prefixed(path: &str) -> Option<(&str, &str)> {
     let after = path.strip_prefix("/vm/")?;
     let slashes = after.match_indices('/').map(|(at, _)| at);
@@ -112,7 +112,7 @@ fn prefixed(path: &str) -> Option<(&str, &str)> {
         let segment = after[at + 1..].split('/').next().unwrap_or_default();
         segment.eq_ignore_ascii_case("metadata")
     };
-    slashes.take(2).find(is_metadata).map(|at| after.split_at(at))
+    slashes.take(3).find(is_metadata).map(|at| after.split_at(at))
 }
 
 #[cfg(test)]
@@ -125,7 +125,8 @@ mod tests {
             ("/vm/web_0/metadata/versions", Some(("web_0", "/metadata/versions"))),
             ("/vm/web/web_0/Metadata/versions", Some(("web/web_0", "/Metadata/versions"))),
             ("/vm/metadata/m/metadata", Some(("metadata/m", "/metadata"))),
-            ("/vm/a/b/c/metadata/versions", None),
+            ("/vm/west/web/web_0/metadata/versions", Some(("west/web/web_0", "/metadata/versions"))),
+            ("/vm/a/b/c/d/metadata/versions", None),
             ("/vm/web_0", None),
             ("/vm/web_0/", None),
             ("/metadata/versions", None),

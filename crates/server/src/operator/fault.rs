@@ -3,77 +3,247 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use forewarn_catalogue::Refusal as NotThere;
+use forewarn_store::ReadFailed;
 use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::engine::Problem;
 
-/// A problem document.
+/// A problem, before it is a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    status: StatusCode,
+    kind: Kind,
     detail: String,
+}
+
+/// The kinds of problems. A client may tell them apart by their `type`; what exactly is wrong is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// It cannot be understood, or a value is not allowed.
+    NotUnderstood,
+    /// The key is missing or wrong.
+    Unauthorized,
+    /// It came from a web page, or to a name that somebody else may have pointed here.
+    Foreign,
+    /// Who asks may not do that.
+    Denied,
+    /// Something that is named is not there.
+    NotFound,
+    /// The path does not take that method.
+    WrongMethod,
+    /// The rules refuse it, or it is not for this server.
+    Refused,
+    /// A name is that of several.
+    Ambiguous,
+    /// It is not any more what it was when it was read.
+    Changed,
+    /// The body is too long.
+    TooLong,
+    /// The body is not said to be JSON.
+    NotJson,
+    /// The idempotency key was used for another request.
+    KeyUsed,
+    /// It is the fault of this server.
+    Broken,
+    /// It cannot be made durable now.
+    Unavailable,
+}
+
+/// A problem document (RFC 9457).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
+pub(super) struct ProblemDocument {
+    /// The kind of problem: a reference that stays the same, such as `/problems/refused`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// The kind of problem, in words.
+    title: String,
+    /// The status of the answer.
+    status: u16,
+    /// What is wrong, for people; the last lines may be a hint.
+    detail: String,
+    /// What to do about it, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// When to try again what could not be written.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 
+/// What is before a hint in the text of a problem.
+const HINT: &str = "\n  hint: ";
+
+impl Kind {
+    /// All of them, by status.
+    pub(super) const ALL: [Self; 14] = [
+        Self::NotUnderstood,
+        Self::Unauthorized,
+        Self::Foreign,
+        Self::Denied,
+        Self::NotFound,
+        Self::WrongMethod,
+        Self::Refused,
+        Self::Ambiguous,
+        Self::Changed,
+        Self::TooLong,
+        Self::NotJson,
+        Self::KeyUsed,
+        Self::Broken,
+        Self::Unavailable,
+    ];
+
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::NotUnderstood => StatusCode::BAD_REQUEST,
+            Self::Unauthorized => StatusCode::UNAUTHORIZED,
+            Self::Foreign | Self::Denied => StatusCode::FORBIDDEN,
+            Self::Changed => StatusCode::PRECONDITION_FAILED,
+            Self::KeyUsed => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Refused | Self::Ambiguous => StatusCode::CONFLICT,
+            Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The reference to this kind.
+    pub(super) const fn reference(self) -> &'static str {
+        match self {
+            Self::NotUnderstood => "/problems/not-understood",
+            Self::Unauthorized => "/problems/unauthorized",
+            Self::Foreign => "/problems/foreign",
+            Self::Denied => "/problems/denied",
+            Self::Changed => "/problems/changed",
+            Self::KeyUsed => "/problems/key-used",
+            Self::NotFound => "/problems/not-found",
+            Self::WrongMethod => "/problems/wrong-method",
+            Self::Refused => "/problems/refused",
+            Self::Ambiguous => "/problems/ambiguous",
+            Self::TooLong => "/problems/too-long",
+            Self::NotJson => "/problems/not-json",
+            Self::Broken => "/problems/broken",
+            Self::Unavailable => "/problems/unavailable",
+        }
+    }
+
+    pub(super) const fn title(self) -> &'static str {
+        match self {
+            Self::NotUnderstood => "The request is not understood",
+            Self::Unauthorized => "The key is missing or wrong",
+            Self::Denied => "The token is not good for that",
+            Self::Changed => "It has changed since it was read",
+            Self::KeyUsed => "The idempotency key was used for another request",
+            Self::Foreign => "Not for web pages, nor by a foreign name",
+            Self::NotFound => "Something that is named is not there",
+            Self::WrongMethod => "The path does not take that method",
+            Self::Refused => "The rules or this server refuse it",
+            Self::Ambiguous => "The name is that of several",
+            Self::TooLong => "The body is too long",
+            Self::NotJson => "The body is not JSON",
+            Self::Broken => "The server is broken",
+            Self::Unavailable => "It cannot be made durable now",
+        }
+    }
+
+    fn of_status(status: StatusCode) -> Self {
+        Self::ALL.into_iter().find(|kind| kind.status() == status).unwrap_or(if status.is_server_error() {
+            Self::Broken
+        } else {
+            Self::NotUnderstood
+        })
+    }
+}
+
 impl Fault {
     /// What a problem document is (RFC 9457).
     pub(super) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into() }
+    pub(super) fn new(kind: Kind, detail: impl Into<String>) -> Self {
+        Self { kind, detail: detail.into() }
+    }
+
+    /// The problem behind an answer of the framework.
+    pub(super) fn of_status(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self::new(Kind::of_status(status), detail)
     }
 
     pub(super) fn bad(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, detail)
+        Self::new(Kind::NotUnderstood, detail)
     }
 
     pub(super) fn unauthorized() -> Self {
-        Self::new(
-            StatusCode::UNAUTHORIZED,
-            "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN",
-        )
+        let detail = "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN";
+        Self::new(Kind::Unauthorized, detail)
     }
 
     pub(super) fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, detail)
+        Self::new(Kind::Refused, detail)
     }
 
     pub(super) fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, detail)
+        Self::new(Kind::Foreign, detail)
     }
 
     pub(super) fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, detail)
+        Self::new(Kind::NotFound, detail)
     }
 
     pub(super) fn method() -> Self {
-        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take that method")
+        Self::new(Kind::WrongMethod, "this path does not take that method")
     }
 
     pub(super) fn content_type() -> Self {
-        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
+        Self::new(Kind::NotJson, "the body must be application/json")
     }
 
     pub(super) fn unavailable(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        Self::new(Kind::Unavailable, detail)
+    }
+
+    fn document(self) -> ProblemDocument {
+        let Self { kind, detail } = self;
+        ProblemDocument {
+            kind: kind.reference().to_owned(),
+            title: kind.title().to_owned(),
+            status: kind.status().as_u16(),
+            hint: detail.split_once(HINT).map(|(_, hint)| hint.to_owned()),
+            detail,
+        }
     }
 }
 
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
-        let title = self.status.canonical_reason().unwrap_or("Problem");
-        let body = json!({ "title": title, "status": self.status.as_u16(), "detail": self.detail });
-        let mut response = Response::new(Body::from(body.to_string()));
-        *response.status_mut() = self.status;
+        let kind = self.kind;
+        // Texts and a number can always be written.
+        let body = serde_json::to_string(&self.document()).unwrap_or_default();
+        let mut response = Response::new(Body::from(body));
+        *response.status_mut() = kind.status();
         response.headers_mut().insert(header::CONTENT_TYPE, Self::CONTENT_TYPE);
-        if self.status == StatusCode::UNAUTHORIZED {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        }
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
+        match kind {
+            Kind::Unauthorized => {
+                response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            }
+            Kind::Unavailable => {
+                response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
+            }
+            Kind::NotUnderstood
+            | Kind::Foreign
+            | Kind::Denied
+            | Kind::NotFound
+            | Kind::WrongMethod
+            | Kind::Refused
+            | Kind::Ambiguous
+            | Kind::Changed
+            | Kind::TooLong
+            | Kind::NotJson
+            | Kind::KeyUsed
+            | Kind::Broken => {}
         }
         response
     }
@@ -81,16 +251,24 @@ impl IntoResponse for Fault {
 
 impl From<Problem> for Fault {
     fn from(problem: Problem) -> Self {
-        let status = match &problem {
-            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. })) => StatusCode::NOT_FOUND,
-            Problem::Bad(_) | Problem::EndOfTime => StatusCode::BAD_REQUEST,
+        let kind = match &problem {
+            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
+            | Problem::NoSuchCluster
+            | Problem::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => Kind::NotFound,
+            Problem::Bad(BadCommand::Unknown(Unknown::Several { .. })) => Kind::Ambiguous,
+            Problem::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
+            Problem::Bad(_) | Problem::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
+            Problem::Changed => Kind::Changed,
             Problem::Refused(_)
+            | Problem::Catalogue(_)
+            | Problem::ClusterInUse(_)
             | Problem::AddressTaken { .. }
+            | Problem::EndOfTime
             | Problem::NotPretending
-            | Problem::RealClock => StatusCode::CONFLICT,
-            Problem::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            | Problem::RealClock => Kind::Refused,
+            Problem::Unavailable => Kind::Unavailable,
         };
-        Self::new(status, problem.to_string())
+        Self::new(kind, problem.to_string())
     }
 }
 
@@ -100,8 +278,43 @@ impl From<Unknown> for Fault {
     }
 }
 
+impl From<ReadFailed> for Fault {
+    fn from(failed: ReadFailed) -> Self {
+        match failed {
+            ReadFailed::TooMany(_) => Self::bad(failed.to_string()),
+            ReadFailed::Closed | ReadFailed::Busy | ReadFailed::Damaged(_) | ReadFailed::Failed(_) => {
+                Self::unavailable(failed.to_string())
+            }
+        }
+    }
+}
+
+/// A fleet that was understood, and contradicts itself or what there is.
 impl From<BadFleet> for Fault {
     fn from(bad: BadFleet) -> Self {
-        Self::bad(bad.to_string())
+        Self::conflict(bad.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_a_member_of_its_own_and_stays_in_the_detail() {
+        let document = Fault::unauthorized().document();
+        assert_eq!(document.detail, "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN");
+        assert_eq!(document.hint.as_deref(), Some("--token KEY, or FOREWARN_TOKEN"));
+        assert_eq!((document.kind.as_str(), document.status), ("/problems/unauthorized", 401));
+        assert_eq!(Fault::method().document().hint, None);
+    }
+
+    #[test]
+    fn every_kind_has_a_reference_of_its_own() {
+        let references: std::collections::BTreeSet<_> = Kind::ALL.map(Kind::reference).into_iter().collect();
+        assert_eq!(references.len(), Kind::ALL.len());
+        assert_eq!(Kind::of_status(StatusCode::CONFLICT), Kind::Refused);
+        assert_eq!(Kind::of_status(StatusCode::IM_A_TEAPOT), Kind::NotUnderstood);
+        assert_eq!(Kind::of_status(StatusCode::BAD_GATEWAY), Kind::Broken);
     }
 }

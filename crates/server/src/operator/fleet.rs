@@ -10,6 +10,7 @@ use forewarn_wire::operator::{
     Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand, Unmentioned,
     difference, find_machine, fleet_of,
 };
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::Api;
@@ -17,15 +18,19 @@ use super::fault::Fault;
 use super::writes::read;
 use crate::engine;
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+/// How a fleet is applied.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
 pub(super) struct How {
+    /// What happens to things that the file does not mention; they stay, if not said.
     unmentioned: UnmentionedWord,
+    /// Whether it is only asked what would be done.
     dry_run: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 enum UnmentionedWord {
     #[default]
     Keep,

@@ -1,48 +1,78 @@
 //! Who may not even ask: web pages, and names that somebody else may have pointed here.
 //!
 //! The API of `forewarn dev` is open to whoever can reach loopback, and a browser can: what a page sends carries `Origin`
-//! or `Sec-Fetch-Site`, and a name in `Host`. A body must say that it is JSON, which no form can.
+//! or `Sec-Fetch-Site`, and a name in `Host`. Names with dots are admitted only where the settings have them.
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
-use axum::http::{Method, header};
+use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
 use super::{Access, rejection};
 
-/// Paths that need no key: a supervisor has none.
-const FREE: [&str; 2] = ["/healthz", "/readyz"];
+/// Who may ask, and for what without a key.
+#[derive(Debug)]
+pub(super) struct Gate {
+    pub(super) access: Access,
+    pub(super) names: HostNames,
+    /// Paths that need none: a supervisor has none.
+    pub(super) free: Vec<&'static str>,
+}
 
-pub(super) async fn check(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
-    match refuse(&request).or_else(|| refuse_without_key(&request, &access)) {
+/// Names with dots by which the API may be called. They can be changed while it serves.
+#[derive(Clone, Debug, Default)]
+pub struct HostNames(Arc<ArcSwap<Vec<String>>>);
+
+impl HostNames {
+    /// These.
+    #[must_use]
+    pub fn new(names: Vec<String>) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(names)))
+    }
+
+    /// From now on, these.
+    pub fn set(&self, names: Vec<String>) {
+        self.0.store(Arc::new(names));
+    }
+
+    /// Whether a `Host` is one of them, with a port or without.
+    fn has(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.parse::<u16>().is_ok() => name,
+            Some(_) | None => host,
+        };
+        self.0.load().iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+}
+
+pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
+    match refuse(&request, &gate.names).or_else(|| refuse_without_key(&request, &gate)) {
         Some(fault) => fault.into_response(),
         None => rejection::documented(next.run(request).await).await,
     }
 }
 
-fn refuse(request: &Request) -> Option<Fault> {
+fn refuse(request: &Request, names: &HostNames) -> Option<Fault> {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
         return Some(Fault::forbidden("not for web pages"));
     }
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if !is_own(host) {
-        return Some(Fault::forbidden("not by that name\n  hint: use the address, or localhost"));
-    }
-    let said = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let kind = said.split(';').next().unwrap_or_default().trim();
-    if request.method() == Method::POST && !kind.eq_ignore_ascii_case("application/json") {
-        return Some(Fault::content_type());
+    if !is_own(host) && !names.has(host) {
+        return Some(Fault::forbidden(
+            "not by that name\n  hint: use the address, or localhost; or have the name in api.host_names",
+        ));
     }
     None
 }
 
-fn refuse_without_key(request: &Request, access: &Access) -> Option<Fault> {
-    let Access::Key(hash) = access else { return None };
-    if FREE.contains(&request.uri().path()) {
+fn refuse_without_key(request: &Request, gate: &Gate) -> Option<Fault> {
+    let Access::Key(hash) = &gate.access else { return None };
+    if gate.free.contains(&request.uri().path()) {
         return None;
     }
     let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
@@ -71,6 +101,19 @@ fn is_own(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_with_dots_has_to_be_in_the_settings() {
+        let names = HostNames::new(vec!["forewarn.internal".to_owned()]);
+        for known in ["forewarn.internal", "FOREWARN.internal:1339"] {
+            assert!(names.has(known), "{known}");
+        }
+        for other in ["", "internal", "x.forewarn.internal", "forewarn.internal:x", "forewarn.internal."] {
+            assert!(!names.has(other), "{other}");
+        }
+        names.set(Vec::new());
+        assert!(!names.has("forewarn.internal"));
+    }
 
     #[test]
     fn only_names_that_nobody_else_can_give_away_are_own() {

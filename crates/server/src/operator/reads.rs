@@ -1,4 +1,4 @@
-//! What there is.
+//! What there is, one by one.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
-    self, ClockView, Details, EndedView, EventView, HostView, Items, MachineView, NamedCommand, NoPreview,
-    PreviewView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, find_event,
+    self, ClockView, Details, EndedView, EventView, HostView, MachineView, NoPreview, PreviewView,
+    RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, find_event,
     find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_wire::{Document, Edition, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::Api;
@@ -31,51 +32,17 @@ async fn look<T: Send + 'static>(
     api.engine.look(look).await?.map(Json)
 }
 
-fn items<T>(items: impl Iterator<Item = T>) -> Items<T> {
-    Items { items: items.collect() }
-}
-
 /// Whatever was found a moment ago, in the same state, is there.
 fn there<T>(found: Option<T>) -> Result<T, Fault> {
     found.ok_or_else(|| Fault::not_found("it is gone"))
-}
-
-pub(super) async fn hosts(State(api): State<Api>) -> Answer<Items<HostView>> {
-    look(&api, |state| {
-        let all = state.cluster.hosts().map(|(id, _)| id);
-        Ok(items(all.filter_map(|id| host_view(state.cluster, id))))
-    })
-    .await
 }
 
 pub(super) async fn host(State(api): State<Api>, Path(name): Path<String>) -> Answer<HostView> {
     look(&api, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Filter {
-    tenant: Option<String>,
-}
-
-pub(super) async fn machines(
-    State(api): State<Api>,
-    Query(Filter { tenant }): Query<Filter>,
-) -> Answer<Items<MachineView>> {
-    look(&api, move |state| {
-        let all: Vec<_> = match &tenant {
-            Some(name) => {
-                let tenant = state.cluster.tenant(find_tenant(state.cluster, name)?);
-                tenant.map(|tenant| tenant.machines().to_vec()).unwrap_or_default()
-            }
-            None => state.cluster.machines().map(|(id, _)| id).collect(),
-        };
-        Ok(items(all.into_iter().filter_map(|id| view(state, id))))
-    })
-    .await
-}
-
-fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineView> {
+/// A machine, with what is known of it besides.
+pub(super) fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineView> {
     machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
 }
 
@@ -90,23 +57,32 @@ pub(super) async fn machine_of(
     machine(api, Path(format!("{tenant}/{name}"))).await
 }
 
-pub(super) async fn tenants(State(api): State<Api>) -> Answer<Items<TenantView>> {
-    look(&api, |state| {
-        let all = state.cluster.tenants().map(|(id, _)| id);
-        Ok(items(all.filter_map(|id| tenant_view(state.cluster, id))))
-    })
-    .await
-}
-
 pub(super) async fn tenant(State(api): State<Api>, Path(name): Path<String>) -> Answer<TenantView> {
     look(&api, move |state| there(tenant_view(state.cluster, find_tenant(state.cluster, &name)?))).await
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// In which form a document is wanted.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Version {
+    /// The edition; the newest, if not said.
     #[serde(rename = "api-version")]
+    #[schemars(schema_with = "editions")]
     api_version: Option<String>,
+}
+
+fn editions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Edition::ALL.map(Edition::as_str) })
+}
+
+/// A document of Scheduled Events. What an event in it has depends on the edition.
+#[derive(Debug, JsonSchema)]
+#[serde(rename_all = "PascalCase")]
+#[expect(dead_code, reason = "documents are rendered elsewhere; this says what they look like")]
+pub(super) struct ScheduledEvents {
+    /// It grows with each event that appears, starts or goes.
+    document_incarnation: u64,
+    /// The events that can be seen.
+    events: Vec<serde_json::Map<String, serde_json::Value>>,
 }
 
 /// What the machines of a tenant would read, without enrolling it.
@@ -129,19 +105,6 @@ pub(super) async fn document(
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
 }
 
-pub(super) async fn events(
-    State(api): State<Api>,
-    Query(Filter { tenant }): Query<Filter>,
-) -> Answer<Items<EventView>> {
-    look(&api, move |state| {
-        let only = tenant.map(|name| find_tenant(state.cluster, &name)).transpose()?;
-        let tenants = state.cluster.tenants().filter(|(id, _)| only.is_none_or(|only| only == *id));
-        let events = tenants.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
-        Ok(items(events.map(|(id, event)| shown(state, id, event))))
-    })
-    .await
-}
-
 pub(super) async fn event(State(api): State<Api>, Path(id): Path<String>) -> Answer<EventView> {
     look(&api, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
@@ -151,7 +114,7 @@ pub(super) async fn event(State(api): State<Api>, Path(id): Path<String>) -> Ans
 }
 
 /// An event, with what keeps its work from being done.
-fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) -> EventView {
+pub(super) fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) -> EventView {
     let mut view = event_view(state.cluster, tenant, event);
     let of_event = (event.maintenance, MachineId(0))..=(event.maintenance, MachineId(u32::MAX));
     for trouble in state.troubles.range(of_event).map(|(_, trouble)| trouble) {
@@ -159,26 +122,6 @@ fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) -> EventVie
         view.progress.push_str(trouble);
     }
     view
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Ended {
-    /// Also those that are over, as long as they are remembered.
-    #[serde(default)]
-    ended: bool,
-}
-
-pub(super) async fn rollouts(
-    State(api): State<Api>,
-    Query(Ended { ended }): Query<Ended>,
-) -> Answer<Items<RolloutView>> {
-    look(&api, move |state| {
-        let over = state.cluster.ended_rollouts().filter(|_| ended).map(|(id, _)| id);
-        let all = over.chain(state.cluster.rollouts().map(|(id, _)| id));
-        Ok(items(all.filter_map(|id| rollout_view(state.cluster, state.now, id))))
-    })
-    .await
 }
 
 pub(super) async fn rollout(State(api): State<Api>, Path(id): Path<String>) -> Answer<RolloutView> {
@@ -189,14 +132,13 @@ pub(super) async fn rollout(State(api): State<Api>, Path(id): Path<String>) -> A
 
 /// What a rollout would do: played on a copy of the cluster, beside the driver.
 pub(super) async fn preview(State(api): State<Api>, body: Bytes) -> Answer<PreviewView> {
-    let command: NamedCommand = super::writes::read(&body)?;
+    let entry: RolloutEntry = super::writes::read(&body)?;
     let (cluster, now) = api.engine.look(|state| (state.cluster.clone(), state.now)).await?;
-    let played = tokio::task::spawn_blocking(move || operator::preview(&cluster, now, &command)).await;
+    let played = tokio::task::spawn_blocking(move || operator::preview(&cluster, now, &entry)).await;
     let played = played.map_err(|_| Fault::from(engine::Problem::Unavailable))?;
     let view = played.map_err(|problem| match problem {
         NoPreview::Bad(bad) => Fault::from(engine::Problem::Bad(bad)),
         NoPreview::Refused(refusal) => Fault::from(engine::Problem::Refused(refusal)),
-        NoPreview::NoRollout => Fault::bad(problem.to_string()),
     })?;
     Ok(Json(view))
 }
@@ -214,14 +156,23 @@ pub(super) async fn server(State(api): State<Api>) -> Json<ServerView> {
     Json(ServerView::clone(&api.about))
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What somebody waits for.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Asked {
+    /// Numbers of work, with commas between them.
     #[serde(default)]
+    #[schemars(schema_with = "number_list")]
     work: String,
+    /// Numbers of rollouts, with commas between them.
     #[serde(default)]
+    #[schemars(schema_with = "number_list")]
     rollouts: String,
+    /// How long to wait until all of it is over: 60 seconds at most.
     wait: Option<Span>,
+}
+
+fn number_list(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^([0-9]{1,19}(,[0-9]{1,19})*)?$" })
 }
 
 /// The longest that a question waits for its answer.

@@ -27,7 +27,7 @@ pub(super) async fn documented(response: Response) -> Response {
         return response;
     }
     let (parts, body) = response.into_parts();
-    let mut problem = Fault::new(parts.status, said(body).await).into_response();
+    let mut problem = Fault::of_status(parts.status, said(body).await).into_response();
     // What else it says, such as which methods there are, is still true.
     for (name, value) in &parts.headers {
         if ![header::CONTENT_TYPE, header::CONTENT_LENGTH].contains(name) {

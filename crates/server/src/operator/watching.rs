@@ -1,14 +1,20 @@
-//! What happens, as it happens: server-sent events.
+//! What happens, as it happens: the trail, as server-sent events.
+//!
+//! Every entry has its number as its id. Who comes back with the last one it has seen is told everything since, and so is
+//! who reads too slowly: what the wire could not take is read from the trail.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::extract::{Query, State};
+use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{Happening, find_tenant};
+use forewarn_store::TrailQuery;
+use forewarn_wire::operator::{TrailEntry, find_tenant, schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::json;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, mpsc, watch};
 use tokio_stream::Stream;
@@ -16,72 +22,121 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::Api;
 use super::fault::Fault;
+use crate::engine::Engine;
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// What is to be told.
+#[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Filter {
+    /// Only what concerns that tenant.
+    #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
 }
 
 /// Events that wait for a listener that is slow; the rest waits with everybody else's.
 const WAITING_MAX: usize = 16;
 
-/// A stream of what happens from now on, until the server stops.
+/// A stream of what happens from now on, or since what was seen last, until the server stops.
 pub(super) async fn watch(
     State(api): State<Api>,
     Query(Filter { tenant }): Query<Filter>,
+    headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Fault> {
     if let Some(name) = tenant.clone() {
         api.engine.look(move |state| find_tenant(state.cluster, &name).map(drop)).await??;
     }
+    let entries = api.engine.entries();
+    let newest = TrailQuery { limit: 0, ..TrailQuery::default() };
+    let head = api.engine.read_trail(newest).await?.head;
+    let seen = last_seen(&headers)?.unwrap_or(head);
     let (listener, stream) = mpsc::channel(WAITING_MAX);
-    let teller = Teller { happenings: api.engine.happenings(), stop: api.stop.clone(), tenant, listener };
-    tokio::spawn(teller.tell(api.engine.clock().clone()));
+    let (engine, stop) = (api.engine.clone(), api.stop.clone());
+    tokio::spawn(Teller { engine, entries, stop, tenant, seen, listener }.tell());
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()))
 }
 
+/// The number of the last entry that somebody has seen who comes back.
+fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
+    let Some(text) = headers.get("last-event-id") else { return Ok(None) };
+    let number = text.to_str().ok().and_then(|text| text.trim().parse().ok());
+    number.map(Some).ok_or_else(|| Fault::bad("Last-Event-ID is not the number of an entry"))
+}
+
 struct Teller {
-    happenings: broadcast::Receiver<Arc<Happening>>,
+    engine: Engine,
+    entries: broadcast::Receiver<Arc<TrailEntry>>,
     stop: watch::Receiver<bool>,
     tenant: Option<String>,
+    /// The number of the last entry that was looked at.
+    seen: u64,
     listener: mpsc::Sender<Result<Event, Infallible>>,
 }
 
+/// Nobody listens any more, or the server stops.
+struct Over;
+
 impl Teller {
     /// Tells everything that concerns the listener, until one of both has had enough.
-    async fn tell(mut self, clock: crate::Clock) {
-        let mut is_heard = self.send(Event::default().comment("listening")).await;
-        while is_heard {
+    async fn tell(mut self) {
+        // Whoever does not listen any more needs no farewell.
+        drop(self.tell_all().await);
+    }
+
+    async fn tell_all(&mut self) -> Result<(), Over> {
+        self.send(Event::default().comment("listening")).await?;
+        self.catch_up().await?;
+        loop {
             let next = tokio::select! {
-                next = self.happenings.recv() => next,
+                next = self.entries.recv() => next,
                 // It is an error if nobody is left who could say so: then it is time to stop, too.
-                _ = self.stop.wait_for(|stop| *stop) => return,
+                _ = self.stop.wait_for(|stop| *stop) => return Err(Over),
             };
-            let happening = match next {
-                Ok(happening) if concerns(&happening, self.tenant.as_deref()) => happening,
-                Ok(_) => continue,
-                Err(RecvError::Lagged(missed)) => Arc::new(lagged(missed, Moment(clock.now().wall))),
-                Err(RecvError::Closed) => return,
-            };
-            let Ok(event) = Event::default().json_data(&*happening) else { return };
-            is_heard = self.send(event).await;
+            match next {
+                Ok(entry) => self.show(&entry).await?,
+                Err(RecvError::Lagged(_)) => self.catch_up().await?,
+                Err(RecvError::Closed) => return Err(Over),
+            }
         }
     }
 
-    async fn send(&mut self, event: Event) -> bool {
+    /// Reads from the trail what the listener has not seen.
+    async fn catch_up(&mut self) -> Result<(), Over> {
+        let mut after = Some(self.seen);
+        while after.is_some() {
+            let query = TrailQuery { after, ..TrailQuery::default() };
+            // Who comes back later is told what could not be read now.
+            let page = self.engine.read_trail(query).await.map_err(|_| Over)?;
+            if page.swept > self.seen {
+                let text = format!("what happened up to entry {} is not kept any more", page.swept);
+                let missed = json!({ "kind": "missed", "text": text });
+                self.send(Event::default().data(missed.to_string())).await?;
+                self.seen = page.swept;
+            }
+            for entry in &page.entries {
+                self.show(entry).await?;
+            }
+            after = page.next;
+        }
+        Ok(())
+    }
+
+    /// Sends an entry, if the listener has not seen it and it concerns them.
+    async fn show(&mut self, entry: &TrailEntry) -> Result<(), Over> {
+        if entry.number <= self.seen {
+            return Ok(());
+        }
+        self.seen = entry.number;
+        let is_concerned = |tenant: &String| entry.tenants.contains(tenant);
+        if !self.tenant.as_ref().is_none_or(is_concerned) {
+            return Ok(());
+        }
+        let event = Event::default().id(entry.number.to_string()).json_data(entry).map_err(|_| Over)?;
+        self.send(event).await
+    }
+
+    async fn send(&mut self, event: Event) -> Result<(), Over> {
         tokio::select! {
-            sent = self.listener.send(Ok(event)) => sent.is_ok(),
-            _ = self.stop.wait_for(|stop| *stop) => false,
+            sent = self.listener.send(Ok(event)) => sent.map_err(|_| Over),
+            _ = self.stop.wait_for(|stop| *stop) => Err(Over),
         }
     }
-}
-
-/// A listener that is too slow is told that it has missed something.
-fn lagged(missed: u64, at: Moment) -> Happening {
-    let text = format!("{missed} changes came too fast to be told");
-    Happening { at, kind: "missed".to_owned(), text, tenants: Vec::new(), events: Vec::new() }
-}
-
-fn concerns(happening: &Happening, tenant: Option<&str>) -> bool {
-    tenant.is_none_or(|tenant| happening.tenants.iter().any(|name| name == tenant))
 }

@@ -4,17 +4,15 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use forewarn_wire::Span;
-use forewarn_wire::operator::{ClockOrder, ClockView, NamedCommand, Outcome};
+use forewarn_wire::operator::{ClockOrder, ClockView, NamedCommand, Outcome, SPEED_MAX};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::fault::Fault;
 use super::wording::plain;
 use super::{Api, reads};
 use crate::clock::Speed;
-use crate::engine::ClockCommand;
-
-/// The fastest that a virtual clock runs: a year in half a minute.
-const SPEED_MAX: u32 = 1_000_000;
+use crate::engine::{ClockCommand, Terms};
 
 /// Reads a body, which has to be an object; what is wrong with it is said.
 ///
@@ -28,7 +26,31 @@ pub(super) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Fault> {
     let problem = |problem: serde_json::Error| {
         Fault::bad(format!("the body is not understood: {}", plain(&problem.to_string())))
     };
-    serde_json::from_slice(body).map_err(problem)
+    serde_json::from_slice(body).or_else(|first| with_whole_numbers(body).ok_or(first)).map_err(problem)
+}
+
+/// The same, where somebody wrote `2.0` for 2: to JSON that is one number.
+fn with_whole_numbers<T: DeserializeOwned>(body: &Bytes) -> Option<T> {
+    let mut value: Value = serde_json::from_slice(body).ok()?;
+    make_whole(&mut value).then(|| serde_json::from_value(value).ok())?
+}
+
+/// Writes numbers without a fraction as such; whether there were any.
+fn make_whole(value: &mut Value) -> bool {
+    match value {
+        Value::Number(number) => {
+            // Up to here every whole number has a form of its own.
+            let whole =
+                number.as_f64().filter(|number| number.fract() == 0.0 && number.abs() < 2f64.powi(53));
+            let whole = whole.filter(|_| number.is_f64()).and_then(|number| format!("{number}").parse().ok());
+            let is_other = whole.is_some();
+            *value = whole.map_or_else(|| value.take(), Value::Number);
+            is_other
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |any, item| make_whole(item) | any),
+        Value::Object(members) => members.values_mut().fold(false, |any, member| make_whole(member) | any),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
 }
 
 pub(super) async fn command(State(api): State<Api>, body: Bytes) -> Result<Json<Outcome>, Fault> {
@@ -51,7 +73,7 @@ pub(super) async fn clock(State(api): State<Api>, body: Bytes) -> Result<Json<Cl
         ClockOrder::Advance { by: Span(span) } => ClockCommand::Advance(span),
         ClockOrder::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
     };
-    api.engine.drive(command).await?;
+    api.engine.drive_for(command, Terms::default()).await?;
     reads::clock(State(api)).await
 }
 
@@ -61,6 +83,23 @@ mod tests {
     use axum::response::IntoResponse;
 
     use super::*;
+
+    #[test]
+    fn a_number_without_a_fraction_is_whole_however_it_is_written() {
+        let read = |json: String| read::<NamedCommand>(&Bytes::from(json));
+        let degrade = |number: &str| {
+            read(format!(r#"{{"command":"change_settings","user_operations_max":{number},"failure":null}}"#))
+        };
+        for two in ["2", "2.0", "2e0", "0.2e1"] {
+            assert_eq!(degrade(two), degrade("2"), "{two}");
+            assert!(degrade(two).is_ok(), "{two}");
+        }
+        for wrong in ["2.5", "-2.0", "65536.0", "1e300", "\"2\""] {
+            assert!(degrade(wrong).is_err(), "{wrong}");
+        }
+        let named = read(r#"{"command":"cancel_rollout","rollout":18446744073709551615}"#.to_owned());
+        assert_eq!(named, Ok(NamedCommand::CancelRollout { rollout: u64::MAX }));
+    }
 
     #[test]
     fn a_body_is_an_object_and_nothing_else() {

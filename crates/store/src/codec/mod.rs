@@ -7,6 +7,7 @@
 //! Reading is total: whatever the bytes are, it gives a value or says what is wrong, and takes no more memory than the
 //! bytes could fill.
 
+mod catalogue;
 mod plain;
 mod rollouts;
 mod rows;

@@ -80,7 +80,7 @@ pub(super) fn read_text<'a>(input: &mut Reader<'a>) -> Result<&'a str, Malformed
     std::str::from_utf8(input.bytes(length)?).map_err(|_| Malformed::Impossible("text"))
 }
 
-impl Stored for [u8; 16] {
+impl<const N: usize> Stored for [u8; N] {
     fn write(&self, out: &mut Writer) {
         out.bytes(self);
     }

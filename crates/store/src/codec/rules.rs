@@ -26,6 +26,8 @@ macro_rules! stored_number {
     )* };
 }
 
+pub(super) use stored_number;
+
 stored_number!(HostId TenantId ScaleSetId MachineId MaintenanceId RolloutId UpdateDomain FaultDomain Zone Seed);
 
 impl Stored for EventId {

@@ -32,6 +32,8 @@ pub(crate) enum Place {
         /// The number in it, from 0.
         number: u64,
     },
+    /// The entry of the trail of that number.
+    Entry(u64),
     /// The only one of its kind.
     Head,
 }
@@ -43,6 +45,7 @@ fn checksum(place: Place, version: u8, content: &[u8]) -> [u8; 8] {
         Place::Record(number) => (0, number, 0),
         Place::Chunk { generation, number } => (1, generation, number),
         Place::Head => (2, 0, 0),
+        Place::Entry(number) => (3, number, 0),
     };
     let mut hasher = SipHasher13::new_with_key(&KEY);
     hasher.write(&[kind, version]);
@@ -90,6 +93,8 @@ mod tests {
         let places = [
             Place::Record(0),
             Place::Record(1),
+            Place::Entry(0),
+            Place::Entry(1),
             Place::Head,
             Place::Chunk { generation: 1, number: 0 },
             Place::Chunk { generation: 0, number: 1 },

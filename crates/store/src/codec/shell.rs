@@ -13,5 +13,20 @@ stored_struct! {
     Site { location, subscription, resource_group }
 }
 
-stored_enum!(Entry { 0 => Change(change), 1 => Clock, 2 => Described { machine, details }, 3 => Site(site), 4 => Booted(boot) });
-stored_enum!(StateRow { 0 => Rules(row), 1 => Site(site), 2 => Described(machine, details), 3 => Booted(boot) });
+stored_enum!(Entry {
+    0 => Change(cluster, change),
+    1 => Clock,
+    2 => Described { cluster, machine, details },
+    3 => Site(cluster, site),
+    4 => Booted(boot),
+    5 => Catalogue(change),
+});
+
+stored_enum!(StateRow {
+    0 => Rules(row),
+    1 => Site(site),
+    2 => Described(machine, details),
+    3 => Booted(boot),
+    4 => Cluster(cluster),
+    5 => Catalogue(row),
+});

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
-use forewarn_store::{Journal, OpenError, Syncs};
+use forewarn_store::{Journal, OpenError, ReadFailed, Syncs, TrailQuery};
+use forewarn_wire::operator::{Subject, TrailEntry};
 
 use crate::disk::scratch;
-use crate::writer::{options, record, state_after};
+use crate::writer::{append, chain_after, entries, options, state_after};
 
 const RECORDS: u64 = 30;
 
@@ -15,7 +17,7 @@ const RECORDS: u64 = 30;
 fn small_journal(directory: &Path) -> Vec<u8> {
     let (mut journal, _) = Journal::open(directory, &options(Syncs::EachCommit)).unwrap();
     for number in 1..=RECORDS {
-        journal.append(&[record(number)]).unwrap();
+        append(&mut journal, number..=number).unwrap();
         if number == RECORDS / 2 {
             journal.fold(state_after(number));
         }
@@ -29,7 +31,7 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
     let scratch = scratch();
     let sound = small_journal(scratch.path());
     let file = scratch.path().join("journal.db");
-    let expected = state_after(RECORDS);
+    let (expected, written) = (state_after(RECORDS), entries(1..=RECORDS));
     let mut ends = BTreeMap::new();
     for place in (0..sound.len()).filter(|place| chosen(*place)) {
         let mut damaged = sound.clone();
@@ -40,6 +42,8 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
             Ok((journal, found)) => {
                 assert_eq!(journal.length(), RECORDS, "byte {place}");
                 assert!(found.state == expected, "byte {place}: another state is served");
+                assert_eq!(found.trail, chain_after(RECORDS), "byte {place}");
+                read_trail(&journal, place, &written);
                 "without meaning"
             }
             Err(OpenError::Damaged { .. }) => "damaged",
@@ -54,10 +58,20 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
     ends
 }
 
+/// Whatever is read of a trail is what was written.
+fn read_trail(journal: &Journal, place: usize, written: &[Arc<TrailEntry>]) {
+    let groups = vec![vec![Subject::By("writer".to_owned())]];
+    match journal.trail_reader().read(TrailQuery { groups, ..TrailQuery::default() }) {
+        Ok(page) => assert!(page.entries.iter().all(|entry| written.contains(entry)), "byte {place}"),
+        Err(ReadFailed::Damaged(_) | ReadFailed::Failed(_)) => {}
+        Err(problem) => panic!("byte {place}: {problem}"),
+    }
+}
+
 /// A journal whose process has died: the last commits are in its log.
 fn journal_with_log(directory: &Path) -> (Vec<u8>, Vec<u8>) {
     let (mut journal, _) = Journal::open(directory, &options(Syncs::EachCommit)).unwrap();
-    (1..=RECORDS).for_each(|number| journal.append(&[record(number)]).unwrap());
+    (1..=RECORDS).for_each(|number| append(&mut journal, number..=number).unwrap());
     let [file, log] = ["journal.db", "journal.db-wal"].map(|name| fs::read(directory.join(name)).unwrap());
     assert!(log.len() > 50_000, "{}", log.len());
     (file, log)

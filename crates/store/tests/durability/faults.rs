@@ -9,7 +9,7 @@ use std::process::Command;
 use forewarn_store::{AppendFailed, Journal, OpenError, Syncs};
 use tempfile::TempDir;
 
-use crate::writer::{inspect, options, record};
+use crate::writer::{append, inspect, options};
 
 const DISK_BYTES: usize = 1 << 20;
 const PAGE: usize = 4_096;
@@ -73,18 +73,22 @@ fn a_full_disk_stops_writes_and_loses_nothing() {
     for pages in 0..48 {
         let disk = SmallDisk::mount();
         let (mut journal, _) = Journal::open(&disk.data(), &options(Syncs::EachCommit)).unwrap();
-        (1..=10).for_each(|number| journal.append(&[record(number)]).unwrap());
+        (1..=10).for_each(|number| append(&mut journal, number..=number).unwrap());
         disk.fill_but(pages);
         let mut acked = 10;
         let problem = loop {
-            match journal.append(&[record(acked + 1)]) {
+            match append(&mut journal, acked + 1..=acked + 1) {
                 Ok(()) => acked += 1,
                 Err(problem) => break problem,
             }
             assert!(acked < 5_000, "the disk does not get full");
         };
         assert_eq!(problem, AppendFailed::Full, "{pages}");
-        assert_eq!(journal.append(&[record(acked + 1)]), Err(AppendFailed::Full), "nothing is tried again");
+        assert_eq!(
+            append(&mut journal, acked + 1..=acked + 1),
+            Err(AppendFailed::Full),
+            "nothing is tried again"
+        );
         drop(journal);
         // While there is no room it may be that not even what is there can be tidied up.
         match Journal::open(&disk.data(), &options(Syncs::EachCommit)) {
@@ -120,7 +124,7 @@ fn a_first_start_on_a_full_disk_is_started_again_when_there_is_room() {
 fn a_disk_that_cannot_be_written_is_refused_and_left_as_it_is() {
     let disk = SmallDisk::mount();
     let (mut journal, _) = Journal::open(&disk.data(), &options(Syncs::EachCommit)).unwrap();
-    journal.append(&[record(1)]).unwrap();
+    append(&mut journal, 1..=1).unwrap();
     drop(journal);
     disk.remount("ro");
     let problem = Journal::open(&disk.data(), &options(Syncs::EachCommit)).unwrap_err();

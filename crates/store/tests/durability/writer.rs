@@ -4,12 +4,17 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
-use forewarn_store::{Entry, Journal, Options, Record, State, Syncs};
-use forewarn_wire::operator::{Details, Site};
+use forewarn_store::{AppendFailed, Entry, Journal, Options, Record, State, Syncs, check};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::{Chain, Details, Site, Told, TrailEntry};
 
 use crate::random::Random;
 
@@ -18,11 +23,16 @@ const ACKS: &str = "FOREWARN_TEST_ACKS";
 const COUNT: &str = "FOREWARN_TEST_COUNT";
 const SYNC: &str = "FOREWARN_TEST_SYNC";
 
+/// Entries of the trail that are not too old.
+const ENTRIES_KEPT: u64 = 40;
+
 const SEED: Seed = Seed([7; 16]);
 
 pub(crate) fn options(sync: Syncs) -> Options {
-    // Folding and tidying up happen all the time.
-    Options { fold_after: 20, log_bytes: 100_000, sync, ..Options::new(SEED, Now::at_millis(0)) }
+    // Folding, tidying up and sweeping happen all the time.
+    let trail_keep = Duration::from_millis(10 * ENTRIES_KEPT);
+    let new = Options::new(SEED, Now::at_millis(0));
+    Options { fold_after: 20, log_bytes: 100_000, sync, trail_keep, ..new }
 }
 
 /// The record of that number: always the same.
@@ -32,14 +42,18 @@ pub(crate) fn record(number: u64) -> Record {
         0 | 1 => {
             let name = Name::new(&format!("h{number}")).unwrap();
             let host = HostId(u32::try_from(number).unwrap());
-            Entry::Change(Change::HostAdmitted { host, name, zone: None })
+            Entry::Change(ClusterId::DEFAULT, Change::HostAdmitted { host, name, zone: None })
         }
         2 => {
             let value = "v".repeat(random.below(3_000));
             let details = Details { tags: [(number.to_string(), value)].into(), ..Details::default() };
-            Entry::Described { machine: MachineId(u32::try_from(number % 40).unwrap()), details }
+            Entry::Described {
+                cluster: ClusterId::DEFAULT,
+                machine: MachineId(u32::try_from(number % 40).unwrap()),
+                details,
+            }
         }
-        3 => Entry::Site(Site { location: format!("place {number}"), ..Site::default() }),
+        3 => Entry::Site(ClusterId::DEFAULT, Site { location: format!("place {number}"), ..Site::default() }),
         _ => Entry::Clock,
     };
     Record { now: Now::at_millis(i64::try_from(number).unwrap() * 10), entry }
@@ -52,8 +66,49 @@ pub(crate) fn state_after(count: u64) -> State {
     state
 }
 
+/// What the trail tells of the record of that number.
+pub(crate) fn told(number: u64) -> Told {
+    let mut random = Random::new(number);
+    Told {
+        at: Moment(record(number).now.wall),
+        cluster: "default".to_owned(),
+        by: "writer".to_owned(),
+        kind: "command".to_owned(),
+        text: format!("record {number}"),
+        hosts: (0..random.below(4)).map(|host| format!("h{host}")).collect(),
+        ..Told::default()
+    }
+}
+
+/// The entries of these numbers.
+pub(crate) fn entries(numbers: RangeInclusive<u64>) -> Vec<Arc<TrailEntry>> {
+    let mut chain = chain_after(numbers.start() - 1);
+    numbers.map(|number| Arc::new(chain.seal(told(number)))).collect()
+}
+
+/// Where the trail is after that many entries. Others ask for it again and again.
+pub(crate) fn chain_after(count: u64) -> Chain {
+    static KNOWN: Mutex<Vec<Chain>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap();
+    let count = usize::try_from(count).unwrap();
+    while known.len() <= count {
+        let mut chain = known.last().copied().unwrap_or_default();
+        if !known.is_empty() {
+            chain.seal(told(known.len() as u64));
+        }
+        known.push(chain);
+    }
+    known[count]
+}
+
+/// Appends the records of these numbers, each with its entry of the trail.
+pub(crate) fn append(journal: &mut Journal, numbers: RangeInclusive<u64>) -> Result<(), AppendFailed> {
+    let records: Vec<_> = numbers.clone().map(record).collect();
+    journal.append(&records, &entries(numbers))
+}
+
 /// Opens a journal, and sees that everything is there that was answered, that it is nothing else than was written, and
-/// that it can be written to. Says how many records there were.
+/// that it can be written to. The trail tells of every record that is there, and of no other. Says how many records there were.
 pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
     let open =
         || Journal::open(directory, &options(Syncs::EachCommit)).map_err(|problem| problem.to_string());
@@ -65,11 +120,19 @@ pub(crate) fn inspect(directory: &Path, acked: u64) -> Result<u64, String> {
     if found.state != state_after(count) {
         return Err(format!("the state after {count} records is another"));
     }
-    journal.append(&[record(count + 1)]).map_err(|problem| problem.to_string())?;
+    if found.trail != chain_after(count) {
+        return Err(format!("{count} records are there, and the trail is another: {:?}", found.trail));
+    }
+    append(&mut journal, count + 1..=count + 1).map_err(|problem| problem.to_string())?;
     drop(journal);
     let (journal, found) = open()?;
     if journal.length() != count + 1 || found.state != state_after(count + 1) {
         return Err(format!("record {} was written and is not there", count + 1));
+    }
+    drop(journal);
+    let checked = check(directory).map_err(|problem| problem.to_string())?;
+    if checked.entries != count + 1 {
+        return Err(format!("entry {} was written and is not there", count + 1));
     }
     Ok(count)
 }
@@ -106,10 +169,10 @@ fn the_writer() {
         left -= session;
         for turn in 0..session {
             let last = journal.length();
-            let batch: Vec<_> = (0..=turn % 3).map(|more| record(last + 1 + more)).collect();
-            journal.append(&batch).unwrap();
-            ack(last + batch.len() as u64);
-            batch.iter().for_each(|record| state.apply(record));
+            let batch = last + 1..=last + 1 + turn % 3;
+            append(&mut journal, batch.clone()).unwrap();
+            ack(*batch.end());
+            batch.for_each(|number| state.apply(&record(number)));
             if journal.wants_fold() {
                 journal.fold(state.clone());
             }

@@ -2,8 +2,8 @@
 
 use forewarn_wire::Span;
 use forewarn_wire::operator::{
-    AllWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, TermsEntry, WindowEntry, WorkWord,
-    ZoneSelection,
+    AllWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, RolloutEntry, TermsEntry, WindowEntry,
+    WorkWord, ZoneSelection,
 };
 
 use super::{choice, known};
@@ -31,7 +31,7 @@ pub(super) fn start(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
         HostSelection::Names(names(line)?)
     };
     let terms = if line.take_if("with").is_some() { terms(line)? } else { TermsEntry::default() };
-    Ok(NamedCommand::StartRollout { work, hosts, terms })
+    Ok(NamedCommand::StartRollout(RolloutEntry { work, hosts, terms }))
 }
 
 /// What is done to the oldest rollout.

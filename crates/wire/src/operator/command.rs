@@ -3,19 +3,22 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
-use super::terms::{HostSelection, TermsEntry, WorkWord};
+use super::schema;
+use super::terms::{RolloutEntry, TermsEntry};
 use crate::span::Span;
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
 ///
 /// What needs no fields has braces all the same: without them, keys that mean nothing would be let pass.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(transform = schema::of_commands)]
 #[allow(missing_docs, reason = "the fields are names of what the command is about")]
 pub enum NamedCommand {
     /// A host joins.
@@ -44,6 +47,7 @@ pub enum NamedCommand {
     ChangeModel {
         scale_set: String,
         #[serde(default)]
+        #[schemars(with = "Option<schema::Notice>")]
         terminate: Option<Span>,
         #[serde(default)]
         os_image: bool,
@@ -52,6 +56,7 @@ pub enum NamedCommand {
     ChangeProfile {
         machine: String,
         #[serde(default)]
+        #[schemars(with = "Option<schema::Notice>")]
         terminate: Option<Span>,
         #[serde(default)]
         os_image: bool,
@@ -62,8 +67,10 @@ pub enum NamedCommand {
     Describe {
         machine: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<schema::Addresses>")]
         addresses: Option<Vec<IpAddr>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<schema::Tags>")]
         tags: Option<BTreeMap<String, String>>,
     },
     /// What all machines are told of where they are; what is not said stays.
@@ -95,12 +102,7 @@ pub enum NamedCommand {
     /// Hosts are restarted, and their machines with them.
     RebootHosts { hosts: Vec<String> },
     /// Work on hosts, group by group, on terms.
-    StartRollout {
-        work: WorkWord,
-        hosts: HostSelection,
-        #[serde(default)]
-        terms: TermsEntry,
-    },
+    StartRollout(RolloutEntry),
     /// Nothing more of a rollout is announced until it is resumed; what is announced stays, or is taken back.
     PauseRollout {
         rollout: u64,
@@ -153,17 +155,20 @@ pub enum NamedCommand {
 }
 
 /// Where machines are; what is not said stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteChange {
     /// The region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::readable_if_said")]
     pub location: Option<String>,
     /// The subscription.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::readable_if_said")]
     pub subscription: Option<String>,
     /// The resource group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::readable_if_said")]
     pub resource_group: Option<String>,
 }
 
@@ -191,7 +196,7 @@ impl From<Site> for SiteChange {
 }
 
 /// Settings to change; what is not said stays.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SettingsChange {
     /// What happens to operations on tenants that are not enrolled.
@@ -206,7 +211,7 @@ pub struct SettingsChange {
 }
 
 /// What happens to operations on tenants that are not enrolled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnenrolledWord {
     /// They run at once.
@@ -216,7 +221,7 @@ pub enum UnenrolledWord {
 }
 
 /// What a failed host does to its machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum FailureWord {
     /// They are restarted elsewhere.
@@ -225,8 +230,11 @@ pub enum FailureWord {
     Redeploy,
 }
 
+/// The fastest that a virtual clock runs: a year in half a minute.
+pub const SPEED_MAX: u32 = 1_000_000;
+
 /// What an operator does to a virtual clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "clock", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClockOrder {
     /// It stands still.
@@ -234,6 +242,7 @@ pub enum ClockOrder {
     /// It runs that many times as fast as a real one.
     Scale {
         /// Seconds a second.
+        #[schemars(range(max = SPEED_MAX))]
         speed: u32,
     },
     /// It is set forward; what is due on the way happens at its own moment.

@@ -7,19 +7,25 @@ use forewarn_lifecycle::{
     Approve, EvictionPolicy, Orchestration, OsImageNotice, Policy, Priority, Profile, TerminateNotice,
     UpgradePolicy,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::object::objects;
+use super::schema;
 use crate::span::Span;
 
 /// What all machines are told of where they are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Site {
     /// The region.
+    #[schemars(schema_with = "schema::readable")]
     pub location: String,
     /// The subscription.
+    #[schemars(schema_with = "schema::readable")]
     pub subscription: String,
     /// The resource group.
+    #[schemars(schema_with = "schema::readable")]
     pub resource_group: String,
 }
 
@@ -34,10 +40,11 @@ impl Default for Site {
 }
 
 /// A host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct HostEntry {
     /// Its name.
+    #[schemars(with = "schema::NewName")]
     pub name: String,
     /// The zone it stands in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -45,12 +52,14 @@ pub struct HostEntry {
 }
 
 /// A standalone machine: the tenant and its machine in one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct VmEntry {
     /// The name of both.
+    #[schemars(with = "schema::NewName")]
     pub name: String,
     /// Its host.
+    #[schemars(with = "schema::Name")]
     pub host: String,
     /// Its update domain.
     #[serde(default)]
@@ -63,6 +72,7 @@ pub struct VmEntry {
     pub spot: Option<Eviction>,
     /// The notice of its deletion: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
     /// Whether a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -72,17 +82,20 @@ pub struct VmEntry {
     pub policy: PolicyEntry,
     /// The addresses from which it calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
 }
 
 /// A cloud service or an availability set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct SetEntry {
     /// Its name.
+    #[schemars(with = "schema::NewName")]
     pub name: String,
     /// Which of its events approve themselves.
     #[serde(default, skip_serializing_if = "PolicyEntry::is_default")]
@@ -93,12 +106,14 @@ pub struct SetEntry {
 }
 
 /// A machine of a cloud service or of an availability set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct MachineEntry {
     /// Its name.
+    #[schemars(with = "schema::NewName")]
     pub name: String,
     /// Its host.
+    #[schemars(with = "schema::Name")]
     pub host: String,
     /// Its update domain.
     #[serde(default)]
@@ -111,23 +126,27 @@ pub struct MachineEntry {
     pub spot: Option<Eviction>,
     /// The notice of its deletion: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
     /// Whether a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "is_false")]
     pub os_image: bool,
     /// The addresses from which it calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
 }
 
 /// A scale set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct ScaleSetEntry {
     /// Its name.
+    #[schemars(with = "schema::NewName")]
     pub name: String,
     /// How its instances are grouped into tenants.
     #[serde(default)]
@@ -140,6 +159,7 @@ pub struct ScaleSetEntry {
     pub spot: Option<Eviction>,
     /// The notice of the deletion of an instance: 5 to 15 minutes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Notice>")]
     pub terminate: Option<Span>,
     /// Whether a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -153,13 +173,14 @@ pub struct ScaleSetEntry {
 }
 
 /// An instance of a scale set.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct InstanceEntry {
     /// The number in its name; in a fleet file: its place in the list, if not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u32>,
     /// Its host.
+    #[schemars(with = "schema::Name")]
     pub host: String,
     /// Its update domain.
     #[serde(default)]
@@ -169,15 +190,17 @@ pub struct InstanceEntry {
     pub fault_domain: u16,
     /// The addresses from which it calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
 }
 
 /// Which events approve themselves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct PolicyEntry {
     /// A restart by the owner.
     pub restart: ApproveWord,
@@ -188,7 +211,7 @@ pub struct PolicyEntry {
 }
 
 /// Whether something needs an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ApproveWord {
     /// It approves itself.
@@ -198,7 +221,7 @@ pub enum ApproveWord {
 }
 
 /// What eviction does to a spot machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Eviction {
     /// It is gone.
@@ -208,7 +231,7 @@ pub enum Eviction {
 }
 
 /// How the instances of a scale set are grouped into tenants.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OrchestrationWord {
     /// Placement groups of at most 100 instances.
@@ -219,7 +242,7 @@ pub enum OrchestrationWord {
 }
 
 /// How a change of the model reaches the instances of a scale set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UpgradeWord {
     /// When an instance is upgraded.
@@ -228,6 +251,8 @@ pub enum UpgradeWord {
     /// At once.
     Automatic,
 }
+
+objects! { Site HostEntry VmEntry SetEntry MachineEntry ScaleSetEntry InstanceEntry PolicyEntry }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_false(value: &bool) -> bool {

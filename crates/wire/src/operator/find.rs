@@ -143,7 +143,8 @@ pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a Mach
 }
 
 /// What a machine is called where its name alone might not be enough: `tenant/name`.
-pub(super) fn full_name(cluster: &Cluster, id: MachineId) -> String {
+#[must_use]
+pub fn full_name(cluster: &Cluster, id: MachineId) -> String {
     let machine = cluster.machine(id);
     let tenant = machine.and_then(|machine| cluster.tenant(machine.tenant));
     match (tenant, machine) {

@@ -1,6 +1,7 @@
 //! The fleet file: what hosts and tenants there are to be.
 
 use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, Shape, Tenant};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{
@@ -12,7 +13,7 @@ use super::resolve::Details;
 pub const FLEET_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// What hosts and tenants there are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
     /// What all machines are told of where they are.

@@ -1,19 +1,23 @@
-//! Changes, told one by one: what `watch` shows.
+//! Changes, told one by one: what `watch` shows, and what the trail keeps.
+
+use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
-    Brake, Change, Cluster, Health, HostId, MachineId, Maintenance, MaintenanceId, Now, Plan, Report,
-    StartCause, TenantId, Withdrawal,
+    Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
+    MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, Wait, Withdrawal,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::full_name;
 use super::rollout::rollout_happening;
-use super::view::{approver, cause, start};
+use super::trail::Told;
+use super::view::{approver, cause, few, start};
 use crate::span::Moment;
 use crate::words;
 
 /// Something that has happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Happening {
     /// When.
     pub at: Moment,
@@ -24,9 +28,52 @@ pub struct Happening {
     /// The tenants concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
+    /// The machines concerned, as `tenant/name`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<String>,
+    /// The hosts concerned: those that are worked on, and those that machines are on or go to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<String>,
     /// The events concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// The work that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<u64>,
+    /// The rollout that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollout: Option<u64>,
+}
+
+impl Happening {
+    /// Something that concerns nobody in particular.
+    #[must_use]
+    pub fn plain(at: Moment, kind: &str, text: String) -> Self {
+        let (tenants, machines, hosts, events) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
+        Self { at, kind: kind.to_owned(), text, tenants, machines, hosts, events, work: None, rollout: None }
+    }
+
+    /// The same as what the trail is told of it: in that cluster, by whom, and because of which entry.
+    #[must_use]
+    pub fn into_told(self, cluster: &str, by: &str, because: Option<u64>) -> Told {
+        let Self { at, kind, text, tenants, machines, hosts, events, work, rollout } = self;
+        let (cluster, by, command) = (cluster.to_owned(), by.to_owned(), None);
+        Told {
+            at,
+            cluster,
+            by,
+            kind,
+            text,
+            tenants,
+            machines,
+            hosts,
+            events,
+            work,
+            rollout,
+            because,
+            command,
+        }
+    }
 }
 
 /// What a change means, in a cluster to which it has not been applied yet; nothing, if nobody cares to know.
@@ -34,72 +81,51 @@ pub struct Happening {
 pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happening> {
     let teller = Teller { cluster, at: Moment(now.wall) };
     Some(match change {
-        Change::HostAdmitted { name, .. } => teller.plain("admitted", format!("host {name} has joined")),
-        Change::HostRemoved(host) => teller.plain("removed", format!("host {} has left", teller.host(*host))),
+        Change::HostAdmitted { name, .. } => teller.of_host("admitted", name.to_string(), "has joined"),
+        Change::HostRemoved(host) => teller.of_host("removed", teller.host(*host), "has left"),
         Change::HealthChanged { host, health } => {
-            teller.plain("health", format!("host {} {}", teller.host(*host), health_words(*health)))
+            teller.of_host("health", teller.host(*host), health_words(*health))
         }
-        Change::TenantAdmitted { name, .. } => teller.plain("admitted", format!("tenant {name} has joined")),
+        Change::TenantAdmitted { name, .. } => {
+            let tenants = vec![name.to_string()];
+            Happening { tenants, ..teller.plain("admitted", format!("tenant {name} has joined")) }
+        }
         Change::TenantRemoved(tenant) => teller.of_tenant("removed", *tenant, "has left"),
         Change::PolicyChanged { tenant, .. } => teller.of_tenant("changed", *tenant, "has another policy"),
-        Change::MachineAdmitted { new, .. } => {
-            teller.plain("admitted", format!("machine {} has joined", new.name))
+        Change::MachineAdmitted { new, .. } => teller.machine_admitted(new),
+        Change::ProfileChanged { machine, model_version, .. } => {
+            teller.profile_changed(*machine, *model_version)
+        }
+        Change::ScaleSetAdmitted { new, .. } => {
+            teller.plain("admitted", format!("scale set {} has joined", new.name))
+        }
+        Change::ScaleSetRemoved(set) => teller.of_scale_set("removed", *set, "has left"),
+        Change::ScaleSetPolicyChanged { scale_set, .. } => {
+            teller.of_scale_set("changed", *scale_set, "has another policy for groups to come")
         }
         Change::ModelChanged { scale_set, version, .. } => {
-            let set = cluster.scale_set(*scale_set).map(|set| set.name.to_string()).unwrap_or_default();
-            teller.plain("changed", format!("scale set {set} has model {version}"))
+            teller.of_scale_set("changed", *scale_set, &format!("has model {version}"))
         }
-        Change::RolloutPlanned { .. }
-        | Change::RolloutWaits { .. }
-        | Change::RolloutPaused { .. }
-        | Change::RolloutResumed(_)
-        | Change::RolloutChanged { .. }
-        | Change::RolloutEnded { .. } => {
-            let (kind, text) = rollout_happening(cluster, now, change)?;
-            teller.plain(kind, text)
-        }
+        Change::RolloutPlanned { rollout, .. }
+        | Change::RolloutWaits { rollout, .. }
+        | Change::RolloutPaused { rollout, .. }
+        | Change::RolloutResumed(rollout)
+        | Change::RolloutChanged { rollout, .. }
+        | Change::RolloutEnded { rollout, .. } => teller.of_rollout(now, change, *rollout)?,
         Change::Planned(plan) => teller.planned(plan),
-        Change::Approved { tenant, event, approval } => {
-            let text = format!("has approved {event}, by {}", approver(cluster, approval.by));
-            let mut happening = teller.of_tenant("approved", *tenant, &text);
-            happening.events.push(event.to_string());
-            happening
-        }
-        Change::Started { maintenance, cause, .. } => {
-            let how = match cause {
-                StartCause::AtOnce => "has started at once".to_owned(),
-                StartCause::Approved
-                | StartCause::Expired
-                | StartCause::Automatic
-                | StartCause::Failure
-                | StartCause::Forced => format!("has started, by {}", start(*cause)),
-            };
-            teller.of_work("started", *maintenance, &how)
-        }
-        Change::Withdrawn { maintenance, why, tenants } => {
-            let mut happening = teller.of_work("withdrawn", *maintenance, withdrawal(*why));
-            happening.tenants = tenants.iter().map(|tenant| teller.tenant(*tenant)).collect();
-            happening
-        }
+        Change::Approved { tenant, event, approval } => teller.approved(*tenant, *event, approval.by),
+        Change::Waits { maintenance, wait } => teller.of_work("held", *maintenance, hold(*wait)?),
+        Change::Started { maintenance, cause, actions } => teller.started(*maintenance, *cause, actions),
+        Change::Withdrawn { maintenance, why, tenants } => teller.withdrawn(*maintenance, *why, tenants),
         Change::Completed { maintenance, machine, report } => {
-            let how = match report {
-                Report::Done => "is done for",
-                Report::Failed => "has failed for",
-            };
-            teller.of_work("completed", *maintenance, &format!("{how} {}", teller.machine(*machine)))
+            teller.completed(*maintenance, *machine, *report)
         }
         Change::Enrolled(tenant) => teller.of_tenant("enrolled", *tenant, "is enrolled"),
         Change::Disabled(tenant) => teller.of_tenant("disabled", *tenant, "has been silent and is disabled"),
         Change::BrakeSet(Brake::On) => teller.plain("brake", "the brake is on: nothing starts".to_owned()),
         Change::BrakeSet(Brake::Off) => teller.plain("brake", "the brake is off".to_owned()),
         Change::SettingsChanged(_) => teller.plain("changed", "there are other settings".to_owned()),
-        Change::SeedSet(_)
-        | Change::ScaleSetAdmitted { .. }
-        | Change::ScaleSetPolicyChanged { .. }
-        | Change::ScaleSetRemoved(_)
-        | Change::ProfileChanged { .. }
-        | Change::Waits { .. }
-        | Change::Heard { .. } => return None,
+        Change::SeedSet(_) | Change::Heard { .. } => return None,
     })
 }
 
@@ -110,7 +136,12 @@ struct Teller<'a> {
 
 impl Teller<'_> {
     fn plain(&self, kind: &str, text: String) -> Happening {
-        Happening { at: self.at, kind: kind.to_owned(), text, tenants: Vec::new(), events: Vec::new() }
+        Happening::plain(self.at, kind, text)
+    }
+
+    fn of_host(&self, kind: &str, name: String, text: &str) -> Happening {
+        let happening = self.plain(kind, format!("host {name} {text}"));
+        Happening { hosts: vec![name], ..happening }
     }
 
     fn of_tenant(&self, kind: &str, tenant: TenantId, text: &str) -> Happening {
@@ -118,38 +149,145 @@ impl Teller<'_> {
         Happening { tenants: vec![name.clone()], ..self.plain(kind, format!("{name} {text}")) }
     }
 
-    fn of_work(&self, kind: &str, id: MaintenanceId, text: &str) -> Happening {
-        let Some(Maintenance { plan, .. }) = self.cluster.maintenance(id) else {
-            return self.plain(kind, format!("work {id} {text}"));
+    fn of_scale_set(&self, kind: &str, id: ScaleSetId, text: &str) -> Happening {
+        let Some(set) = self.cluster.scale_set(id) else {
+            return self.plain(kind, format!("scale set {id} {text}"));
         };
-        let mut happening = self.plain(kind, format!("{} {text}", self.what(plan)));
-        self.concerns(plan, &mut happening);
+        let tenants = set.groups.iter().map(|group| self.tenant(*group)).collect();
+        Happening { tenants, ..self.plain(kind, format!("scale set {} {text}", set.name)) }
+    }
+
+    fn of_rollout(&self, now: Now, change: &Change, rollout: RolloutId) -> Option<Happening> {
+        let (kind, text, hosts) = rollout_happening(self.cluster, now, change)?;
+        let hosts = hosts.iter().map(|host| self.host(*host)).collect();
+        Some(Happening { rollout: Some(rollout.0), hosts, ..self.plain(kind, text) })
+    }
+
+    fn of_work(&self, kind: &str, id: MaintenanceId, text: &str) -> Happening {
+        match self.cluster.maintenance(id) {
+            Some(Maintenance { plan, .. }) => self.of_parts(kind, plan, &all(plan), text),
+            None => Happening { work: Some(id.0), ..self.plain(kind, format!("work {id} {text}")) },
+        }
+    }
+
+    /// About some parts of a plan: their tenants, machines and events, and the hosts where that is.
+    fn of_parts(&self, kind: &str, plan: &Plan, parts: &[&Part], text: &str) -> Happening {
+        let mut happening = self.plain(kind, format!("{} {text}", self.what(plan, parts)));
+        let mut hosts: BTreeSet<_> = plan.cause.hosts().iter().copied().collect();
+        for part in parts {
+            happening.tenants.push(self.tenant(part.tenant));
+            happening.events.extend(part.announcement.as_ref().map(|told| told.id.to_string()));
+            for machine in &part.machines {
+                happening.machines.push(full_name(self.cluster, *machine));
+                hosts.extend(self.cluster.machine(*machine).map(|machine| machine.host));
+            }
+        }
+        happening.hosts = hosts.into_iter().map(|host| self.host(host)).collect();
+        happening.work = Some(plan.id.0);
+        happening.rollout = plan.cause.rollout().map(|rollout| rollout.0);
         happening
+    }
+
+    fn machine_admitted(&self, new: &Machine) -> Happening {
+        let (tenant, host) = (self.tenant(new.tenant), self.host(new.host));
+        let happening = self.plain("admitted", format!("machine {} has joined", new.name));
+        let machines = vec![format!("{tenant}/{}", new.name)];
+        Happening { tenants: vec![tenant], machines, hosts: vec![host], ..happening }
+    }
+
+    fn profile_changed(&self, id: MachineId, version: u32) -> Happening {
+        let machine = self.cluster.machine(id);
+        let what = match machine {
+            Some(machine) if machine.model_version != version => format!("has model {version}"),
+            Some(_) | None => "has another profile".to_owned(),
+        };
+        let happening = self.plain("changed", format!("machine {} {what}", self.machine(id)));
+        let tenants = machine.map(|machine| self.tenant(machine.tenant)).into_iter().collect();
+        Happening { tenants, machines: vec![full_name(self.cluster, id)], ..happening }
     }
 
     fn planned(&self, plan: &Plan) -> Happening {
         let told = plan.parts.iter().any(|part| part.announcement.is_some());
         let (kind, how) = if told { ("announced", "is announced") } else { ("planned", "is planned") };
         let until = if told { format!(", not before {}", Moment(plan.not_before)) } else { String::new() };
-        let mut happening = self.plain(kind, format!("{} {how}{until}", self.what(plan)));
-        self.concerns(plan, &mut happening);
+        self.of_parts(kind, plan, &all(plan), &format!("{how}{until}"))
+    }
+
+    fn approved(&self, tenant: TenantId, event: EventId, by: Approver) -> Happening {
+        let text = format!("has approved {event}, by {}", approver(self.cluster, by));
+        let mut happening = self.of_tenant("approved", tenant, &text);
+        happening.events.push(event.to_string());
+        let work =
+            self.cluster.event(event).and_then(|(_, event)| self.cluster.maintenance(event.maintenance));
+        if let Some(Maintenance { plan, .. }) = work {
+            let machines = plan.part(tenant).into_iter().flat_map(|part| &part.machines);
+            happening.machines = machines.map(|machine| full_name(self.cluster, *machine)).collect();
+            happening.work = Some(plan.id.0);
+            happening.rollout = plan.cause.rollout().map(|rollout| rollout.0);
+        }
+        happening
+    }
+
+    fn started(&self, work: MaintenanceId, cause: StartCause, actions: &[Action]) -> Happening {
+        let how = match cause {
+            StartCause::AtOnce => "has started at once".to_owned(),
+            StartCause::Approved
+            | StartCause::Expired
+            | StartCause::Automatic
+            | StartCause::Failure
+            | StartCause::Forced => format!("has started, by {}", start(cause)),
+        };
+        let mut happening = self.of_work("started", work, &how);
+        let destinations: BTreeSet<_> =
+            actions.iter().filter_map(|action| action.impact.destination()).collect();
+        for host in destinations.into_iter().map(|host| self.host(host)) {
+            if !happening.hosts.contains(&host) {
+                happening.hosts.push(host);
+            }
+        }
+        happening
+    }
+
+    fn withdrawn(&self, work: MaintenanceId, why: Withdrawal, tenants: &[TenantId]) -> Happening {
+        let text = withdrawal(why);
+        let Some(Maintenance { plan, .. }) = self.cluster.maintenance(work) else {
+            return self.of_work("withdrawn", work, text);
+        };
+        let parts: Vec<_> = plan.parts.iter().filter(|part| tenants.contains(&part.tenant)).collect();
+        self.of_parts("withdrawn", plan, &parts, text)
+    }
+
+    /// It concerns the one machine, not all that the work is about.
+    fn completed(&self, work: MaintenanceId, machine: MachineId, report: Report) -> Happening {
+        let how = match report {
+            Report::Done => "is done for",
+            Report::Failed => "has failed for",
+        };
+        let mut happening = self.of_work("completed", work, &format!("{how} {}", self.machine(machine)));
+        happening.machines = vec![full_name(self.cluster, machine)];
+        let Some(maintenance) = self.cluster.maintenance(work) else { return happening };
+        let part = maintenance.plan.parts.iter().find(|part| part.machines.contains(&machine));
+        let told = part.and_then(|part| part.announcement.as_ref());
+        happening.tenants = part.map(|part| self.tenant(part.tenant)).into_iter().collect();
+        happening.events = told.map(|told| told.id.to_string()).into_iter().collect();
+        let action = maintenance.action(machine);
+        let places = [
+            self.cluster.machine(machine).map(|machine| machine.host),
+            action.and_then(|action| action.impact.destination()),
+        ];
+        let places: BTreeSet<_> = places.into_iter().flatten().collect();
+        happening.hosts = places.into_iter().map(|host| self.host(host)).collect();
         happening
     }
 
     /// What work does to which machines: `Freeze of web_0 (update of h1)`.
-    fn what(&self, plan: &Plan) -> String {
-        let machines: Vec<_> = plan.machines().map(|machine| self.machine(machine)).collect();
-        let (machines, cause) = (machines.join(", "), cause(self.cluster, &plan.cause));
+    fn what(&self, plan: &Plan, parts: &[&Part]) -> String {
+        let machines = parts.iter().flat_map(|part| &part.machines);
+        let machines: Vec<_> = machines.map(|machine| self.machine(*machine)).collect();
+        let (machines, cause) = (few(&machines), cause(self.cluster, &plan.cause));
         match plan.parts.iter().find_map(|part| part.announcement.as_ref()) {
             Some(told) => format!("{} of {machines} ({cause})", words::kind(told.kind)),
             None => format!("{cause}, for {machines},"),
-        }
-    }
-
-    fn concerns(&self, plan: &Plan, happening: &mut Happening) {
-        for part in &plan.parts {
-            happening.tenants.push(self.tenant(part.tenant));
-            happening.events.extend(part.announcement.as_ref().map(|told| told.id.to_string()));
         }
     }
 
@@ -173,6 +311,23 @@ fn health_words(health: Health) -> &'static str {
         Health::Healthy => "is well",
         Health::Degraded => "is expected to fail",
         Health::Failed => "has failed",
+    }
+}
+
+fn all(plan: &Plan) -> Vec<&Part> {
+    plan.parts.iter().collect()
+}
+
+/// What holds work up, in words; nothing, if it only waits for its time.
+fn hold(wait: Wait) -> Option<&'static str> {
+    match wait {
+        Wait::Held(Hold::Brake) => Some("is held by the brake"),
+        Wait::Held(Hold::UpdateDomain) => Some("is held: another update domain is being worked on"),
+        Wait::Held(Hold::NoHost) => Some("is held: no other host can take a machine"),
+        Wait::Held(Hold::Moving) => Some("is held: a machine is being moved"),
+        Wait::Held(Hold::Window { .. }) => Some("is held until the next window of its rollout"),
+        Wait::Wall => Some("waits for the wall clock, which was set back"),
+        Wait::Notice | Wait::Nothing => None,
     }
 }
 

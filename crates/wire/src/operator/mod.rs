@@ -24,33 +24,41 @@ mod entry;
 mod find;
 mod fleet;
 mod happening;
+mod object;
 mod outcome;
 mod preview;
 mod resolve;
 mod rollout;
+pub mod schema;
 mod terms;
+mod trail;
 mod view;
 
 pub use check::ControlCharacter;
-pub use command::{ClockOrder, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
+pub use command::{
+    ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
+};
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
 pub use find::{
-    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, pick_machine, pick_tenant,
-    similar,
+    Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,
+    pick_tenant, similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_BYTES_MAX, TAGS_MAX};
+pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
 pub use rollout::{RolloutView, rollout_view};
 pub use terms::{
-    AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, TermsEntry, WindowEntry, WorkWord,
-    ZoneSelection,
+    AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
+    WindowEntry, WorkWord, ZoneSelection,
+};
+pub use trail::{
+    BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
 };
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,

@@ -1,13 +1,14 @@
 //! What came of a command.
 
 use forewarn_lifecycle::{Change, Cluster, Now};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{EventView, event_view};
 use crate::span::Moment;
 
 /// What came of a command, once it is durable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcome {
     /// When.
     pub now: Moment,

@@ -8,19 +8,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Cause, Change, Cluster, Command, Effect, EventId, HostId, MachineId,
-    MaintenanceId, Now, Plan, Refusal, Report, RolloutId, Standing, Steady, TenantId,
+    Action, Approver, Brake, Cause, Change, Cluster, Command, Effect, EventId, HostId, HostWork, MachineId,
+    MaintenanceId, Now, Plan, Refusal, Report, RolloutId, Standing, Steady, TenantId, Terms,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::command::NamedCommand;
-use super::resolve::{BadCommand, Resolved};
+use super::resolve::BadCommand;
 use super::rollout::{waits, work_word};
+use super::terms::RolloutEntry;
 use crate::span::{Moment, Span};
 use crate::words;
 
 /// What a rollout would do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PreviewView {
     /// What is done, in words.
     pub work: String,
@@ -36,7 +37,7 @@ pub struct PreviewView {
 }
 
 /// One course of events.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CourseView {
     /// Group by group.
     pub steps: Vec<StepView>,
@@ -48,7 +49,7 @@ pub struct CourseView {
 }
 
 /// A group of hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StepView {
     /// Which hosts.
     pub hosts: Vec<String>,
@@ -63,7 +64,7 @@ pub struct StepView {
 }
 
 /// What a tenant sees of a step.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantStepView {
     /// Who.
     pub tenant: String,
@@ -84,9 +85,6 @@ pub enum NoPreview {
     /// The rules would refuse it.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// It starts no rollout.
-    #[error("only a command that starts a rollout has a preview")]
-    NoRollout,
 }
 
 /// Groups that a preview shows of one course.
@@ -101,19 +99,20 @@ const HORIZON: Duration = Duration::from_hours(90 * 24);
 /// What a rollout would do if it were started now.
 ///
 /// # Errors
-/// When the command starts none, or would be refused.
-pub fn preview(cluster: &Cluster, now: Now, command: &NamedCommand) -> Result<PreviewView, NoPreview> {
-    let Resolved::Rules(command @ Command::Rollout { .. }) = command.resolve(cluster)? else {
-        return Err(NoPreview::NoRollout);
-    };
-    let Command::Rollout { work, hosts, .. } = &command else { return Err(NoPreview::NoRollout) };
+/// When it would be refused.
+pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<PreviewView, NoPreview> {
+    let work = HostWork::from(entry.work);
+    let hosts = entry.hosts.resolve(cluster).map_err(BadCommand::from)?;
+    let count = hosts.iter().collect::<BTreeSet<_>>().len();
+    let terms = entry.terms.apply(&Terms::default()).map_err(BadCommand::from)?;
+    let command = Command::Rollout { work, hosts, terms };
     let mut notes = Vec::new();
     if cluster.brake() == Brake::On {
         notes.push("the brake is on: this is how it goes once it is let go".to_owned());
     }
     Ok(PreviewView {
-        work: work_word(*work).to_owned(),
-        hosts: hosts.iter().collect::<BTreeSet<_>>().len(),
+        work: work_word(work).to_owned(),
+        hosts: count,
         longest: Play::new(cluster, now, Approvals::None).course(&command)?,
         shortest: Play::new(cluster, now, Approvals::AtOnce).course(&command)?,
         notes,

@@ -13,7 +13,7 @@ use super::check::{self, ControlCharacter};
 use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
-use super::terms::{BadTerms, HostSelection, TermsEntry, WorkWord, find_hosts};
+use super::terms::{BadTerms, RolloutEntry, TermsEntry, find_hosts};
 use crate::span::Span;
 
 /// What a command by name comes to.
@@ -107,8 +107,8 @@ pub const ADDRESSES_MAX: usize = 16;
 /// Tags of one machine.
 pub const TAGS_MAX: usize = 50;
 
-/// Bytes in the name or the value of a tag.
-pub const TAG_BYTES_MAX: usize = 512;
+/// Characters in the name or the value of a tag.
+pub const TAG_CHARS_MAX: usize = 512;
 
 impl NamedCommand {
     /// What this comes to in a cluster as it is now.
@@ -163,11 +163,9 @@ impl NamedCommand {
             Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
             Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
             Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
-            Self::StartRollout { work, hosts, terms } => start_rollout(cluster, *work, hosts, terms)?,
-            Self::PauseRollout { rollout, take_back } => {
-                let announced = if *take_back { Announced::TakenBack } else { Announced::Stays };
-                Command::PauseRollout { rollout: RolloutId(*rollout), announced }
-            }
+            Self::StartRollout(entry) => start_rollout(cluster, entry)?,
+            Self::PauseRollout { rollout, take_back: true } => pause(*rollout, Announced::TakenBack),
+            Self::PauseRollout { rollout, take_back: false } => pause(*rollout, Announced::Stays),
             Self::ResumeRollout { rollout } => Command::ResumeRollout(RolloutId(*rollout)),
             Self::ChangeRollout { rollout, terms, add, remove } => {
                 change_rollout(cluster, RolloutId(*rollout), terms, add, remove)?
@@ -273,14 +271,13 @@ fn change_site(site: &SiteChange) -> Result<Resolved, BadCommand> {
     Ok(Resolved::Site(site.clone()))
 }
 
-fn start_rollout(
-    cluster: &Cluster,
-    work: WorkWord,
-    hosts: &HostSelection,
-    terms: &TermsEntry,
-) -> Result<Command, BadCommand> {
-    let (hosts, terms) = (hosts.resolve(cluster)?, terms.apply(&Terms::default())?);
-    Ok(Command::Rollout { work: work.into(), hosts, terms })
+fn pause(rollout: u64, announced: Announced) -> Command {
+    Command::PauseRollout { rollout: RolloutId(rollout), announced }
+}
+
+fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, BadCommand> {
+    let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&Terms::default())?);
+    Ok(Command::Rollout { work: entry.work.into(), hosts, terms })
 }
 
 fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {
@@ -365,8 +362,8 @@ fn details(
     };
     check("addresses", addresses.len(), ADDRESSES_MAX)?;
     check("tags", tags.len(), TAGS_MAX)?;
-    let longest = tags.iter().flat_map(|(name, value)| [name.len(), value.len()]).max().unwrap_or(0);
-    check("bytes in a tag", longest, TAG_BYTES_MAX)?;
+    let longest = tags.iter().flat_map(|(name, value)| [name, value]).map(|text| text.chars().count()).max();
+    check("characters in a tag", longest.unwrap_or(0), TAG_CHARS_MAX)?;
     check::tags(tags)?;
     Ok(Details { addresses: addresses.to_vec(), tags: tags.clone() })
 }

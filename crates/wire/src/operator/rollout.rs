@@ -4,6 +4,7 @@ use forewarn_lifecycle::{
     Change, Cluster, EndedRollout, HostFate, HostId, HostWork, Now, Obstacle, Pause, Rollout, RolloutEnd,
     RolloutId, Standing,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::terms::TermsEntry;
@@ -11,7 +12,7 @@ use super::view::progress;
 use crate::span::{Moment, show_duration};
 
 /// Work over many hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct RolloutView {
     pub id: u64,
@@ -186,16 +187,19 @@ fn tally(ended: &EndedRollout) -> String {
     format!("{}: {}", end_word(*how), words.join(", "))
 }
 
-/// What a change means for a rollout, in a cluster to which it has not been applied yet: a kind, and words.
+/// What a change means for a rollout, in a cluster to which it has not been applied yet: a kind, words, and the hosts that it
+/// names.
 pub(super) fn rollout_happening(
     cluster: &Cluster,
     now: Now,
     change: &Change,
-) -> Option<(&'static str, String)> {
-    let told = |kind, id: &RolloutId, words: String| Some((kind, format!("rollout {id} {words}")));
+) -> Option<(&'static str, String, Vec<HostId>)> {
+    let told =
+        |kind, id: &RolloutId, words: String| Some((kind, format!("rollout {id} {words}"), Vec::new()));
     match change {
         Change::RolloutPlanned { rollout, hosts, .. } => {
-            told("planned", rollout, format!("over {} hosts is planned", hosts.len()))
+            let count = format!("{} {}", hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" });
+            Some(("planned", format!("rollout {rollout} over {count} is planned"), hosts.clone()))
         }
         Change::RolloutWaits { rollout, standing } => match standing {
             // Looked at again whenever something ends, this would be told over and over.
@@ -224,8 +228,9 @@ pub(super) fn rollout_happening(
         }
         Change::RolloutResumed(rollout) => told("resumed", rollout, "goes on".to_owned()),
         Change::RolloutChanged { rollout, added, removed, .. } => {
-            let words = format!("is changed: {} hosts come, {} go", added.len(), removed.len());
-            told("changed", rollout, words)
+            let (come, go) = (added.len(), removed.len());
+            let words = format!("rollout {rollout} is changed: {come} hosts come, {go} go");
+            Some(("changed", words, [added.as_slice(), removed].concat()))
         }
         Change::RolloutEnded { rollout, how } => {
             let known = cluster.rollout(*rollout)?.clone();

@@ -1,5 +1,6 @@
 //! The terms of a rollout, as people write them; and which hosts they mean.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZeroU16;
 use std::str::FromStr;
@@ -8,14 +9,29 @@ use forewarn_lifecycle::{
     Cluster, Confirm, FaultDomains, Health, HealthGate, HostId, HostWork, Percent, Terms, Weekdays, Window,
     Zone,
 };
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::find::{Unknown, find_host};
+use super::schema;
 use crate::span::Span;
 
+/// What is done to which hosts, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RolloutEntry {
+    /// What is done.
+    pub work: WorkWord,
+    /// To which hosts.
+    pub hosts: HostSelection,
+    /// How.
+    #[serde(default)]
+    pub terms: TermsEntry,
+}
+
 /// What a rollout does to hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum WorkWord {
     /// They are updated, their machines paused.
@@ -29,11 +45,11 @@ pub enum WorkWord {
 }
 
 /// Which hosts: by name, all of them, or those of a zone.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "hosts are a list of names, \"all\", or {\"zone\": N}")]
 pub enum HostSelection {
     /// These, in this order.
-    Names(Vec<String>),
+    Names(#[schemars(with = "Vec<schema::Name>")] Vec<String>),
     /// Every host of the cluster that has not failed.
     Every(AllWord),
     /// Every host of a zone that has not failed.
@@ -41,7 +57,7 @@ pub enum HostSelection {
 }
 
 /// The word `all`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AllWord {
     /// All of them.
@@ -49,7 +65,7 @@ pub enum AllWord {
 }
 
 /// A zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ZoneSelection {
     /// Its number.
@@ -57,7 +73,7 @@ pub struct ZoneSelection {
 }
 
 /// How a rollout is done; what is not said is as usual, or stays.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TermsEntry {
     /// At most that many hosts at once; 0: as many as fit.
@@ -65,12 +81,14 @@ pub struct TermsEntry {
     pub at_once: Option<u16>,
     /// At most that many hundredths of the machines of any tenant at once, but one machine at least; 100: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
     pub tenant_share: Option<u8>,
     /// Whether the machines of a tenant that are worked on at once lie in one fault domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_fault_domain: Option<bool>,
     /// When groups may start; an empty list: at any time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
     pub windows: Option<Vec<WindowEntry>>,
     /// How long it rests between two groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -87,7 +105,7 @@ pub struct TermsEntry {
 }
 
 /// After which groups somebody has to say that a rollout may go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConfirmWord {
     /// After none.
@@ -99,7 +117,7 @@ pub enum ConfirmWord {
 }
 
 /// Whether a rollout waits for hosts that are not well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HealthWord {
     /// It does.
@@ -301,6 +319,27 @@ fn parse_offset(text: &str) -> Option<i16> {
         b'+' => Some(minutes),
         b'-' => Some(-minutes),
         _ => None,
+    }
+}
+
+/// What [`parse_window`] reads, as far as a pattern can say it.
+const WINDOW: &str = concat!(
+    r"^((daily|(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?(,(mon|tue|wed|thu|fri|sat|sun)",
+    r"(-(mon|tue|wed|thu|fri|sat|sun))?)*) )?([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)",
+    r"( (Z|UTC|[+-](0[0-9]|1[0-3]):[0-5][0-9]))?$",
+);
+
+impl JsonSchema for WindowEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "Window".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Hours of some days of the week, from UTC: `22:00-06:00`, `mon-fri 22:00-06:00 +01:00`.",
+            "type": "string",
+            "pattern": WINDOW,
+        })
     }
 }
 

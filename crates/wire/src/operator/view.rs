@@ -8,21 +8,24 @@ use forewarn_lifecycle::{
     Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
     PowerChange, Shape, Stage, StartCause, TenantId, Wait,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Eviction, PolicyEntry, notices, spot};
 use super::find::full_name;
 use super::resolve::Details;
+use super::schema;
 use crate::span::{Moment, Span};
 use crate::words::{self, Status};
 
 /// A host.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct HostView {
     pub name: String,
     pub zone: Option<u16>,
     /// `healthy`, `degraded` or `failed`.
+    #[schemars(extend("enum" = ["healthy", "degraded", "failed"]))]
     pub health: String,
     /// `tenant/name` of each machine, those on their way here or from here included.
     pub machines: Vec<String>,
@@ -31,7 +34,7 @@ pub struct HostView {
 }
 
 /// A machine.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct MachineView {
     pub name: String,
@@ -40,6 +43,7 @@ pub struct MachineView {
     pub update_domain: u16,
     pub fault_domain: u16,
     /// `running`, `stopped` or `deallocated`.
+    #[schemars(extend("enum" = ["running", "stopped", "deallocated"]))]
     pub power: String,
     /// How often it has been started: memory lives as long as this number.
     pub boots: u32,
@@ -50,17 +54,20 @@ pub struct MachineView {
     pub os_image: bool,
     /// The version of its scale set's model that it runs; 0 outside scale sets.
     pub model: u32,
+    #[schemars(with = "schema::Addresses")]
     pub addresses: Vec<IpAddr>,
+    #[schemars(with = "schema::Tags")]
     pub tags: BTreeMap<String, String>,
     /// The visible events that name it.
     pub events: Vec<String>,
 }
 
 /// A tenant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct TenantView {
     pub name: String,
+    #[schemars(extend("enum" = ["vm", "cloud service", "availability set", "scale set"]))]
     /// `vm`, `cloud service`, `availability set` or `scale set`.
     pub kind: String,
     pub enrolled: bool,
@@ -73,13 +80,14 @@ pub struct TenantView {
 }
 
 /// An event that a tenant can see.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs, reason = "the names say it")]
 pub struct EventView {
     pub id: String,
     pub tenant: String,
     /// As in a document: `Freeze`, `Reboot`, …
     pub kind: String,
+    #[schemars(extend("enum" = ["Scheduled", "Started"]))]
     /// As in a document: `Scheduled` or `Started`.
     pub status: String,
     pub resources: Vec<String>,
@@ -100,10 +108,11 @@ pub struct EventView {
 }
 
 /// The clock.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockView {
     /// What it shows.
     pub now: Moment,
+    #[schemars(extend("enum" = ["real", "virtual"]))]
     /// `real` or `virtual`.
     pub kind: String,
     /// Seconds a second; 0 is frozen.
@@ -113,10 +122,11 @@ pub struct ClockView {
 }
 
 /// A server, as it describes itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerView {
     /// Its version.
     pub version: String,
+    #[schemars(extend("enum" = ["dev", "serve"]))]
     /// `dev` or `serve`.
     pub mode: String,
     /// Where its metadata endpoint is.
@@ -127,15 +137,19 @@ pub struct ServerView {
     pub default_machine: Option<String>,
 }
 
-/// Everything of a kind.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Things of a kind, as many as are shown at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}Page")]
 pub struct Items<T> {
     /// In the order in which they joined.
     pub items: Vec<T>,
+    /// Where to go on: `after` of the request for what follows. Not there when nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
 }
 
 /// What of some work is not over, and how the rest ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Unfinished {
     /// Numbers of work.
     pub work: Vec<u64>,
@@ -147,7 +161,7 @@ pub struct Unfinished {
 }
 
 /// Work that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedView {
     /// Its number.
     pub work: u64,
@@ -156,7 +170,7 @@ pub struct EndedView {
 }
 
 /// How work ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Ending {
     /// All of it was done.
@@ -168,14 +182,14 @@ pub enum Ending {
 }
 
 /// How two fleets differ, and what has been done about it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FleetReport {
     /// One for each thing.
     pub differences: Vec<DifferenceView>,
 }
 
 /// One thing in which two fleets differ.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DifferenceView {
     /// In words.
     pub text: String,
@@ -184,7 +198,7 @@ pub struct DifferenceView {
 }
 
 /// What has been done about a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum DifferenceState {
     /// It is gone.
@@ -351,10 +365,21 @@ pub(super) fn cause(cluster: &Cluster, cause: &Cause) -> String {
                 HostWork::Restart => "restart of",
             };
             let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
-            format!("{what} {}", names.join(", "))
+            format!("{what} {}", few(&names))
         }
         Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
         Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
+    }
+}
+
+/// Names in a sentence that somebody is to read; the whole list is told elsewhere.
+const NAMES_PER_SENTENCE_MAX: usize = 8;
+
+/// The names, or the first of them and how many more there are.
+pub(super) fn few(names: &[String]) -> String {
+    match names.split_at_checked(NAMES_PER_SENTENCE_MAX) {
+        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
+        Some(_) | None => names.join(", "),
     }
 }
 

@@ -269,11 +269,14 @@ fn a_machine_has_so_many_addresses_and_tags_and_no_more() {
         let tags = Some((0..tags).map(|n| (n.to_string(), "x".repeat(bytes))).collect());
         NamedCommand::Describe { machine: "solo".to_owned(), addresses, tags }.resolve(&town.cluster)
     };
-    assert!(resolve(ADDRESSES_MAX, TAGS_MAX, TAG_BYTES_MAX).is_ok());
+    assert!(resolve(ADDRESSES_MAX, TAGS_MAX, TAG_CHARS_MAX).is_ok());
     let message = |bad: Result<Resolved, BadCommand>| bad.unwrap_err().to_string();
     assert_eq!(message(resolve(ADDRESSES_MAX + 1, 0, 0)), "too many addresses for solo: at most 16");
     assert_eq!(message(resolve(0, TAGS_MAX + 1, 0)), "too many tags for solo: at most 50");
-    assert_eq!(message(resolve(0, 1, TAG_BYTES_MAX + 1)), "too many bytes in a tag for solo: at most 512");
+    assert_eq!(
+        message(resolve(0, 1, TAG_CHARS_MAX + 1)),
+        "too many characters in a tag for solo: at most 512"
+    );
 }
 
 #[test]

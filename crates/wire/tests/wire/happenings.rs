@@ -19,6 +19,7 @@ fn a_fleet_that_joins_is_told() {
         ("admitted", "host h2 has joined"),
         ("admitted", "tenant solo has joined"),
         ("admitted", "machine solo has joined"),
+        ("admitted", "scale set web has joined"),
         ("admitted", "tenant web has joined"),
         ("admitted", "machine web_0 has joined"),
         ("admitted", "machine web_1 has joined"),
@@ -89,4 +90,101 @@ fn what_is_taken_back_names_who_was_told() {
     assert_eq!(withdrawn.tenants, ["solo", "web"]);
     let json = serde_json::to_string(withdrawn).unwrap();
     assert!(json.starts_with(r#"{"at":"2026-01-01T00:00:00Z","kind":"withdrawn","text":"#), "{json}");
+}
+
+/// Kind, tenants, machines, hosts, number of events, work and rollout of the last that was told.
+type Concerns<'a> = (&'a str, &'a [&'a str], &'a [&'a str], &'a [&'a str], usize, Option<u64>, Option<u64>);
+
+fn assert_last(town: &Town, expected: Concerns<'_>) {
+    let last = town.told.last().unwrap();
+    let lists = [&last.tenants, &last.machines, &last.hosts]
+        .map(|list| list.iter().map(String::as_str).collect::<Vec<_>>());
+    let found: Concerns<'_> =
+        (&last.kind, &lists[0], &lists[1], &lists[2], last.events.len(), last.work, last.rollout);
+    assert_eq!(found, expected, "{}", last.text);
+}
+
+#[test]
+fn what_happens_to_a_machine_names_it_and_where_it_is() {
+    let mut town = Town::with_fleet();
+    assert_last(&town, ("admitted", &["web"], &["web/web_1"], &["h2"], 0, None, None));
+    town.enrol("web");
+    assert_last(&town, ("enrolled", &["web"], &[], &[], 0, None, None));
+    town.say(r#"{"command":"update_hosts","hosts":["h1"]}"#);
+    let both = &["solo/solo", "web/web_0"];
+    assert_last(&town, ("announced", &["solo", "web"], both, &["h1"], 1, Some(0), Some(0)));
+    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    assert_last(&town, ("started", &["solo", "web"], both, &["h1"], 1, Some(0), Some(0)));
+    let approved = town.told.iter().find(|happening| happening.kind == "approved").unwrap();
+    assert_eq!((approved.machines.as_slice(), approved.work), (&["web/web_0".to_owned()][..], Some(0)));
+    town.finish();
+    // Each is told of its own.
+    assert_last(&town, ("completed", &["solo"], &["solo/solo"], &["h1"], 0, Some(0), Some(0)));
+    town.told.pop();
+    assert_last(&town, ("completed", &["web"], &["web/web_0"], &["h1"], 1, Some(0), Some(0)));
+}
+
+#[test]
+fn a_machine_that_moves_concerns_both_hosts() {
+    let mut town = Town::with_fleet();
+    town.say(r#"{"command":"admit_host","name":"h3"}"#);
+    town.say(r#"{"command":"redeploy","machine":"solo"}"#);
+    assert_last(&town, ("started", &["solo"], &["solo/solo"], &["h1", "h3"], 0, Some(0), None));
+    town.finish();
+    assert_last(&town, ("completed", &["solo"], &["solo/solo"], &["h1", "h3"], 0, Some(0), None));
+}
+
+#[test]
+fn what_holds_work_up_is_told() {
+    let mut town = Town::with_fleet();
+    town.enrol("web");
+    town.say(r#"{"command":"brake_on"}"#);
+    town.say(r#"{"command":"restart","machine":"web_0"}"#);
+    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    assert_last(&town, ("held", &["web"], &["web/web_0"], &["h1"], 1, Some(0), None));
+    let text = "Reboot of web_0 (restart by the owner) is held by the brake";
+    assert_eq!(town.told.last().unwrap().text, text);
+}
+
+#[test]
+fn what_becomes_of_scale_sets_and_profiles_is_told() {
+    let mut town = Town::with_fleet();
+    told(&mut town);
+    town.say(r#"{"command":"change_model","scale_set":"web","terminate":"5m"}"#);
+    town.say(r#"{"command":"upgrade_instance","machine":"web_0"}"#);
+    town.say(r#"{"command":"change_profile","machine":"solo","os_image":true}"#);
+    assert_last(&town, ("changed", &["solo"], &["solo/solo"], &[], 0, None, None));
+    town.say(r#"{"command":"admit_scale_set","name":"spare"}"#);
+    town.say(r#"{"command":"change_policy","tenant":"spare","policy":{"restart":"automatic"}}"#);
+    town.say(r#"{"command":"remove_scale_set","scale_set":"spare"}"#);
+    let expected = [
+        ("changed", "scale set web has model 2"),
+        ("changed", "machine web_0 has model 2"),
+        ("changed", "machine solo has another profile"),
+        ("admitted", "scale set spare has joined"),
+        ("admitted", "tenant spare has joined"),
+        ("changed", "scale set spare has another policy for groups to come"),
+        ("changed", "spare has another policy"),
+        ("removed", "spare has left"),
+        ("removed", "scale set spare has left"),
+    ];
+    assert_eq!(told(&mut town), pairs(&expected));
+}
+
+#[test]
+fn a_long_list_of_names_is_short_in_words_and_whole_in_the_list() {
+    let mut town = Town::new();
+    town.say(r#"{"command":"admit_host","name":"h1"}"#);
+    town.say(r#"{"command":"admit_cloud_service","name":"shop"}"#);
+    for number in 0..12 {
+        let machine = format!(r#"{{"name":"shop_{number}","host":"h1"}}"#);
+        town.say(&format!(r#"{{"command":"admit_machine","tenant":"shop","machine":{machine}}}"#));
+    }
+    town.say(r#"{"command":"reboot_hosts","hosts":["h1"]}"#);
+    let started = town.told.last().unwrap();
+    let names = "shop_0, shop_1, shop_2, shop_3, shop_4, shop_5, shop_6, shop_7 and 4 more";
+    assert_eq!(started.text, format!("restart of h1, for {names}, has started at once"));
+    assert_eq!(started.machines.len(), 12);
+    let told = started.clone().into_told("default", "forewarn", Some(3));
+    assert_eq!((told.machines.len(), told.because, told.by.as_str()), (12, Some(3), "forewarn"));
 }

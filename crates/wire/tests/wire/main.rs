@@ -25,4 +25,6 @@ mod support;
 #[cfg(test)]
 mod town;
 #[cfg(test)]
+mod trail;
+#[cfg(test)]
 mod views;

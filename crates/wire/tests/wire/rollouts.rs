@@ -22,6 +22,16 @@ fn town() -> Town {
     town
 }
 
+/// A rollout, without the word `command`.
+fn entry(json: &str) -> RolloutEntry {
+    let NamedCommand::StartRollout(entry) = command(json) else { panic!("{json}") };
+    entry
+}
+
+fn start(hosts: &str) -> RolloutEntry {
+    entry(&format!(r#"{{"command":"start_rollout","work":"update","hosts":{hosts}}}"#))
+}
+
 fn command(json: &str) -> NamedCommand {
     serde_json::from_str(json).unwrap()
 }
@@ -47,10 +57,12 @@ fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
     let mut town = town();
     let hosts = |town: &Town, hosts: &str| {
         let start = command(&format!(r#"{{"command":"start_rollout","work":"update","hosts":{hosts}}}"#));
-        match start.resolve(&town.cluster).unwrap() {
-            Resolved::Rules(Command::Rollout { hosts, terms, .. }) if terms == Terms::default() => hosts,
-            other => panic!("{other:?}"),
-        }
+        let Resolved::Rules(Command::Rollout { hosts, terms, .. }) = start.resolve(&town.cluster).unwrap()
+        else {
+            panic!("{start:?}")
+        };
+        assert_eq!(terms, Terms::default());
+        hosts
     };
     assert_eq!(hosts(&town, r#"["h3","h1"]"#), [HostId(2), HostId(0)]);
     assert_eq!(hosts(&town, r#""all""#).len(), 6);
@@ -79,7 +91,7 @@ fn a_preview_is_what_happens_then() {
     let mut town = town();
     let start = r#"{"command":"start_rollout","work":"update","hosts":"all","terms":{"pause_between":"10m","confirm":"first"}}"#;
     let before = town.cluster.clone();
-    let seen = preview(&town.cluster, town.now, &command(start)).unwrap();
+    let seen = preview(&town.cluster, town.now, &entry(start)).unwrap();
     assert_eq!(town.cluster, before);
     assert_eq!((seen.work.as_str(), seen.hosts, seen.longest.steps.len()), ("update", 6, 3));
     assert_eq!(forewarn_wire::show_duration(seen.longest.lasts.0), "1h5m27s");
@@ -110,26 +122,20 @@ fn a_preview_is_what_happens_then() {
 fn a_preview_says_what_it_cannot_know_and_what_is_refused() {
     let mut town = town();
     town.say(r#"{"command":"brake_on"}"#);
-    let update = command(r#"{"command":"update_hosts","hosts":["h1"]}"#);
-    let seen = preview(&town.cluster, town.now, &update).unwrap();
+    let seen = preview(&town.cluster, town.now, &start(r#"["h1"]"#)).unwrap();
     assert_eq!((seen.notes.len(), seen.longest.steps.len()), (1, 1));
-    let restart = command(r#"{"command":"restart","machine":"web_0"}"#);
-    assert_eq!(preview(&town.cluster, town.now, &restart), Err(NoPreview::NoRollout));
-    let nowhere = command(r#"{"command":"update_hosts","hosts":["h9"]}"#);
-    assert!(matches!(preview(&town.cluster, town.now, &nowhere), Err(NoPreview::Bad(_))));
-    let nothing = command(r#"{"command":"update_hosts","hosts":[]}"#);
-    assert_eq!(preview(&town.cluster, town.now, &nothing), Err(NoPreview::Refused(Refusal::NoHosts)));
+    assert!(matches!(preview(&town.cluster, town.now, &start(r#"["h9"]"#)), Err(NoPreview::Bad(_))));
+    assert_eq!(preview(&town.cluster, town.now, &start("[]")), Err(NoPreview::Refused(Refusal::NoHosts)));
     // A host that is in planned work already keeps the other update domains waiting: its notice runs out first.
     town.say(r#"{"command":"brake_off"}"#);
     town.say(r#"{"command":"update_hosts","hosts":["h1"]}"#);
-    let later = command(r#"{"command":"reboot_hosts","hosts":["h3"]}"#);
-    let seen = preview(&town.cluster, town.now, &later).unwrap();
+    let seen = preview(&town.cluster, town.now, &start(r#"["h3"]"#)).unwrap();
     let announced = seen.shortest.steps[0].announced.0.since(town.now.wall);
     assert_eq!(announced.as_secs(), 909);
     // Where something is not well for good, it does not come to an end.
     town.say(r#"{"command":"fail_host","host":"h1"}"#);
     tick(&mut town);
-    let windows = command(
+    let windows = entry(
         r#"{"command":"start_rollout","work":"reboot","hosts":["h3","h4"],"terms":{"windows":["sun 03:00-04:00"]}}"#,
     );
     let seen = preview(&town.cluster, town.now, &windows).unwrap();

@@ -5,7 +5,7 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{Items, NamedCommand, PreviewView, RolloutView, Unfinished};
+use forewarn_wire::operator::{NamedCommand, PreviewView, RolloutEntry, RolloutView, Unfinished};
 
 use super::ask::{self, Errand, Patience};
 use super::session::{Session, print};
@@ -109,12 +109,12 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (phrase, command) = match command {
         Command::Start { work, dry_run: true, .. } | Command::Preview(work) => {
             return session
-                .ask("/v1/rollouts/preview", &work.command(), |view: PreviewView| Ok(show::preview(&view)));
+                .ask("/v1/rollouts/preview", &work.entry(), |view: PreviewView| Ok(show::preview(&view)));
         }
         Command::Start { work, patience, .. } => return start(session, &work, patience),
         Command::Ls { all } => {
-            return session.show(&format!("/v1/rollouts?ended={all}"), |rollouts: Items<RolloutView>| {
-                Ok(show::table(&rollouts.items))
+            return session.list(&format!("/v1/rollouts?ended={all}"), |rollouts: Vec<RolloutView>| {
+                Ok(show::table(&rollouts))
             });
         }
         Command::Status { id } => {
@@ -138,7 +138,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 
 /// Starts a rollout; if that is wanted, says how it ended.
 fn start(session: &Session, work: &Work, patience: Patience) -> Result<()> {
-    let outcome = ask::one(session, &Errand::new(work.selection.phrase(), work.command()))?;
+    let outcome =
+        ask::one(session, &Errand::new(work.selection.phrase(), NamedCommand::StartRollout(work.entry())))?;
     let Some(id) = outcome.rollouts.first() else { return Ok(()) };
     let path = format!("/v1/rollouts/{id}");
     if outcome.work.is_empty() && session.output() == Output::Table {
@@ -162,12 +163,8 @@ fn start(session: &Session, work: &Work, patience: Patience) -> Result<()> {
 }
 
 impl Work {
-    fn command(&self) -> NamedCommand {
-        NamedCommand::StartRollout {
-            work: self.selection.work(),
-            hosts: self.selection.hosts(),
-            terms: self.terms.entry(),
-        }
+    fn entry(&self) -> RolloutEntry {
+        RolloutEntry { work: self.selection.work(), hosts: self.selection.hosts(), terms: self.terms.entry() }
     }
 }
 

@@ -5,12 +5,13 @@
 
 mod limits;
 mod place;
+mod secure;
 #[cfg(test)]
 mod tests;
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -24,7 +25,9 @@ use toml::Spanned;
 use super::dev::parse_first_answer;
 use super::log::{Detail, Format};
 use limits::{ConnectionTable, LimitsTable};
-pub(super) use place::{check_doors, check_hands, is_kept};
+pub(super) use place::{check_doors, is_kept};
+pub(crate) use place::{check_hands, check_interface};
+use secure::TlsTable;
 
 /// Where operators come in, unless said.
 const API_SOCKET: &str = "/run/forewarn/api.sock";
@@ -94,6 +97,9 @@ struct Listen {
 pub(super) struct Api {
     socket: Option<PathBuf>,
     listen: Option<SocketAddr>,
+    #[serde(default)]
+    pub(super) host_names: Vec<String>,
+    tls: Option<TlsTable>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -210,16 +216,25 @@ impl Listen {
 }
 
 impl Api {
-    pub(super) fn door(&self) -> Result<ApiDoor> {
-        Ok(match (&self.socket, self.listen) {
-            (Some(path), None) => ApiDoor::Unix(path.clone()),
-            (None, Some(address)) if address.ip().is_loopback() => ApiDoor::Locked(address),
-            (None, Some(address)) => bail!(
-                "the key would travel in clear: {address} is not loopback\n  \
-                 hint: use api.socket or a loopback address, and a tunnel from elsewhere"
+    /// Where operators come in. An authority of the server's own is kept below `data_dir`.
+    pub(super) fn door(&self, data_dir: Option<&Path>) -> Result<ApiDoor> {
+        Ok(match (&self.socket, self.listen, &self.tls) {
+            (Some(path), None, None) => ApiDoor::Unix(path.clone()),
+            (None, Some(address), Some(tls)) => {
+                ApiDoor::Tls(address, tls.source(data_dir, address.ip(), &self.host_names)?)
+            }
+            (None, Some(address), None) if address.ip().is_loopback() => ApiDoor::Locked(address),
+            (None, Some(address), None) => bail!(
+                "tokens would travel in clear: {address} is not loopback\n  \
+                 hint: [api.tls] with certificate and key, or with self_signed = true"
             ),
-            (None, None) => ApiDoor::Unix(API_SOCKET.into()),
-            (Some(_), Some(_)) => bail!("operators come in through one door: api.socket, or api.listen"),
+            (None, None, None) => ApiDoor::Unix(API_SOCKET.into()),
+            (Some(_) | None, None, Some(_)) => {
+                bail!("a socket needs no TLS: api.tls\n  hint: TLS is for api.listen")
+            }
+            (Some(_), Some(_), Some(_) | None) => {
+                bail!("operators come in through one door: api.socket, or api.listen")
+            }
         })
     }
 }

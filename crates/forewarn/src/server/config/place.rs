@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use forewarn_server::metadata::{Door, Identity};
+use forewarn_server::tls::examine;
 use forewarn_server::{ApiDoor, Hands};
 
 /// Where Linux lists network interfaces. Elsewhere there is nothing to look at.
@@ -35,9 +36,14 @@ pub(in super::super) fn check_doors(doors: &[(Door, Identity)], api: &ApiDoor) -
         }
     }
     match api {
-        ApiDoor::Open(address) | ApiDoor::Locked(address) if address.port() == 0 => Ok(()),
-        ApiDoor::Open(address) | ApiDoor::Locked(address) => {
-            take(&mut taken, address.to_string(), "api.listen")
+        ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _) => {
+            if let ApiDoor::Tls(_, source) = api {
+                examine(source)?;
+            }
+            match address.port() {
+                0 => Ok(()),
+                _ => take(&mut taken, address.to_string(), "api.listen"),
+            }
         }
         ApiDoor::Unix(path) => take(&mut taken, socket(path)?, "api.socket"),
     }
@@ -64,7 +70,7 @@ fn socket(path: &Path) -> Result<String> {
     }
 }
 
-fn check_interface(name: &str) -> Result<()> {
+pub(crate) fn check_interface(name: &str) -> Result<()> {
     let all = Path::new(INTERFACES);
     let is_name = !name.is_empty() && !name.contains('/') && !matches!(name, "." | "..");
     if is_name && (!all.is_dir() || all.join(name).exists()) {
@@ -81,7 +87,7 @@ fn check_interface(name: &str) -> Result<()> {
 }
 
 /// A program can be started.
-pub(in super::super) fn check_hands(hands: &Hands) -> Result<()> {
+pub(crate) fn check_hands(hands: &Hands) -> Result<()> {
     let path = match hands {
         Hands::Pretend => return Ok(()),
         Hands::Program(program) => &program.path,

@@ -1,25 +1,41 @@
 //! How the rest of the shell speaks to the driver.
 
+mod heralds;
+mod order;
+mod problem;
+mod request;
+
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use forewarn_catalogue::{ClusterId, Role, Scope, TokenHash};
 use forewarn_hypervisor::Program;
-use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Now, Refusal, Seed, Steady};
-use forewarn_store::{CopyError, Journal, OpenError, Options, State as Kept};
-use forewarn_wire::operator::{BadCommand, Details, Happening, NamedCommand, Outcome, Site};
+use forewarn_lifecycle::{
+    Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
+};
+use forewarn_store::{
+    CopyError, Journal, OpenError, Options, ReadFailed, State as Kept, TrailPage, TrailQuery,
+};
+use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
+use crate::roster::Roster;
+pub(crate) use heralds::Heralds;
+pub use order::{Condition, ITSELF, Once, Order, Terms};
+pub use problem::Problem;
+pub(crate) use request::{Look, Request};
 
-/// A handle to the task that owns a cluster.
+/// A handle to the task that owns the clusters, and to one of them.
 #[derive(Clone, Debug)]
 pub struct Engine {
+    /// Whom requests are about: the first cluster, if not said otherwise.
+    cluster: ClusterId,
     requests: mpsc::Sender<Request>,
     clock: Clock,
     directory: Arc<Directory>,
@@ -33,37 +49,6 @@ pub struct Decided {
     pub changes: Vec<Change>,
     /// When.
     pub now: Now,
-}
-
-/// Why a request to the driver had no success.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    /// A rule says no.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The command is none.
-    #[error(transparent)]
-    Bad(#[from] BadCommand),
-    /// An address is that of one machine.
-    #[error("the address is taken: {address}, by {machine}")]
-    AddressTaken {
-        /// The address.
-        address: IpAddr,
-        /// Who has it.
-        machine: String,
-    },
-    /// No clock shows what no document can.
-    #[error("the clock ends with the year 9989")]
-    EndOfTime,
-    /// Real machines cannot be told to fail.
-    #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
-    NotPretending,
-    /// The real clock goes as it goes.
-    #[error("the clock is real: it cannot be driven\n  hint: `forewarn dev` has a virtual one")]
-    RealClock,
-    /// Nothing can be written now, or the server is stopping.
-    #[error("not available now; try again")]
-    Unavailable,
 }
 
 /// What an operator does to a virtual clock.
@@ -80,9 +65,44 @@ pub enum ClockCommand {
     },
 }
 
-/// All that there is to see at one moment.
+/// What is done to the server as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Administration {
+    /// Another cluster.
+    CreateCluster(Name),
+    /// Another name for a cluster.
+    RenameCluster {
+        /// The cluster.
+        cluster: ClusterId,
+        /// Its name from now on.
+        name: Name,
+    },
+    /// A cluster goes, with nothing in it.
+    RemoveCluster(ClusterId),
+    /// A token is good from now on.
+    IssueToken {
+        /// Its number: [`Roster::next_token`].
+        number: u32,
+        /// What people call it.
+        name: Name,
+        /// What its holder may do.
+        role: Role,
+        /// To what.
+        scope: Scope,
+        /// The SHA-256 of its text.
+        hash: TokenHash,
+        /// From when on it is good for nothing.
+        expires: Option<Timestamp>,
+    },
+    /// A token is good no longer.
+    RevokeToken(Name),
+}
+
+/// All that there is to see of a cluster at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct State<'a> {
+    /// What the cluster is called.
+    pub name: &'a Name,
     /// The state of the rules.
     pub cluster: &'a Cluster,
     /// When.
@@ -99,54 +119,6 @@ pub struct State<'a> {
     pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
 }
 
-/// Those who tell everybody who listens that something has happened.
-#[derive(Clone, Debug)]
-pub(crate) struct Heralds {
-    happenings: broadcast::Sender<Arc<Happening>>,
-    commits: watch::Sender<u64>,
-    /// Why nothing can be written, if so.
-    trouble: watch::Sender<Option<String>>,
-    clock_steps: Arc<AtomicU64>,
-}
-
-/// Happenings that are kept for a listener that is slow; more, and it has missed some.
-const HAPPENINGS_KEPT_MAX: usize = 1_024;
-
-impl Heralds {
-    fn new() -> Self {
-        Self {
-            happenings: broadcast::Sender::new(HAPPENINGS_KEPT_MAX),
-            commits: watch::Sender::new(0),
-            trouble: watch::Sender::new(None),
-            clock_steps: Arc::default(),
-        }
-    }
-
-    /// Whether anybody wants to know what happens.
-    pub(crate) fn is_watched(&self) -> bool {
-        self.happenings.receiver_count() > 0
-    }
-
-    /// A clock was set, or nobody looked at it for long.
-    pub(crate) fn count_clock_step(&self) {
-        self.clock_steps.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Tells whether something is wrong.
-    pub(crate) fn is_troubled(&self, trouble: Option<String>) {
-        self.trouble.send_replace(trouble);
-    }
-
-    /// Tells what has happened, and that something is not what it was.
-    pub(crate) fn tell(&self, happenings: Vec<Happening>) {
-        for happening in happenings {
-            // Nobody may be listening any more.
-            drop(self.happenings.send(Arc::new(happening)));
-        }
-        self.commits.send_modify(|commits| *commits += 1);
-    }
-}
-
 /// Who carries out what was decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hands {
@@ -154,74 +126,6 @@ pub enum Hands {
     Pretend,
     /// A program of the operator's takes care of machines.
     Program(Program),
-}
-
-type Look = Box<dyn FnOnce(&State<'_>) + Send>;
-
-pub(crate) enum Request {
-    Submit {
-        command: Command,
-        reply: oneshot::Sender<Result<Decided, Problem>>,
-    },
-    Order {
-        commands: Vec<NamedCommand>,
-        reply: oneshot::Sender<Result<Outcome, Problem>>,
-    },
-    Rehearse {
-        commands: Vec<NamedCommand>,
-        reply: oneshot::Sender<Result<(), Problem>>,
-    },
-    Look(Look),
-    Drive {
-        command: ClockCommand,
-        reply: oneshot::Sender<Result<Now, Problem>>,
-    },
-    Copy {
-        to: PathBuf,
-        reply: oneshot::Sender<Result<(), CopyError>>,
-    },
-    /// A program has ended with what was ordered.
-    ErrandOver {
-        maintenance: MaintenanceId,
-        machine: MachineId,
-    },
-    /// A program has to be ordered again, and this is why.
-    Trouble {
-        maintenance: MaintenanceId,
-        machine: MachineId,
-        trouble: String,
-    },
-    Stop {
-        reply: oneshot::Sender<()>,
-    },
-}
-
-impl Request {
-    /// Whether it makes no sense while nothing can be written.
-    pub(crate) fn needs_journal(&self) -> bool {
-        match self {
-            Self::Submit { .. }
-            | Self::Order { .. }
-            | Self::Rehearse { .. }
-            | Self::Look(_)
-            | Self::Drive { .. }
-            | Self::Copy { .. } => true,
-            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
-        }
-    }
-
-    /// Nothing can be written now. Whoever asked may have gone.
-    pub(crate) fn refuse(self) {
-        match self {
-            Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Order { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
-            // Whoever waits for the answer finds that there will be none.
-            Self::Look(_) | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
-        }
-    }
 }
 
 /// Without a driver there is no server: should it ever panic, the process ends with it, and whoever supervises it starts
@@ -250,7 +154,8 @@ impl Engine {
     /// Starts the task that owns a new cluster, kept in memory. It lives on the runtime of whoever calls this.
     #[must_use]
     pub fn in_memory(seed: Seed, clock: Clock, hands: Hands) -> Self {
-        let (engine, driving) = Self::prepare((Kept::new(seed), seed), Keeping::in_memory(), clock, hands);
+        let (engine, driving) =
+            Self::prepare((Kept::new(seed), seed, Chain::default()), Keeping::in_memory(), clock, hands);
         tokio::spawn(driving);
         engine
     }
@@ -268,7 +173,8 @@ impl Engine {
         let (journal, found) = Journal::open(place, &Options::new(seed, start))?;
         let clock = Clock::resumed(clock, found.clock, found.state.boot);
         let keeping = Keeping::in_directory(place.to_owned(), journal);
-        let (engine, driving) = Self::prepare((found.state, found.identity), keeping, clock, hands);
+        let (engine, driving) =
+            Self::prepare((found.state, found.identity, found.trail), keeping, clock, hands);
         let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };
         // A disk that hangs holds nobody up but whoever wants something written.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -278,7 +184,7 @@ impl Engine {
     }
 
     fn prepare(
-        kept: (Kept, Seed),
+        kept: (Kept, Seed, Chain),
         keeping: Keeping,
         clock: Clock,
         hands: Hands,
@@ -286,15 +192,22 @@ impl Engine {
         let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
         let directory = Arc::new(Directory::default());
         let heralds = Heralds::new();
+        heralds.can_read(keeping.trail_reader());
         let driver =
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
-        let engine = Self { requests, clock, directory, heralds };
+        let engine = Self { cluster: ClusterId::DEFAULT, requests, clock, directory, heralds };
         let own = engine.downgrade();
         let driving = async move {
             let _lifeline = Lifeline;
             driver.run(inbox, own).await;
         };
         (engine, driving)
+    }
+
+    /// A handle to another cluster. Whether there is one is found out by whoever asks.
+    #[must_use]
+    pub fn of(&self, cluster: ClusterId) -> Self {
+        Self { cluster, ..self.clone() }
     }
 
     fn downgrade(&self) -> mpsc::WeakSender<Request> {
@@ -318,15 +231,40 @@ impl Engine {
     /// # Errors
     /// When the rules refuse, or nothing can be written.
     pub async fn submit(&self, command: Command) -> Result<Decided, Problem> {
-        self.ask(|reply| Request::Submit { command, reply }).await?
+        let cluster = self.cluster;
+        self.ask(|reply| Request::Submit { cluster, command, reply }).await?
     }
 
     /// Asks for something by name; all of it is done, or nothing. Answered when it is durable and published.
     ///
     /// # Errors
     /// When something that is named is not there, the rules refuse, or nothing can be written.
-    pub async fn order(&self, commands: Vec<NamedCommand>) -> Result<Outcome, Problem> {
-        self.ask(|reply| Request::Order { commands, reply }).await?
+    pub async fn order(&self, order: impl Into<Order>) -> Result<Outcome, Problem> {
+        let (cluster, order) = (self.cluster, order.into());
+        self.ask(|reply| Request::Order { cluster, order, reply }).await?
+    }
+
+    /// Does something to the server as a whole. Answered when it is durable and published.
+    ///
+    /// # Errors
+    /// When it is refused, or nothing can be written.
+    pub async fn administer(&self, command: Administration, terms: Terms) -> Result<Outcome, Problem> {
+        self.ask(|reply| Request::Administer { command, terms, reply }).await?
+    }
+
+    /// What the clusters are called, and who may do what.
+    #[must_use]
+    pub fn roster(&self) -> Arc<Roster> {
+        self.heralds.roster.load_full()
+    }
+
+    /// A handle to the cluster of that name.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn named(&self, cluster: &str) -> Result<Self, Problem> {
+        let found = self.roster().cluster_named(cluster).ok_or(Problem::NoSuchCluster);
+        found.map(|cluster| self.of(cluster))
     }
 
     /// Finds out whether [`Self::order`] would be refused, and changes nothing.
@@ -334,13 +272,25 @@ impl Engine {
     /// # Errors
     /// When it would.
     pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
-        self.ask(|reply| Request::Rehearse { commands, reply }).await?
+        let cluster = self.cluster;
+        self.ask(|reply| Request::Rehearse { cluster, commands, reply }).await?
     }
 
-    /// What happens from now on.
+    /// What is added to the trail from now on, in all clusters.
     #[must_use]
-    pub fn happenings(&self) -> broadcast::Receiver<Arc<Happening>> {
-        self.heralds.happenings.subscribe()
+    pub fn entries(&self) -> broadcast::Receiver<Arc<TrailEntry>> {
+        self.heralds.trail.subscribe()
+    }
+
+    /// Reads the trail. The driver has nothing to do with it.
+    ///
+    /// # Errors
+    /// When it cannot be read now.
+    pub async fn read_trail(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
+        let (reply, answer) = oneshot::channel();
+        // Whoever asked may have gone.
+        self.heralds.reader.load().read_then(query, move |page| drop(reply.send(page)));
+        answer.await.unwrap_or(Err(ReadFailed::Closed))
     }
 
     /// A number that grows whenever something has changed.
@@ -352,16 +302,18 @@ impl Engine {
     /// Looks at the state. For operators: readers of documents have no need to.
     ///
     /// # Errors
-    /// When the server is stopping.
+    /// When there is no such cluster, or the server is stopping.
     pub async fn look<T: Send + 'static>(
         &self,
         look: impl FnOnce(&State<'_>) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        self.ask(|reply| {
+        let cluster = self.cluster;
+        let found = self.ask(|reply| {
             // Whoever asked may have gone; then nobody needs the answer.
-            Request::Look(Box::new(move |state| drop(reply.send(look(state)))))
-        })
-        .await
+            let look: Look = Box::new(move |state| drop(reply.send(state.map(|state| look(&state)))));
+            Request::Look { cluster, look }
+        });
+        found.await?.ok_or(Problem::NoSuchCluster)
     }
 
     /// Drives a virtual clock. Answered when everything that was due on the way is done.
@@ -369,10 +321,18 @@ impl Engine {
     /// # Errors
     /// When the clock is real.
     pub async fn drive(&self, command: ClockCommand) -> Result<Now, Problem> {
+        self.drive_for(command, Terms::default()).await
+    }
+
+    /// Drives a virtual clock for somebody.
+    ///
+    /// # Errors
+    /// When the clock is real.
+    pub async fn drive_for(&self, command: ClockCommand, terms: Terms) -> Result<Now, Problem> {
         if self.clock.kind() == Kind::Real {
             return Err(Problem::RealClock);
         }
-        self.ask(|reply| Request::Drive { command, reply }).await?
+        self.ask(|reply| Request::Drive { command, terms, reply }).await?
     }
 
     /// Why nothing can be written at the moment, if so.

@@ -1,0 +1,119 @@
+//! The state: names of clusters, tokens, receipts.
+
+use std::collections::BTreeMap;
+
+use forewarn_lifecycle::{Name, Now};
+
+use crate::cluster::ClusterId;
+use crate::receipt::{Receipt, Receipts};
+use crate::token::Token;
+
+/// What a server keeps beside its clusters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Catalogue {
+    pub(crate) next: Counters,
+    pub(crate) clusters: BTreeMap<ClusterId, Name>,
+    pub(crate) tokens: BTreeMap<u32, Token>,
+    pub(crate) receipts: Receipts,
+
+    pub(crate) cluster_names: BTreeMap<Name, ClusterId>,
+    pub(crate) token_names: BTreeMap<Name, u32>,
+}
+
+/// The next number of each kind; none is used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are the kinds")]
+pub struct Counters {
+    pub cluster: u32,
+    pub token: u32,
+    pub receipt: u64,
+}
+
+impl Default for Catalogue {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Catalogue {
+    /// One cluster, no tokens, no receipts.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut catalogue = Self::without_clusters(Counters::default());
+        catalogue.cluster_created(ClusterId::DEFAULT, &default_name());
+        catalogue
+    }
+
+    pub(crate) fn without_clusters(next: Counters) -> Self {
+        Self {
+            next,
+            clusters: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            receipts: Receipts::default(),
+            cluster_names: BTreeMap::new(),
+            token_names: BTreeMap::new(),
+        }
+    }
+
+    /// Every cluster and its name, in the order in which they were created.
+    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Name)> {
+        self.clusters.iter().map(|(id, name)| (*id, name))
+    }
+
+    /// What a cluster is called.
+    #[must_use]
+    pub fn cluster_name(&self, id: ClusterId) -> Option<&Name> {
+        self.clusters.get(&id)
+    }
+
+    /// The cluster of that name.
+    #[must_use]
+    pub fn cluster_named(&self, name: &str) -> Option<ClusterId> {
+        self.cluster_names.get(name).copied()
+    }
+
+    /// The cluster that will be created next.
+    #[must_use]
+    pub fn next_cluster(&self) -> ClusterId {
+        ClusterId(self.next.cluster)
+    }
+
+    /// Every token, also those that have expired, in the order in which they were issued.
+    pub fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.values()
+    }
+
+    /// The token of that number.
+    #[must_use]
+    pub fn find_token(&self, number: u32) -> Option<&Token> {
+        self.tokens.get(&number)
+    }
+
+    /// The token of that name.
+    #[must_use]
+    pub fn token_named(&self, name: &str) -> Option<&Token> {
+        self.find_token(*self.token_names.get(name)?)
+    }
+
+    /// The number that the next token will have.
+    #[must_use]
+    pub fn next_token(&self) -> u32 {
+        self.next.token
+    }
+
+    /// What was answered to whoever that is, under that key, within the last day.
+    #[must_use]
+    pub fn receipt(&self, by: &str, key: &str, now: Now) -> Option<&Receipt> {
+        self.receipts.find(by, key, now.steady)
+    }
+
+    /// How many receipts are kept, and how many bytes they are.
+    #[must_use]
+    pub fn receipts_kept(&self) -> (usize, usize) {
+        (self.receipts.len(), self.receipts.bytes())
+    }
+}
+
+pub(crate) fn default_name() -> Name {
+    Name::new(ClusterId::DEFAULT_NAME).expect("a good name")
+}

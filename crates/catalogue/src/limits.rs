@@ -1,0 +1,36 @@
+//! How much of everything there may be.
+//!
+//! A command that would pass a limit is refused. Receipts are the exception: the oldest go, and all they cost is that a
+//! request which is repeated very late counts as a new one.
+
+use std::time::Duration;
+
+/// Clusters of one server.
+pub const CLUSTERS_MAX: usize = 1_000;
+
+/// Tokens, those that have expired included.
+pub const TOKENS_MAX: usize = 1_000;
+
+/// Clusters to which one token is limited.
+pub const CLUSTERS_PER_SCOPE_MAX: usize = 100;
+
+/// Tenants to which one token is limited.
+pub const TENANTS_PER_SCOPE_MAX: usize = 100;
+
+/// Bytes in what says who has asked: `token NAME`, `socket`, `machine TENANT/NAME`.
+pub const BY_BYTES_MAX: usize = 255;
+
+/// Characters in an idempotency key.
+pub const KEY_BYTES_MAX: usize = 255;
+
+/// Bytes in an answer of which a receipt is kept.
+pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
+
+/// Receipts.
+pub const RECEIPTS_MAX: usize = 10_000;
+
+/// Bytes of all receipts together.
+pub const RECEIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How long a receipt is good for, on the steady clock.
+pub const RECEIPT_KEPT_FOR: Duration = Duration::from_hours(24);

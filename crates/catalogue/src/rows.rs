@@ -1,0 +1,181 @@
+//! The catalogue as rows, and back. A row is what cannot be derived; indexes are made anew.
+//!
+//! Their order is part of the bargain: the head, then clusters, then the tokens that speak of them, then receipts.
+
+use forewarn_lifecycle::Name;
+
+use crate::catalogue::{Catalogue, Counters, default_name};
+use crate::cluster::ClusterId;
+use crate::receipt::Receipt;
+use crate::token::Token;
+
+/// One row of a catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Row {
+    /// The next number of each kind. It comes first.
+    Head(Counters),
+    /// A cluster and its name.
+    Cluster(ClusterId, Name),
+    /// A token.
+    Token(Token),
+    /// A receipt and its number. They ascend.
+    Receipt(u64, Receipt),
+}
+
+/// Why rows make no catalogue.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the rows do not fit together: {0}")]
+pub struct BadRows(pub &'static str);
+
+/// A catalogue that is being made from its rows.
+#[derive(Debug, Default)]
+pub struct Restoring {
+    catalogue: Option<Catalogue>,
+}
+
+impl Catalogue {
+    /// All that cannot be derived, in the order in which [`Restoring`] wants it.
+    pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
+        let clusters = self.clusters.into_iter().map(|(id, name)| Row::Cluster(id, name));
+        let tokens = self.tokens.into_values().map(Row::Token);
+        let receipts = self.receipts.into_rows().map(|(number, receipt)| Row::Receipt(number, receipt));
+        std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts)
+    }
+}
+
+impl Restoring {
+    /// Nothing is known yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes the next row.
+    ///
+    /// # Errors
+    /// When it does not fit to those before it.
+    pub fn add(&mut self, row: Row) -> Result<(), BadRows> {
+        let Some(catalogue) = &mut self.catalogue else {
+            let Row::Head(next) = row else { return Err(BadRows("the head does not come first")) };
+            self.catalogue = Some(Catalogue::without_clusters(next));
+            return Ok(());
+        };
+        match row {
+            Row::Head(_) => Err(BadRows("there are two heads")),
+            Row::Cluster(id, name) => catalogue.restore_cluster(id, name),
+            Row::Token(token) => catalogue.restore_token(token),
+            Row::Receipt(number, receipt) => catalogue.restore_receipt(number, receipt),
+        }
+    }
+
+    /// The catalogue, once all rows are there.
+    ///
+    /// # Errors
+    /// When some are not.
+    pub fn finish(self) -> Result<Catalogue, BadRows> {
+        let catalogue = self.catalogue.ok_or(BadRows("there is no head"))?;
+        if catalogue.cluster_name(ClusterId::DEFAULT) != Some(&default_name()) {
+            return Err(BadRows("the default cluster is missing"));
+        }
+        Ok(catalogue)
+    }
+}
+
+/// Numbers are given out in order, so that a greater one than the next was never given.
+fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
+    if number < next { Ok(()) } else { Err(BadRows("a number was never given out")) }
+}
+
+fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
+    if before.is_none() { Ok(()) } else { Err(BadRows("a number or a name is used twice")) }
+}
+
+impl Catalogue {
+    fn restore_cluster(&mut self, id: ClusterId, name: Name) -> Result<(), BadRows> {
+        known(&id.0, &self.next.cluster)?;
+        new(self.cluster_names.insert(name.clone(), id).as_ref())?;
+        new(self.clusters.insert(id, name).as_ref())
+    }
+
+    fn restore_token(&mut self, token: Token) -> Result<(), BadRows> {
+        known(&token.number, &self.next.token)?;
+        if !token.scope.clusters.named().all(|cluster| self.clusters.contains_key(cluster)) {
+            return Err(BadRows("a token is for a cluster that is not there"));
+        }
+        new(self.token_names.insert(token.name.clone(), token.number).as_ref())?;
+        new(self.tokens.insert(token.number, token).as_ref())
+    }
+
+    fn restore_receipt(&mut self, number: u64, receipt: Receipt) -> Result<(), BadRows> {
+        known(&number, &self.next.receipt)?;
+        if self.receipts.last_number().is_some_and(|last| last >= number) {
+            return Err(BadRows("receipts do not ascend"));
+        }
+        self.receipts.put(number, receipt);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receipt::Answer;
+    use crate::token::{Role, Scope, TokenHash};
+    use forewarn_lifecycle::{Steady, Timestamp};
+
+    fn head() -> Row {
+        Row::Head(Counters { cluster: 2, token: 2, receipt: 2 })
+    }
+
+    fn cluster(id: u32, name: &str) -> Row {
+        Row::Cluster(ClusterId(id), Name::new(name).unwrap())
+    }
+
+    fn token(number: u32, name: &str, cluster: u32) -> Row {
+        Row::Token(Token {
+            number,
+            name: Name::new(name).unwrap(),
+            role: Role::Viewer,
+            scope: Scope { clusters: [ClusterId(cluster)].into_iter().collect(), ..Scope::default() },
+            hash: TokenHash([0; 32]),
+            created: Timestamp::from_millis(0),
+            expires: None,
+            by: "socket".to_owned(),
+        })
+    }
+
+    fn receipt(number: u64) -> Row {
+        let (by, key, at) = ("socket".to_owned(), "k".to_owned(), Steady::START);
+        Row::Receipt(number, Receipt { by, key, fingerprint: [0; 32], at, answer: Answer([].into()) })
+    }
+
+    fn restore(rows: &[Row]) -> Result<Catalogue, BadRows> {
+        let mut restoring = Restoring::new();
+        rows.iter().try_for_each(|row| restoring.add(row.clone()))?;
+        restoring.finish()
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_together_are_refused() {
+        let default = || cluster(0, "default");
+        let bad = |rows: &[Row]| restore(rows).unwrap_err().to_string();
+        assert!(bad(&[]).ends_with("there is no head"));
+        assert!(bad(&[default(), head()]).ends_with("the head does not come first"));
+        assert!(bad(&[head(), head()]).ends_with("there are two heads"));
+        assert!(bad(&[head()]).ends_with("the default cluster is missing"));
+        assert!(bad(&[head(), cluster(0, "other")]).ends_with("the default cluster is missing"));
+        assert!(bad(&[head(), default(), cluster(2, "a")]).ends_with("never given out"));
+        assert!(bad(&[head(), default(), cluster(1, "default")]).ends_with("used twice"));
+        assert!(bad(&[head(), default(), cluster(0, "a")]).ends_with("used twice"));
+        assert!(bad(&[head(), default(), token(0, "t", 1)]).ends_with("a cluster that is not there"));
+        assert!(bad(&[head(), default(), token(2, "t", 0)]).ends_with("never given out"));
+        assert!(bad(&[head(), default(), token(0, "t", 0), token(1, "t", 0)]).ends_with("used twice"));
+        assert!(bad(&[head(), default(), token(0, "t", 0), token(0, "u", 0)]).ends_with("used twice"));
+        assert!(bad(&[head(), default(), receipt(2)]).ends_with("never given out"));
+        assert!(bad(&[head(), default(), receipt(1), receipt(1)]).ends_with("do not ascend"));
+        let rows = [head(), default(), cluster(1, "a"), token(0, "t", 1), receipt(0), receipt(1)];
+        let restored = restore(&rows).unwrap();
+        assert_eq!(restored.receipts_kept().0, 2);
+        assert_eq!(restored.into_rows().collect::<Vec<_>>(), rows);
+    }
+}

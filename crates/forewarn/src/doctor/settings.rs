@@ -1,0 +1,68 @@
+//! What a server with these settings would need here.
+
+use std::path::Path;
+
+use anyhow::Result;
+use forewarn_server::{ApiDoor, engine_with};
+use forewarn_wire::operator::Fleet;
+
+use super::report::Report;
+use super::{clock, encryption, network, storage};
+use crate::server::config::check_hands;
+use crate::server::serve::{Parts, parts};
+
+/// What nothing works without.
+const NO_START: &str = "the server does not start";
+
+pub(super) fn look(report: &mut Report, file: &Path) {
+    let remedy = format!("forewarn serve --check --config {}", file.display());
+    let Parts { data_dir, settings, doors, api, hands, fleet } = match parts(file) {
+        Ok(parts) => parts,
+        Err(problem) => {
+            clock::look(report, None);
+            return report.problem("settings", &problem, NO_START, &remedy);
+        }
+    };
+    let data_dir = or_finding(report, data_dir, &remedy).flatten();
+    clock::look(report, data_dir.as_deref());
+    if let Some(directory) = &data_dir {
+        storage::look(report, directory);
+    }
+    if let Some(doors) = or_finding(report, doors, &remedy) {
+        network::look_at_doors(report, &doors);
+    }
+    if let Some(api) = or_finding(report, api, &remedy) {
+        network::look_at_api(report, &api);
+        if let ApiDoor::Tls(_, source) = &api {
+            encryption::look(report, source);
+        }
+    }
+    if let Some(settings) = or_finding(report, settings, &remedy) {
+        network::look_at_files(report, settings.connections.max);
+    }
+    if let Some(hands) = or_finding(report, hands, &remedy) {
+        match check_hands(&hands) {
+            Ok(()) => report.well("hands", "what takes care of machines can be started"),
+            Err(problem) => {
+                report.problem("hands", &problem, "nothing that is due can be done to a machine", &remedy);
+            }
+        }
+    }
+    if let Some((file, fleet)) = fleet {
+        match fleet.and_then(|fleet| admitted(&fleet)) {
+            Ok(()) => report.well("fleet", format!("{} is a fleet", file.display())),
+            Err(problem) => report.problem("fleet", &problem, NO_START, &remedy),
+        }
+    }
+}
+
+/// A part of the settings, or what is wrong with it.
+fn or_finding<T>(report: &mut Report, part: Result<T>, remedy: &str) -> Option<T> {
+    part.inspect_err(|problem| report.problem("settings", problem, NO_START, remedy)).ok()
+}
+
+fn admitted(fleet: &Fleet) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(engine_with(fleet))?;
+    Ok(())
+}

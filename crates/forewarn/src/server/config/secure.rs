@@ -1,0 +1,99 @@
+//! `[api.tls]`: where the certificate of the operator API comes from.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use forewarn_server::tls::Source;
+use serde::Deserialize;
+
+/// Where an authority of the server's own is kept, below the data directory.
+const DIRECTORY: &str = "tls";
+
+/// Names in a certificate.
+const NAMES_MAX: usize = 100;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TlsTable {
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+    #[serde(default)]
+    self_signed: bool,
+    /// Names and addresses that a self-signed certificate is for, besides those that are known.
+    #[serde(default)]
+    names: Vec<String>,
+}
+
+impl TlsTable {
+    pub(super) fn source(
+        &self,
+        data_dir: Option<&Path>,
+        address: IpAddr,
+        host_names: &[String],
+    ) -> Result<Source> {
+        match (&self.certificate, &self.key, self.self_signed) {
+            (Some(certificate), Some(key), false) if self.names.is_empty() => {
+                Ok(Source::Files { certificate: certificate.clone(), key: key.clone() })
+            }
+            (Some(_), Some(_), false) => {
+                bail!("api.tls.names are for self_signed: the certificate has its own")
+            }
+            (None, None, true) => {
+                let Some(data_dir) = data_dir else {
+                    bail!("an authority has to be kept: api.tls.self_signed needs data_dir");
+                };
+                let names: Vec<_> = host_names.iter().chain(&self.names).cloned().collect();
+                if names.len() > NAMES_MAX {
+                    bail!("too many names for one certificate: {}\n  hint: at most {NAMES_MAX}", names.len());
+                }
+                if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
+                    bail!("not a name for a certificate: {wrong:?}\n  hint: a host name, or an address");
+                }
+                Ok(Source::SelfSigned { directory: data_dir.join(DIRECTORY), names, address: Some(address) })
+            }
+            (Some(_) | None, Some(_) | None, true | false) => bail!(
+                "a certificate comes from certificate and key, or it is self_signed: api.tls\n  \
+                 hint: certificate = \"/etc/forewarn/tls/api.pem\" and key = \"/etc/forewarn/tls/api-key.pem\""
+            ),
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+    name.parse::<IpAddr>().is_ok() || !name.is_empty() && name.len() < 254 && name.bytes().all(is_letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(text: &str, data_dir: Option<&str>) -> Result<Source> {
+        let table: TlsTable = toml::from_str(text).unwrap();
+        table.source(data_dir.map(Path::new), "10.0.0.1".parse().unwrap(), &["a.b".to_owned()])
+    }
+
+    #[test]
+    fn a_certificate_comes_from_files_or_is_made() {
+        assert!(matches!(source("certificate='c'\nkey='k'", None), Ok(Source::Files { .. })));
+        let made = source("self_signed = true\nnames = ['10.0.0.2']", Some("/data")).unwrap();
+        let Source::SelfSigned { directory, names, address } = made else { panic!("{made:?}") };
+        assert_eq!(
+            (directory.as_path(), names.join(" ")),
+            (Path::new("/data/tls"), "a.b 10.0.0.2".to_owned())
+        );
+        assert_eq!(address, Some("10.0.0.1".parse().unwrap()));
+    }
+
+    #[test]
+    fn half_of_it_is_refused() {
+        for wrong in ["", "certificate='c'", "key='k'", "certificate='c'\nkey='k'\nself_signed=true"] {
+            let problem = source(wrong, Some("/data")).unwrap_err().to_string();
+            assert!(problem.contains("hint: "), "{wrong}: {problem}");
+        }
+        assert!(source("self_signed = true", None).is_err(), "nowhere to keep it");
+        assert!(source("self_signed = true\nnames = ['a b']", Some("/data")).is_err());
+        assert!(source("certificate='c'\nkey='k'\nnames=['x']", None).is_err());
+    }
+}

@@ -1,0 +1,127 @@
+//! What is done to the server as a whole: clusters, tokens; and receipts, so that nothing is done twice.
+
+use forewarn_catalogue::{Answer, Change, ClusterId, Command, Refusal};
+use forewarn_lifecycle::{Name, Now};
+use forewarn_store::{Entry, Record};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::Outcome;
+use serde_json::{Value, json};
+
+use super::Driver;
+use crate::engine::{Administration, Once, Problem, Terms};
+use crate::roster::Roster;
+
+impl Driver {
+    /// Does something to the server as a whole.
+    pub(super) fn administer(&mut self, command: Administration, terms: &Terms) -> Result<Outcome, Problem> {
+        let now = self.clock.now();
+        if let Some(answer) = self.receipt(now, terms)? {
+            return Ok(answer);
+        }
+        let command = match command {
+            Administration::CreateCluster(name) => {
+                let seed = self.identity.nth(self.kept.catalogue.next_cluster().0);
+                Command::CreateCluster { name, seed }
+            }
+            Administration::RenameCluster { cluster, name } => Command::RenameCluster { cluster, name },
+            Administration::RemoveCluster(cluster) => {
+                self.check_empty(cluster)?;
+                Command::RemoveCluster(cluster)
+            }
+            Administration::IssueToken { number, name, role, scope, hash, expires } => {
+                let by = terms.by.clone();
+                Command::IssueToken { number, name, role, scope, hash, expires, by }
+            }
+            Administration::RevokeToken(name) => Command::RevokeToken(name),
+        };
+        let mark = self.tell_command(now, None, &terms.by, &told(&command));
+        let changes = self.catalogue(now, &command).inspect_err(|_| self.untell(&mark))?;
+        self.told();
+        let outcome = Outcome { changes, ..nothing(now) };
+        self.keep_receipt(now, terms, &outcome)?;
+        Ok(outcome)
+    }
+
+    /// Decides and evolves the catalogue. Says how much has changed.
+    fn catalogue(&mut self, now: Now, command: &Command) -> Result<usize, Refusal> {
+        let changes = self.kept.catalogue.decide(now, command)?;
+        for change in &changes {
+            self.kept.apply_to_catalogue(now, change);
+            self.batch.records.push(Record { now, entry: Entry::Catalogue(change.clone()) });
+        }
+        Ok(changes.len())
+    }
+
+    /// A cluster goes with nothing in it.
+    fn check_empty(&self, id: ClusterId) -> Result<(), Problem> {
+        let cluster = &self.estate(id)?.cluster;
+        let is_empty = cluster.hosts().next().is_none() && cluster.tenants().next().is_none();
+        let name = self.kept.catalogue.cluster_name(id).map(ToString::to_string);
+        if is_empty { Ok(()) } else { Err(Problem::ClusterInUse(name.unwrap_or_default())) }
+    }
+
+    /// What was answered when the same was asked for under the same key.
+    pub(super) fn receipt(&self, now: Now, terms: &Terms) -> Result<Option<Outcome>, Problem> {
+        let Some(Once { key, fingerprint }) = &terms.once else { return Ok(None) };
+        let Some(receipt) = self.kept.catalogue.receipt(&terms.by, key, now) else { return Ok(None) };
+        if receipt.fingerprint != *fingerprint {
+            return Err(Refusal::KeyUsed(key.clone()).into());
+        }
+        Ok(Some(serde_json::from_slice(&receipt.answer.0).unwrap_or_else(|_| nothing(now))))
+    }
+
+    /// Keeps what is answered, if whoever asks may ask again.
+    pub(super) fn keep_receipt(&mut self, now: Now, terms: &Terms, outcome: &Outcome) -> Result<(), Problem> {
+        let Some(Once { key, fingerprint }) = terms.once.clone() else { return Ok(()) };
+        let bytes = |outcome: &Outcome| serde_json::to_vec(outcome).unwrap_or_default();
+        let mut answer = bytes(outcome);
+        if answer.len() > forewarn_catalogue::limits::ANSWER_BYTES_MAX {
+            // It made more events than can be listed twice: who asks again is told how many changes there were.
+            answer = bytes(&Outcome { events: Vec::new(), untold: Vec::new(), ..outcome.clone() });
+        }
+        let answer = Answer(answer.into());
+        self.catalogue(now, &Command::KeepReceipt { by: terms.by.clone(), key, fingerprint, answer })?;
+        Ok(())
+    }
+
+    /// Keeps what can be seen of the server as what has become durable.
+    pub(super) fn follow_catalogue(&mut self, change: &Change) {
+        match change {
+            Change::ClusterCreated { cluster, .. } => self.show(*cluster),
+            Change::ClusterRenamed { cluster, .. } => self.list_all(*cluster),
+            Change::ClusterRemoved(cluster) => drop(self.wards.remove(cluster)),
+            Change::TokenIssued(_) | Change::TokenRevoked(_) => {}
+            Change::ReceiptKept { .. } => return,
+        }
+        self.heralds.show(Roster::of(&self.kept.catalogue));
+    }
+}
+
+/// A command as it is kept. Hashes and secrets are nobody's business.
+fn told(command: &Command) -> Value {
+    match command {
+        Command::CreateCluster { name, .. } => {
+            json!({ "command": "create_cluster", "cluster": name.as_str() })
+        }
+        Command::RenameCluster { cluster, name } => {
+            json!({ "command": "rename_cluster", "number": cluster.0, "cluster": name.as_str() })
+        }
+        Command::RemoveCluster(cluster) => json!({ "command": "remove_cluster", "number": cluster.0 }),
+        Command::IssueToken { name, role, scope, expires, .. } => json!({
+            "command": "issue_token",
+            "token": name.as_str(),
+            "role": role.as_str(),
+            "clusters": scope.clusters.named().map(|cluster| cluster.0).collect::<Vec<_>>(),
+            "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
+            "expires": expires.map(|at| Moment(at).to_string()),
+        }),
+        Command::RevokeToken(name) => json!({ "command": "revoke_token", "token": name.as_str() }),
+        Command::KeepReceipt { .. } => Value::Null,
+    }
+}
+
+/// Nothing has come of it.
+pub(super) fn nothing(now: Now) -> Outcome {
+    let (events, untold, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Outcome { now: Moment(now.wall), changes: 0, events, untold, work, rollouts }
+}

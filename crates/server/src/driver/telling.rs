@@ -1,0 +1,180 @@
+//! Telling what was asked for and what has happened: entries of the trail, in the commit of what they tell of.
+
+use std::sync::Arc;
+
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{Approver, Cluster, Command, MachineId, Now};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::{
+    Chain, Happening, NamedCommand, Told, TrailEntry, find_event, find_machine, full_name,
+};
+use serde_json::{Value, json};
+
+use super::Driver;
+use crate::engine::ITSELF;
+
+/// For whom something is done at the moment.
+#[derive(Clone, Debug)]
+pub(super) struct Telling {
+    by: String,
+    /// The number of the entry of what was asked for.
+    because: Option<u64>,
+}
+
+impl Default for Telling {
+    /// Nobody has asked: time has passed, or a machine is ready.
+    fn default() -> Self {
+        Self { by: ITSELF.to_owned(), because: None }
+    }
+}
+
+/// Where the trail stood, should what was asked for be refused after all.
+pub(super) struct Mark {
+    chain: Chain,
+    told: usize,
+}
+
+/// Characters of what was asked for that are put into words.
+const PHRASE_CHARACTERS_MAX: usize = 200;
+
+impl Driver {
+    /// Everything until [`Self::told`] is done for somebody who has asked for it. There is one entry of that.
+    pub(super) fn tell_command(
+        &mut self,
+        now: Now,
+        id: Option<ClusterId>,
+        by: &str,
+        commands: &Value,
+    ) -> Mark {
+        let mark = Mark { chain: self.chain, told: self.batch.trail.len() };
+        let cluster = id.and_then(|id| self.kept.catalogue.cluster_name(id));
+        let told = Told {
+            at: Moment(now.wall),
+            cluster: cluster.map(ToString::to_string).unwrap_or_default(),
+            by: by.to_owned(),
+            kind: "command".to_owned(),
+            text: format!("asked for: {}", phrase(commands)),
+            command: Some(commands.clone()),
+            ..Told::default()
+        };
+        let told = match id.and_then(|id| self.kept.clusters.get(&id)) {
+            Some(estate) => subjects(&estate.cluster, commands, told),
+            None => told,
+        };
+        self.seal(told);
+        self.telling = Telling { by: ITSELF.to_owned(), because: Some(self.chain.number) };
+        mark
+    }
+
+    /// What somebody asked for is done.
+    pub(super) fn told(&mut self) {
+        self.telling = Telling::default();
+    }
+
+    /// What somebody asked for was refused: nobody is told of it.
+    pub(super) fn untell(&mut self, mark: &Mark) {
+        self.told();
+        self.batch.trail.truncate(mark.told);
+        self.chain = mark.chain;
+    }
+
+    /// Everything until [`Self::told`] is done because a machine has asked for it.
+    pub(super) fn tell_submitted(&mut self, id: ClusterId, command: &Command) {
+        let Command::Approve { by: Approver::Machine(machine), .. } = command else { return };
+        let cluster = self.kept.clusters.get(&id).map(|estate| &estate.cluster);
+        let name = cluster.map(|cluster| full_name(cluster, *machine)).unwrap_or_default();
+        self.telling = Telling { by: format!("machine {name}"), because: None };
+    }
+
+    /// Tells what has happened in a cluster.
+    pub(super) fn tell(&mut self, id: ClusterId, happening: Happening) {
+        let cluster = self.kept.catalogue.cluster_name(id).map(ToString::to_string).unwrap_or_default();
+        let Telling { by, because } = &self.telling;
+        let told = happening.into_told(&cluster, by, *because);
+        self.seal(told);
+    }
+
+    fn seal(&mut self, told: Told) {
+        let entry: TrailEntry = self.chain.seal(told);
+        self.batch.trail.push(Arc::new(entry));
+    }
+}
+
+/// Commands by name as they are kept: one as it is, several as a list.
+pub(super) fn commands_told(commands: &[NamedCommand]) -> Value {
+    let told = |command: &NamedCommand| serde_json::to_value(command).unwrap_or_default();
+    match commands {
+        [only] => told(only),
+        several => {
+            json!({ "command": "apply_fleet", "commands": several.iter().map(told).collect::<Vec<_>>() })
+        }
+    }
+}
+
+/// A command in words: `restart, machine web_0`.
+fn phrase(command: &Value) -> String {
+    let Value::Object(members) = command else { return String::new() };
+    let mut words = Vec::new();
+    for (key, value) in members {
+        let value = match value {
+            Value::String(text) => text.replace(['\n', '\r'], " "),
+            Value::Number(number) => number.to_string(),
+            Value::Bool(truth) => truth.to_string(),
+            Value::Array(items) if items.iter().all(Value::is_string) && !items.is_empty() => {
+                items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+            }
+            Value::Array(items) if !items.is_empty() => items.len().to_string(),
+            Value::Array(_) | Value::Object(_) | Value::Null => continue,
+        };
+        words.push(match key.as_str() {
+            "command" | "clock" => value.replace('_', " "),
+            _ => format!("{} {value}", key.replace('_', " ")),
+        });
+    }
+    words.join(", ").chars().take(PHRASE_CHARACTERS_MAX).collect()
+}
+
+/// Whom a command names is found under their names.
+fn subjects(cluster: &Cluster, command: &Value, told: Told) -> Told {
+    let text = |key: &str| command.get(key).and_then(Value::as_str);
+    let texts = |key: &str| {
+        let items = command.get(key).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let machine = text("machine").and_then(|name| find_machine(cluster, name).ok());
+    let tenant_of = |id: MachineId| {
+        let machine = cluster.machine(id)?;
+        Some(cluster.tenant(machine.tenant)?.name.to_string())
+    };
+    let events = text("event").map(str::to_owned).into_iter().chain(texts("events"));
+    let found: Vec<_> = events.filter_map(|id| find_event(cluster, &id).ok()).collect();
+    let event_tenants =
+        found.iter().filter_map(|(tenant, _)| Some(cluster.tenant(*tenant)?.name.to_string()));
+    let mut tenants: Vec<_> = text("tenant").map(str::to_owned).into_iter().collect();
+    tenants.extend(machine.and_then(tenant_of));
+    tenants.extend(event_tenants);
+    tenants.dedup();
+    let hosts = text("host").map(str::to_owned).into_iter().chain(texts("hosts")).collect();
+    let events = found.iter().map(|(_, event)| event.id().to_string()).collect();
+    let machines = machine.map(|id| full_name(cluster, id)).into_iter().collect();
+    let rollout = command.get("rollout").and_then(Value::as_u64);
+    Told { tenants, machines, hosts, events, rollout, ..told }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_put_into_words() {
+        let said = |json: &str| phrase(&serde_json::from_str(json).unwrap());
+        assert_eq!(said(r#"{"command":"restart","machine":"web_0"}"#), "restart, machine web_0");
+        assert_eq!(said(r#"{"command":"update_hosts","hosts":["h1","h2"]}"#), "update hosts, hosts h1, h2");
+        assert_eq!(said(r#"{"clock":"advance","by":"15m"}"#), "advance, by 15m");
+        assert_eq!(said(r#"{"command":"apply_fleet","commands":[{},{}]}"#), "apply fleet, commands 2");
+        assert_eq!(
+            said(r#"{"command":"change_model","scale_set":"w","terminate":null}"#),
+            "change model, scale set w"
+        );
+    }
+}

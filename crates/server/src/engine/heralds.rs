@@ -1,0 +1,68 @@
+//! Telling everybody who listens that something has happened.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use forewarn_store::TrailReader;
+use forewarn_wire::operator::TrailEntry;
+use tokio::sync::{broadcast, watch};
+
+use crate::roster::Roster;
+
+/// Those who tell everybody who listens that something has happened.
+#[derive(Clone, Debug)]
+pub(crate) struct Heralds {
+    pub(super) trail: broadcast::Sender<Arc<TrailEntry>>,
+    pub(super) commits: watch::Sender<u64>,
+    /// Why nothing can be written, if so.
+    pub(super) trouble: watch::Sender<Option<String>>,
+    pub(super) clock_steps: Arc<AtomicU64>,
+    pub(super) roster: Arc<ArcSwap<Roster>>,
+    pub(super) reader: Arc<ArcSwap<TrailReader>>,
+}
+
+/// Entries that are kept for a listener that is slow; more, and it has to read what it missed.
+const ENTRIES_KEPT_MAX: usize = 1_024;
+
+impl Heralds {
+    pub(super) fn new() -> Self {
+        Self {
+            trail: broadcast::Sender::new(ENTRIES_KEPT_MAX),
+            reader: Arc::new(ArcSwap::from_pointee(TrailReader::closed())),
+            commits: watch::Sender::new(0),
+            trouble: watch::Sender::new(None),
+            clock_steps: Arc::default(),
+            roster: Arc::default(),
+        }
+    }
+
+    /// A clock was set, or nobody looked at it for long.
+    pub(crate) fn count_clock_step(&self) {
+        self.clock_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tells what the clusters are called, and who may do what.
+    pub(crate) fn show(&self, roster: Roster) {
+        self.roster.store(Arc::new(roster));
+    }
+
+    /// The trail is read by this from now on.
+    pub(crate) fn can_read(&self, reader: TrailReader) {
+        self.reader.store(Arc::new(reader));
+    }
+
+    /// Tells whether something is wrong.
+    pub(crate) fn is_troubled(&self, trouble: Option<String>) {
+        self.trouble.send_replace(trouble);
+    }
+
+    /// Tells what has happened, and that something is not what it was.
+    pub(crate) fn tell(&self, entries: Vec<Arc<TrailEntry>>) {
+        for entry in entries {
+            // Nobody may be listening.
+            drop(self.trail.send(entry));
+        }
+        self.commits.send_modify(|commits| *commits += 1);
+    }
+}

@@ -1,0 +1,58 @@
+//! Something that is to be done, for whom, and on which terms.
+
+use forewarn_wire::operator::NamedCommand;
+
+use super::State;
+
+/// Commands by name: all of them are carried out, or none.
+#[derive(Debug, Default)]
+pub struct Order {
+    /// What is to be done.
+    pub commands: Vec<NamedCommand>,
+    /// For whom, and on which terms.
+    pub terms: Terms,
+}
+
+/// Who asks, and on which terms.
+#[derive(Debug)]
+pub struct Terms {
+    /// Who: `token NAME`, `socket`, `anyone`, or `forewarn` itself. The trail names them.
+    pub by: String,
+    /// The same request under the same key is carried out once.
+    pub once: Option<Once>,
+    /// What must hold, at the moment at which it is carried out.
+    pub only_if: Option<Condition>,
+}
+
+/// A key that makes a request safe to repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Once {
+    /// The key.
+    pub key: String,
+    /// A hash of the request: another request must have another key.
+    pub fingerprint: [u8; 32],
+}
+
+/// What must hold of a cluster for a request to be carried out.
+pub struct Condition(pub Box<dyn FnOnce(&State<'_>) -> bool + Send>);
+
+impl std::fmt::Debug for Condition {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Condition")
+    }
+}
+
+/// What the server does of itself is done by this.
+pub const ITSELF: &str = "forewarn";
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { by: ITSELF.to_owned(), once: None, only_if: None }
+    }
+}
+
+impl From<Vec<NamedCommand>> for Order {
+    fn from(commands: Vec<NamedCommand>) -> Self {
+        Self { commands, terms: Terms::default() }
+    }
+}

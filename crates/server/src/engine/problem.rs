@@ -1,0 +1,51 @@
+//! Why something was not done.
+
+use std::net::IpAddr;
+
+use forewarn_lifecycle::Refusal;
+use forewarn_wire::operator::BadCommand;
+
+/// Why a request to the driver had no success.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// A rule says no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The command is none.
+    #[error(transparent)]
+    Bad(#[from] BadCommand),
+    /// An address is that of one machine.
+    #[error("the address is taken: {address}, by {machine}")]
+    AddressTaken {
+        /// The address.
+        address: IpAddr,
+        /// Who has it.
+        machine: String,
+    },
+    /// No clock shows what no document can.
+    #[error("the clock ends with the year 9989")]
+    EndOfTime,
+    /// The catalogue says no.
+    #[error(transparent)]
+    Catalogue(#[from] forewarn_catalogue::Refusal),
+    /// Somebody has changed it since it was read.
+    #[error(
+        "it is not any more what you have read\n  hint: read it again, and see whether you still want that"
+    )]
+    Changed,
+    /// A cluster goes when nothing is in it.
+    #[error("the cluster still has hosts or tenants: {0}\n  hint: remove them first")]
+    ClusterInUse(String),
+    /// There is no such cluster, or not any more.
+    #[error("no such cluster")]
+    NoSuchCluster,
+    /// Real machines cannot be told to fail.
+    #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
+    NotPretending,
+    /// The real clock goes as it goes.
+    #[error("the clock is real: it cannot be driven\n  hint: `forewarn dev` has a virtual one")]
+    RealClock,
+    /// Nothing can be written now, or the server is stopping.
+    #[error("not available now; try again")]
+    Unavailable,
+}

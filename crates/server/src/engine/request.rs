@@ -1,0 +1,96 @@
+//! What the driver is asked.
+
+use std::path::PathBuf;
+
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Now};
+use forewarn_store::CopyError;
+use forewarn_wire::operator::{NamedCommand, Outcome};
+use tokio::sync::oneshot;
+
+use super::{Administration, ClockCommand, Decided, Order, Problem, State, Terms};
+
+pub(crate) type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;
+
+pub(crate) enum Request {
+    Submit {
+        cluster: ClusterId,
+        command: Command,
+        reply: oneshot::Sender<Result<Decided, Problem>>,
+    },
+    Order {
+        cluster: ClusterId,
+        order: Order,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
+    Rehearse {
+        cluster: ClusterId,
+        commands: Vec<NamedCommand>,
+        reply: oneshot::Sender<Result<(), Problem>>,
+    },
+    Administer {
+        command: Administration,
+        terms: Terms,
+        reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
+    Look {
+        cluster: ClusterId,
+        look: Look,
+    },
+    Drive {
+        command: ClockCommand,
+        terms: Terms,
+        reply: oneshot::Sender<Result<Now, Problem>>,
+    },
+    Copy {
+        to: PathBuf,
+        reply: oneshot::Sender<Result<(), CopyError>>,
+    },
+    /// A program has ended with what was ordered.
+    ErrandOver {
+        cluster: ClusterId,
+        maintenance: MaintenanceId,
+        machine: MachineId,
+    },
+    /// A program has to be ordered again, and this is why.
+    Trouble {
+        cluster: ClusterId,
+        maintenance: MaintenanceId,
+        machine: MachineId,
+        trouble: String,
+    },
+    Stop {
+        reply: oneshot::Sender<()>,
+    },
+}
+
+impl Request {
+    /// Whether it makes no sense while nothing can be written.
+    pub(crate) fn needs_journal(&self) -> bool {
+        match self {
+            Self::Submit { .. }
+            | Self::Order { .. }
+            | Self::Rehearse { .. }
+            | Self::Administer { .. }
+            | Self::Look { .. }
+            | Self::Drive { .. }
+            | Self::Copy { .. } => true,
+            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
+        }
+    }
+
+    /// Nothing can be written now. Whoever asked may have gone.
+    pub(crate) fn refuse(self) {
+        match self {
+            Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Order { reply, .. } | Self::Administer { reply, .. } => {
+                drop(reply.send(Err(Problem::Unavailable)));
+            }
+            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
+            // Whoever waits for the answer finds that there will be none.
+            Self::Look { .. } | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What there is of a kind, page by page.
+
+use axum::extract::{Query, State};
+use forewarn_lifecycle::{
+    Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
+};
+use forewarn_wire::Status;
+use forewarn_wire::operator::schema;
+use forewarn_wire::operator::{
+    EventView, HostView, MachineView, RolloutView, TenantView, find_host, find_tenant, host_view,
+    rollout_view, tenant_view,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::Api;
+use super::fault::Fault;
+use super::page::{Cursor, Page, Shown};
+use super::reads::{shown, view};
+use crate::engine;
+
+type Listed<T> = Result<Shown<T>, Fault>;
+
+/// Which hosts are wanted.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(super) struct HostFilter {
+    /// Only those of that zone.
+    zone: Option<u16>,
+    /// Only those that are so.
+    health: Option<HealthWord>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum HealthWord {
+    Healthy,
+    Degraded,
+    Failed,
+}
+
+pub(super) async fn hosts(
+    State(api): State<Api>,
+    Query(HostFilter { zone, health }): Query<HostFilter>,
+    page: Page,
+) -> Listed<HostView> {
+    let (zone, health) = (zone.map(Zone), health.map(Health::from));
+    let list = move |state: &engine::State<'_>| {
+        let hosts = state.cluster.hosts_from(HostId(page.first_number(u32::MAX)));
+        let wanted = hosts.filter(|(_, host)| {
+            zone.is_none_or(|zone| host.zone == Some(zone))
+                && health.is_none_or(|health| host.health == health)
+        });
+        page.fill(wanted.filter_map(|(id, _)| Some((place(id.0), host_view(state.cluster, id)?))))
+    };
+    Ok(api.engine.look(list).await?)
+}
+
+/// Which machines are wanted.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct MachineFilter {
+    /// Only those of that tenant.
+    #[schemars(with = "Option<schema::Name>")]
+    tenant: Option<String>,
+    /// Only those on that host, those on their way there or from there included.
+    #[schemars(with = "Option<schema::Name>")]
+    host: Option<String>,
+}
+
+pub(super) async fn machines(
+    State(api): State<Api>,
+    Query(MachineFilter { tenant, host }): Query<MachineFilter>,
+    page: Page,
+) -> Listed<MachineView> {
+    let list = move |state: &engine::State<'_>| {
+        let cluster = state.cluster;
+        let tenant = tenant.map(|name| find_tenant(cluster, &name)).transpose()?;
+        let host = host.map(|name| find_host(cluster, &name)).transpose()?;
+        let of_tenant = tenant.and_then(|id| cluster.tenant(id)).map(forewarn_lifecycle::Tenant::machines);
+        let of_host = host.and_then(|id| cluster.host(id)).map(forewarn_lifecycle::Host::machines);
+        let shown = |id: MachineId| Some((place(id.0), view(state, id)?));
+        Ok::<_, Fault>(match (of_tenant, of_host) {
+            (Some(of_tenant), Some(of_host)) => {
+                let both = of_host.iter().filter(|id| of_tenant.contains(id));
+                page.fill(both.copied().filter_map(shown))
+            }
+            (Some(few), None) | (None, Some(few)) => page.fill(few.iter().copied().filter_map(shown)),
+            (None, None) => {
+                let all = cluster.machines_from(MachineId(page.first_number(u32::MAX)));
+                page.fill(all.filter_map(|(id, _)| shown(id)))
+            }
+        })
+    };
+    api.engine.look(list).await?
+}
+
+pub(super) async fn tenants(State(api): State<Api>, page: Page) -> Listed<TenantView> {
+    let list = move |state: &engine::State<'_>| {
+        let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
+        page.fill(tenants.filter_map(|(id, _)| Some((place(id.0), tenant_view(state.cluster, id)?))))
+    };
+    Ok(api.engine.look(list).await?)
+}
+
+/// Which events are wanted.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct EventFilter {
+    /// Only those of that tenant.
+    #[schemars(with = "Option<schema::Name>")]
+    tenant: Option<String>,
+    /// Only those of that kind, as in a document.
+    kind: Option<KindWord>,
+    /// Only those that are so, as in a document.
+    status: Option<StatusWord>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+enum KindWord {
+    Freeze,
+    Reboot,
+    Redeploy,
+    Preempt,
+    Terminate,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(inline)]
+enum StatusWord {
+    Scheduled,
+    Started,
+}
+
+pub(super) async fn events(
+    State(api): State<Api>,
+    Query(EventFilter { tenant, kind, status }): Query<EventFilter>,
+    page: Page,
+) -> Listed<EventView> {
+    let (kind, status) = (kind.map(EventKind::from), status.map(Status::from));
+    let list = move |state: &engine::State<'_>| {
+        let is_wanted = |(_, event): &(TenantId, &Event)| {
+            kind.is_none_or(|kind| event.announcement.kind == kind)
+                && status.is_none_or(|status| Status::of(&event.phase) == status)
+        };
+        let placed = |(id, event): (TenantId, &Event)| {
+            (place_of_event(event.maintenance, id), shown(state, id, event))
+        };
+        let Some(name) = tenant else {
+            let first = MaintenanceId(u64::try_from(page.first().0 >> u32::BITS).unwrap_or(u64::MAX));
+            let events = state.cluster.maintenances_from(first).flat_map(|work| {
+                let mut told: Vec<_> =
+                    work.plan.parts.iter().filter_map(|part| part.announcement.as_ref()).collect();
+                told.sort_by_key(|told| state.cluster.event(told.id).map(|(tenant, _)| tenant));
+                told.into_iter().filter_map(|told| state.cluster.event(told.id))
+            });
+            return Ok(page.fill(events.filter(is_wanted).map(placed)));
+        };
+        let id = find_tenant(state.cluster, &name)?;
+        let events = state.cluster.tenant(id).map(forewarn_lifecycle::Tenant::events).unwrap_or_default();
+        Ok::<_, Fault>(page.fill(events.iter().map(|event| (id, event)).filter(is_wanted).map(placed)))
+    };
+    api.engine.look(list).await?
+}
+
+/// Which rollouts are wanted.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(super) struct RolloutFilter {
+    /// Also those that are over, as long as they are remembered.
+    #[serde(default)]
+    ended: bool,
+}
+
+pub(super) async fn rollouts(
+    State(api): State<Api>,
+    Query(RolloutFilter { ended }): Query<RolloutFilter>,
+    page: Page,
+) -> Listed<RolloutView> {
+    let list = move |state: &engine::State<'_>| {
+        let first = RolloutId(page.first_number(u64::MAX));
+        let over = state.cluster.ended_rollouts().map(|(id, _)| id).filter(|id| ended && *id >= first);
+        let mut all: Vec<_> = over.chain(state.cluster.rollouts_from(first).map(|(id, _)| id)).collect();
+        all.sort_unstable();
+        let shown = |id: RolloutId| Some((place(id.0), rollout_view(state.cluster, state.now, id)?));
+        page.fill(all.into_iter().filter_map(shown))
+    };
+    Ok(api.engine.look(list).await?)
+}
+
+fn place(number: impl Into<u128>) -> Cursor {
+    Cursor(number.into())
+}
+
+/// Events come in the order of the work behind them, those of one work in the order of tenants.
+fn place_of_event(work: MaintenanceId, tenant: TenantId) -> Cursor {
+    Cursor(u128::from(work.0) << u32::BITS | u128::from(tenant.0))
+}
+
+impl From<HealthWord> for Health {
+    fn from(word: HealthWord) -> Self {
+        match word {
+            HealthWord::Healthy => Self::Healthy,
+            HealthWord::Degraded => Self::Degraded,
+            HealthWord::Failed => Self::Failed,
+        }
+    }
+}
+
+impl From<KindWord> for EventKind {
+    fn from(word: KindWord) -> Self {
+        match word {
+            KindWord::Freeze => Self::Freeze,
+            KindWord::Reboot => Self::Reboot,
+            KindWord::Redeploy => Self::Redeploy,
+            KindWord::Preempt => Self::Preempt,
+            KindWord::Terminate => Self::Terminate,
+        }
+    }
+}
+
+impl From<StatusWord> for Status {
+    fn from(word: StatusWord) -> Self {
+        match word {
+            StatusWord::Scheduled => Self::Scheduled,
+            StatusWord::Started => Self::Started,
+        }
+    }
+}

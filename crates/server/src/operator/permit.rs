@@ -1,0 +1,104 @@
+//! What whoever asks may do: made at the gate, carried by the request, looked at where it matters.
+//!
+//! The gate knows who asks; a handler knows which role a route needs, and which cluster is meant; the owner of that
+//! cluster knows whose a machine or an event is, and asks in the same moment in which it obeys.
+//!
+//! What lies outside a permit and what is not there look alike: a name is not a thing to be found out.
+
+use forewarn_catalogue::{Catalogue, ClusterId, Reach, Role, Scope, Token};
+use forewarn_lifecycle::{Cluster, Name, Shape, TenantId};
+use forewarn_wire::operator::NamedCommand;
+
+use super::role::{is_within, needs};
+
+/// What somebody may do, and to what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Permit {
+    /// Who it is: `token NAME`, `socket`, `anyone`.
+    pub(crate) by: String,
+    /// What that one may do.
+    pub(crate) role: Role,
+    /// To what.
+    pub(crate) scope: Scope,
+}
+
+/// Why somebody may not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    /// Others may.
+    #[error("not for this role: {has}\n  hint: it needs the role {needs}")]
+    Role {
+        /// The least that is needed.
+        needs: Role,
+        /// What there is.
+        has: Role,
+    },
+    /// It concerns more than one cluster, or more than some tenants.
+    #[error(
+        "the token is limited to some clusters or tenants, and this concerns all\n  hint: take one that is not"
+    )]
+    Limited,
+    /// It is about, or might touch, tenants that are not in the scope; or about nothing that there is.
+    #[error("not there, or outside the tenants of this token\n  hint: call a machine TENANT/NAME")]
+    Tenants,
+}
+
+impl Permit {
+    /// That of whoever may do everything.
+    pub(crate) fn unlimited(by: &str) -> Self {
+        Self { by: by.to_owned(), role: Role::Admin, scope: Scope::default() }
+    }
+
+    /// That of the holder of a token.
+    pub(crate) fn of(token: &Token) -> Self {
+        Self { by: format!("token {}", token.name), role: token.role, scope: token.scope.clone() }
+    }
+
+    /// Whether the role is enough.
+    pub(crate) fn check_role(&self, needs: Role) -> Result<(), Denied> {
+        if self.role >= needs { Ok(()) } else { Err(Denied::Role { needs, has: self.role }) }
+    }
+
+    /// Whether that may be done which concerns the whole server: clusters, tokens, its journal.
+    pub(crate) fn check_server(&self, needs: Role) -> Result<(), Denied> {
+        self.check_role(needs)?;
+        if self.scope.is_all() { Ok(()) } else { Err(Denied::Limited) }
+    }
+
+    /// Whether that may be done, or seen, which concerns all tenants of a cluster.
+    pub(crate) fn check_all_tenants(&self, needs: Role) -> Result<(), Denied> {
+        self.check_role(needs)?;
+        if self.scope.tenants.is_all() { Ok(()) } else { Err(Denied::Limited) }
+    }
+
+    /// Whether that may be done. Whoever obeys the command asks, in the same state of the cluster in which it does.
+    pub(crate) fn check_command(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
+        self.check_role(needs(command))?;
+        if is_within(command, cluster, &self.scope.tenants) { Ok(()) } else { Err(Denied::Tenants) }
+    }
+
+    /// Whether this cluster is in the scope.
+    pub(crate) fn reaches(&self, cluster: ClusterId) -> bool {
+        self.scope.clusters.includes(&cluster)
+    }
+
+    /// The cluster of that name, if it is in the scope.
+    pub(crate) fn find_cluster(&self, catalogue: &Catalogue, name: &str) -> Option<ClusterId> {
+        catalogue.cluster_named(name).filter(|cluster| self.reaches(*cluster))
+    }
+
+    /// Whether this tenant is in the scope.
+    pub(crate) fn sees(&self, cluster: &Cluster, tenant: TenantId) -> bool {
+        is_in_scope(cluster, tenant, &self.scope.tenants)
+    }
+}
+
+/// Whether a tenant is among those of a scope, which has a placement group under the name of its scale set: people know no
+/// other.
+pub(super) fn is_in_scope(cluster: &Cluster, tenant: TenantId, scope: &Reach<Name>) -> bool {
+    let name = cluster.tenant(tenant).and_then(|tenant| match tenant.shape {
+        Shape::PlacementGroup(set) => cluster.scale_set(set).map(|set| &set.name),
+        Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => Some(&tenant.name),
+    });
+    scope.is_all() || name.is_some_and(|name| scope.includes(name.as_str()))
+}

@@ -1,0 +1,149 @@
+//! Which role a command needs, and whose it is.
+//!
+//! Who works on what there is, is an operator; who says what there is and how it behaves, is an admin. Of what an operator
+//! may do, whoever is limited to tenants may do what touches no others: not hosts, not rollouts, not the brake.
+
+use forewarn_catalogue::{Reach, Role};
+use forewarn_lifecycle::{Cluster, Name, TenantId};
+use forewarn_wire::operator::{NamedCommand, find_event, find_machine, find_tenant};
+
+use super::permit::is_in_scope;
+
+/// What a command is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject<'a> {
+    /// One machine.
+    Machine(&'a str),
+    /// One tenant.
+    Tenant(&'a str),
+    /// The work behind an event, and so everybody whom it touches.
+    Event(&'a str),
+    /// What tenants share.
+    Everybody,
+}
+
+/// The least role that may ask for it.
+pub(crate) fn needs(command: &NamedCommand) -> Role {
+    use NamedCommand as C;
+    match command {
+        C::Restart { .. }
+        | C::Redeploy { .. }
+        | C::Delete { .. }
+        | C::Reimage { .. }
+        | C::Evict { .. }
+        | C::Stop { .. }
+        | C::Start { .. }
+        | C::Deallocate { .. }
+        | C::UpgradeInstance { .. }
+        | C::UpdateHosts { .. }
+        | C::UpdateNetwork { .. }
+        | C::MigrateHosts { .. }
+        | C::RebootHosts { .. }
+        | C::StartRollout(_)
+        | C::PauseRollout { .. }
+        | C::ResumeRollout { .. }
+        | C::ChangeRollout { .. }
+        | C::CancelRollout { .. }
+        | C::DegradeHost { .. }
+        | C::FailHost { .. }
+        | C::RecoverHost { .. }
+        | C::Approve { .. }
+        | C::Cancel { .. }
+        | C::ForceStart { .. }
+        | C::BrakeOn {}
+        | C::BrakeOff {}
+        | C::Jam { .. } => Role::Operator,
+        C::AdmitHost(_)
+        | C::RemoveHost { .. }
+        | C::AdmitVm(_)
+        | C::AdmitAvailabilitySet(_)
+        | C::AdmitCloudService(_)
+        | C::AdmitMachine { .. }
+        | C::AdmitScaleSet(_)
+        | C::AdmitInstance { .. }
+        | C::RemoveTenant { .. }
+        | C::RemoveScaleSet { .. }
+        | C::ChangePolicy { .. }
+        | C::ChangeModel { .. }
+        | C::ChangeProfile { .. }
+        | C::Describe { .. }
+        | C::ChangeSite(_)
+        | C::ChangeSettings(_) => Role::Admin,
+    }
+}
+
+/// What an admin does is everybody's: no admin is limited to tenants.
+fn subject(command: &NamedCommand) -> Subject<'_> {
+    use NamedCommand as C;
+    match command {
+        C::Restart { machine }
+        | C::Redeploy { machine }
+        | C::Delete { machine }
+        | C::Reimage { machine }
+        | C::Evict { machine }
+        | C::Stop { machine }
+        | C::Start { machine }
+        | C::Deallocate { machine }
+        | C::UpgradeInstance { machine }
+        | C::Jam { machine } => Subject::Machine(machine),
+        C::Approve { tenant, .. } => Subject::Tenant(tenant),
+        C::Cancel { event } | C::ForceStart { event } => Subject::Event(event),
+        C::UpdateHosts { .. }
+        | C::UpdateNetwork { .. }
+        | C::MigrateHosts { .. }
+        | C::RebootHosts { .. }
+        | C::StartRollout(_)
+        | C::PauseRollout { .. }
+        | C::ResumeRollout { .. }
+        | C::ChangeRollout { .. }
+        | C::CancelRollout { .. }
+        | C::DegradeHost { .. }
+        | C::FailHost { .. }
+        | C::RecoverHost { .. }
+        | C::BrakeOn {}
+        | C::BrakeOff {}
+        | C::AdmitHost(_)
+        | C::RemoveHost { .. }
+        | C::AdmitVm(_)
+        | C::AdmitAvailabilitySet(_)
+        | C::AdmitCloudService(_)
+        | C::AdmitMachine { .. }
+        | C::AdmitScaleSet(_)
+        | C::AdmitInstance { .. }
+        | C::RemoveTenant { .. }
+        | C::RemoveScaleSet { .. }
+        | C::ChangePolicy { .. }
+        | C::ChangeModel { .. }
+        | C::ChangeProfile { .. }
+        | C::Describe { .. }
+        | C::ChangeSite(_)
+        | C::ChangeSettings(_) => Subject::Everybody,
+    }
+}
+
+/// The tenants that a command touches, if it touches no more than can be named. What is not there touches nobody that
+/// could be named either.
+pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Vec<TenantId>> {
+    match subject(command) {
+        Subject::Machine(name) => {
+            let machine = find_machine(cluster, name).ok()?;
+            Some(vec![cluster.machine(machine)?.tenant])
+        }
+        Subject::Tenant(name) => Some(vec![find_tenant(cluster, name).ok()?]),
+        Subject::Event(id) => {
+            let (tenant, event) = find_event(cluster, id).ok()?;
+            let work = cluster.maintenance(event.maintenance)?;
+            Some(work.plan.parts.iter().map(|part| part.tenant).chain([tenant]).collect())
+        }
+        Subject::Everybody => None,
+    }
+}
+
+/// Whether a command touches none but these tenants.
+pub(crate) fn is_within(command: &NamedCommand, cluster: &Cluster, tenants: &Reach<Name>) -> bool {
+    let is_one = |tenant: &TenantId| is_in_scope(cluster, *tenant, tenants);
+    tenants.is_all() || tenants_of(command, cluster).is_some_and(|touched| touched.iter().all(is_one))
+}
+
+#[cfg(test)]
+mod tests;

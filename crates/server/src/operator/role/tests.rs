@@ -1,0 +1,289 @@
+//! Each command: who may ask for it, and whether somebody may who is limited to the tenants `web` and `east`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forewarn_catalogue::{Catalogue, ClusterId, Scope, Token, TokenHash};
+use forewarn_lifecycle::{Command, Now, Seed, Timestamp};
+use forewarn_wire::operator::Resolved;
+use serde_json::{Value, json};
+
+use super::super::permit::{Denied, Permit};
+use super::*;
+
+/// Whose a command is, seen by somebody who is limited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    /// By name: own, another's, nobody's.
+    Machine,
+    Tenant,
+    Event,
+    Everybody,
+}
+
+/// Every command, without what it is about.
+const COMMANDS: [(&str, Role, Whose, &str); 39] = [
+    ("admit_host", Role::Admin, Whose::Everybody, r#"{"name":"h9"}"#),
+    ("remove_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
+    ("admit_vm", Role::Admin, Whose::Everybody, r#"{"name":"new","host":"h1"}"#),
+    ("admit_availability_set", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
+    ("admit_cloud_service", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
+    (
+        "admit_machine",
+        Role::Admin,
+        Whose::Everybody,
+        r#"{"tenant":"east","machine":{"name":"m","host":"h1"}}"#,
+    ),
+    ("admit_scale_set", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
+    ("admit_instance", Role::Admin, Whose::Everybody, r#"{"scale_set":"web","instance":{"host":"h1"}}"#),
+    ("remove_tenant", Role::Admin, Whose::Everybody, r#"{"tenant":"east"}"#),
+    ("remove_scale_set", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
+    ("change_policy", Role::Admin, Whose::Everybody, r#"{"tenant":"east","policy":{}}"#),
+    ("change_model", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
+    ("change_profile", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
+    ("describe", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
+    ("change_site", Role::Admin, Whose::Everybody, "{}"),
+    ("change_settings", Role::Admin, Whose::Everybody, "{}"),
+    ("restart", Role::Operator, Whose::Machine, "{}"),
+    ("redeploy", Role::Operator, Whose::Machine, "{}"),
+    ("delete", Role::Operator, Whose::Machine, "{}"),
+    ("reimage", Role::Operator, Whose::Machine, "{}"),
+    ("evict", Role::Operator, Whose::Machine, "{}"),
+    ("stop", Role::Operator, Whose::Machine, "{}"),
+    ("start", Role::Operator, Whose::Machine, "{}"),
+    ("deallocate", Role::Operator, Whose::Machine, "{}"),
+    ("upgrade_instance", Role::Operator, Whose::Machine, "{}"),
+    ("jam", Role::Operator, Whose::Machine, "{}"),
+    ("approve", Role::Operator, Whose::Tenant, "{}"),
+    ("cancel", Role::Operator, Whose::Event, "{}"),
+    ("force_start", Role::Operator, Whose::Event, "{}"),
+    ("update_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
+    ("update_network", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
+    ("migrate_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
+    ("reboot_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
+    ("cancel_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
+    ("degrade_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
+    ("fail_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
+    ("recover_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
+    ("brake_on", Role::Operator, Whose::Everybody, "{}"),
+    ("brake_off", Role::Operator, Whose::Everybody, "{}"),
+];
+
+fn command(name: &str, fields: &str, more: &[(&str, &str)]) -> NamedCommand {
+    let mut whole: Value = serde_json::from_str(fields).unwrap();
+    whole["command"] = json!(name);
+    for (key, value) in more {
+        whole[key] = json!(value);
+    }
+    serde_json::from_value(whole).unwrap()
+}
+
+/// Tenants on hosts: `east`, `west` and the scale set `web` on `h1`, `alone` and another machine of `east` on `h2`. All
+/// are enrolled.
+struct Fleet {
+    cluster: Cluster,
+    now: Now,
+}
+
+impl Fleet {
+    fn new() -> Self {
+        let mut fleet = Self { cluster: Cluster::new(Seed([1; 16])), now: Now::at_millis(0) };
+        for host in ["h1", "h2", "h3"] {
+            fleet.order("admit_host", &format!(r#"{{"name":"{host}"}}"#));
+        }
+        for (tenant, host) in [("east", "h1"), ("west", "h1")] {
+            fleet.order("admit_availability_set", &format!(r#"{{"name":"{tenant}"}}"#));
+            let machine = format!(r#"{{"name":"m0","host":"{host}"}}"#);
+            fleet.order("admit_machine", &format!(r#"{{"tenant":"{tenant}","machine":{machine}}}"#));
+        }
+        let second = r#"{"tenant":"east","machine":{"name":"m1","host":"h2","update_domain":1}}"#;
+        fleet.order("admit_machine", second);
+        fleet.order("admit_vm", r#"{"name":"alone","host":"h2"}"#);
+        fleet.order("admit_scale_set", r#"{"name":"web"}"#);
+        for _ in 0..101 {
+            fleet.order("admit_instance", r#"{"scale_set":"web","instance":{"host":"h1"}}"#);
+        }
+        let tenants: Vec<_> = fleet.cluster.tenants().map(|(id, _)| id).collect();
+        tenants.into_iter().for_each(|tenant| fleet.submit(&Command::Enrol(tenant)));
+        fleet
+    }
+
+    fn submit(&mut self, command: &Command) {
+        let changes = self.cluster.decide(self.now, command).unwrap();
+        changes.iter().for_each(|change| drop(self.cluster.evolve(self.now, change)));
+    }
+
+    fn order(&mut self, name: &str, fields: &str) {
+        match command(name, fields, &[]).resolve(&self.cluster).unwrap() {
+            Resolved::Rules(command) | Resolved::Admit(command, _) => self.submit(&command),
+            Resolved::Describe(..) | Resolved::Site(_) | Resolved::Jam(_) => {
+                panic!("not a command of the rules")
+            }
+        }
+    }
+
+    fn tenant(&self, name: &str) -> TenantId {
+        self.cluster.tenant_named(name).unwrap()
+    }
+
+    /// The id of the only event that a tenant sees.
+    fn event(&self, tenant: &str) -> String {
+        self.cluster.tenant(self.tenant(tenant)).unwrap().events()[0].id().to_string()
+    }
+}
+
+fn limited() -> Permit {
+    let tenants = ["web", "east"].map(|name| Name::new(name).unwrap()).into_iter().collect();
+    Permit { role: Role::Operator, scope: Scope { tenants, ..Scope::default() }, ..Permit::unlimited("x") }
+}
+
+/// The fields of a command about something, and whether whoever is limited may ask for it.
+fn cases(whose: Whose, fleet: &Fleet) -> Vec<(Vec<(&'static str, String)>, bool)> {
+    let of = |key: &'static str, cases: Vec<(String, bool)>| {
+        cases.into_iter().map(|(value, may)| (vec![(key, value)], may)).collect()
+    };
+    match whose {
+        Whose::Machine => {
+            let cases = [
+                ("east/m0", true),
+                ("m1", true),
+                ("web_0", true),
+                ("web/web_100", true),
+                ("web:2/web_100", true),
+                // Of several that have this name, one is another's.
+                ("m0", false),
+                ("west/m0", false),
+                ("alone", false),
+                ("alone/alone", false),
+                ("nobody", false),
+                ("east/nobody", false),
+                ("", false),
+                ("/", false),
+                ("east/", false),
+            ];
+            of("machine", cases.map(|(name, may)| (name.to_owned(), may)).to_vec())
+        }
+        Whose::Tenant => {
+            let cases = [("east", true), ("web", true), ("web:2", true), ("west", false), ("nobody", false)];
+            of("tenant", cases.map(|(name, may)| (name.to_owned(), may)).to_vec())
+        }
+        Whose::Event => {
+            let nobody = "28512AF7-C957-4500-9BC4-842D6FB531E4".to_owned();
+            let cases = [(fleet.event("web:2"), true), (fleet.event("alone"), false), (nobody, false)];
+            of("event", cases.into_iter().chain([("?".to_owned(), false)]).collect())
+        }
+        Whose::Everybody => vec![(Vec::new(), false)],
+    }
+}
+
+#[test]
+fn every_command_is_in_the_table() {
+    let unknown = serde_json::from_value::<NamedCommand>(json!({ "command": "?" })).unwrap_err().to_string();
+    let all: BTreeSet<_> = unknown.split('`').skip(3).step_by(2).collect();
+    assert_eq!(COMMANDS.iter().map(|(name, ..)| *name).collect::<BTreeSet<_>>(), all);
+}
+
+#[test]
+fn every_command_needs_its_role() {
+    let fleet = {
+        let mut fleet = Fleet::new();
+        fleet.order("restart", r#"{"machine":"alone"}"#);
+        fleet.order("restart", r#"{"machine":"web_100"}"#);
+        fleet
+    };
+    for (name, role, whose, fields) in COMMANDS {
+        let (more, _) = cases(whose, &fleet).remove(0);
+        let more: Vec<_> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        let command = command(name, fields, &more);
+        assert_eq!(needs(&command), role, "{name}");
+        for has in Role::ALL {
+            let permit = Permit { role: has, ..Permit::unlimited("x") };
+            let expected = if has >= role { Ok(()) } else { Err(Denied::Role { needs: role, has }) };
+            assert_eq!(permit.check_command(&command, &fleet.cluster), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn who_is_limited_to_tenants_touches_no_others_with_any_command() {
+    let mut fleet = Fleet::new();
+    fleet.order("restart", r#"{"machine":"alone"}"#);
+    fleet.order("restart", r#"{"machine":"web_100"}"#);
+    for (name, role, whose, fields) in COMMANDS {
+        for (more, may) in cases(whose, &fleet) {
+            let more: Vec<_> = more.iter().map(|(key, value)| (*key, value.as_str())).collect();
+            let command = command(name, fields, &more);
+            let expected = match (role, may) {
+                (Role::Admin, _) => Err(Denied::Role { needs: role, has: Role::Operator }),
+                (Role::Viewer | Role::Operator, true) => Ok(()),
+                (Role::Viewer | Role::Operator, false) => Err(Denied::Tenants),
+            };
+            assert_eq!(limited().check_command(&command, &fleet.cluster), expected, "{name} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn work_that_touches_others_is_not_within() {
+    let mut fleet = Fleet::new();
+    fleet.order("update_hosts", r#"{"hosts":["h1"]}"#);
+    while fleet.cluster.tenant(fleet.tenant("east")).unwrap().events().is_empty() {
+        fleet.submit(&Command::Tick);
+    }
+    let event = fleet.event("east");
+    for name in ["cancel", "force_start"] {
+        let command = command(name, "{}", &[("event", event.as_str())]);
+        let touched = tenants_of(&command, &fleet.cluster).unwrap();
+        assert!(touched.contains(&fleet.tenant("west")), "{touched:?}");
+        assert_eq!(limited().check_command(&command, &fleet.cluster), Err(Denied::Tenants));
+        let all: Reach<_> =
+            ["web", "east", "west"].map(|name| Name::new(name).unwrap()).into_iter().collect();
+        assert!(is_within(&command, &fleet.cluster, &all));
+    }
+    // Each may still approve its own.
+    assert_eq!(
+        limited().check_command(&command("approve", "{}", &[("tenant", "east")]), &fleet.cluster),
+        Ok(())
+    );
+}
+
+#[test]
+fn a_permit_says_what_is_seen() {
+    let fleet = Fleet::new();
+    let seen = |permit: &Permit| -> BTreeMap<String, bool> {
+        let all = fleet.cluster.tenants();
+        all.map(|(id, tenant)| (tenant.name.to_string(), permit.sees(&fleet.cluster, id))).collect()
+    };
+    let own = [("alone", false), ("east", true), ("web", true), ("web:2", true), ("west", false)];
+    assert_eq!(seen(&limited()), own.map(|(name, sees)| (name.to_owned(), sees)).into());
+    assert!(seen(&Permit::unlimited("socket")).values().all(|sees| *sees));
+    assert!(!limited().sees(&fleet.cluster, TenantId(99)));
+}
+
+#[test]
+fn a_permit_says_which_clusters_and_whether_all() {
+    let catalogue = Catalogue::new();
+    let token = Token {
+        number: 0,
+        name: Name::new("ci").unwrap(),
+        role: Role::Admin,
+        scope: Scope { clusters: [ClusterId(7)].into_iter().collect(), ..Scope::default() },
+        hash: TokenHash([0; 32]),
+        created: Timestamp::from_millis(0),
+        expires: None,
+        by: "socket".to_owned(),
+    };
+    let permit = Permit::of(&token);
+    assert_eq!(permit.by, "token ci");
+    assert!(permit.reaches(ClusterId(7)) && !permit.reaches(ClusterId::DEFAULT));
+    assert_eq!(permit.find_cluster(&catalogue, "default"), None);
+    assert_eq!(permit.check_server(Role::Viewer), Err(Denied::Limited));
+    assert_eq!(permit.check_all_tenants(Role::Admin), Ok(()));
+    let everything = Permit::unlimited("socket");
+    assert_eq!(everything.find_cluster(&catalogue, "default"), Some(ClusterId::DEFAULT));
+    assert_eq!(everything.find_cluster(&catalogue, "other"), None);
+    assert_eq!(everything.check_server(Role::Admin), Ok(()));
+    assert_eq!(limited().check_all_tenants(Role::Viewer), Err(Denied::Limited));
+    let viewer = Permit { role: Role::Viewer, ..limited() };
+    let why = viewer.check_all_tenants(Role::Operator).unwrap_err();
+    assert_eq!(why.to_string(), "not for this role: viewer\n  hint: it needs the role operator");
+}

@@ -1,0 +1,286 @@
+//! All routes of the operator API.
+//!
+//! Whoever adds one writes it here, and nowhere else: see [`super::route`] for what is made of it.
+
+use forewarn_wire::operator::schema::{EventId, MachineName, Name};
+use forewarn_wire::operator::{
+    ClockOrder, ClockView, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items, MachineView,
+    NamedCommand, Outcome, PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished,
+};
+use serde_json::json;
+
+use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
+use super::page::Paging;
+use super::route::{Link, Role, Route, Subject};
+use super::{backup, fleet, health, lists, metrics, openapi, reads, watching, writes};
+use crate::telemetry::Telemetry;
+
+/// Where the first thing of a page is.
+macro_rules! first {
+    ($member:literal) => {
+        concat!("$response.body#/items/0/", $member)
+    };
+}
+
+pub(super) fn routes() -> Vec<Route> {
+    [places(), tenants(), work(), rollouts(), whole(), server()].into_iter().flatten().collect()
+}
+
+/// Hosts and machines.
+fn places() -> Vec<Route> {
+    let update = json!({ "command": "update_hosts", "hosts": [first!("name")] });
+    let restart = json!({ "command": "restart", "machine": "{$response.body#/items/0/tenant}/{$response.body#/items/0/name}" });
+    vec![
+        Route::get("/v1/hosts", "listHosts", "Hosts: health, machines, work", lists::hosts)
+            .about(Subject::Fleet)
+            .query::<lists::HostFilter>()
+            .query::<Paging>()
+            .json::<Items<HostView>>()
+            .may_be(&[Unavailable])
+            .link(next_page("listHosts"))
+            .link(Link::to("getHost", "One of them.").with("name", first!("name")))
+            .link(Link::to("listMachines", "The machines of one.").with("host", first!("name")))
+            .link(Link::to("sendCommand", "One of them is updated.").sending(update)),
+        Route::get("/v1/hosts/{name}", "getHost", "A host", reads::host)
+            .about(Subject::Fleet)
+            .part::<Name>("name")
+            .json::<HostView>()
+            .may_be(&[Unavailable])
+            .link(Link::to("listMachines", "Its machines.").with("host", "$response.body#/name")),
+        Route::get(
+            "/v1/machines",
+            "listMachines",
+            "Machines: host, power, boots, ephemeral disk, events",
+            lists::machines,
+        )
+        .about(Subject::Fleet)
+        .query::<lists::MachineFilter>()
+        .query::<Paging>()
+        .json::<Items<MachineView>>()
+        .may_be(&[NotFound, Unavailable])
+        .link(next_page("listMachines"))
+        .link(machine_of(first!("tenant"), first!("name")))
+        .link(Link::to("getHost", "The host of one.").with("name", first!("host")))
+        .link(Link::to("sendCommand", "One of them is restarted.").sending(restart)),
+        Route::get("/v1/machines/{name}", "getMachine", "A machine whose name is unique", reads::machine)
+            .about(Subject::Fleet)
+            .part::<MachineName>("name")
+            .json::<MachineView>()
+            .may_be(&[Ambiguous, Unavailable])
+            .link(machine_of("$response.body#/tenant", "$response.body#/name"))
+            .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
+        Route::get(
+            "/v1/machines/{tenant}/{name}",
+            "getMachineOfTenant",
+            "A machine of a tenant",
+            reads::machine_of,
+        )
+        .about(Subject::Fleet)
+        .part::<Name>("tenant")
+        .part::<Name>("name")
+        .json::<MachineView>()
+        .may_be(&[Unavailable])
+        .link(Link::to("getTenant", "Its tenant.").with("name", "$response.body#/tenant"))
+        .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
+    ]
+}
+
+/// Who the machines belong to.
+fn tenants() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/tenants",
+            "listTenants",
+            "Tenants: kind, whether enrolled, incarnation, events",
+            lists::tenants,
+        )
+        .about(Subject::Fleet)
+        .query::<Paging>()
+        .json::<Items<TenantView>>()
+        .may_be(&[Unavailable])
+        .link(next_page("listTenants"))
+        .link(Link::to("getTenant", "One of them.").with("name", first!("name")))
+        .link(Link::to("getDocument", "What one of them reads.").with("name", first!("name")))
+        .link(Link::to("listEvents", "What one of them sees.").with("tenant", first!("name"))),
+        Route::get("/v1/tenants/{name}", "getTenant", "A tenant", reads::tenant)
+            .about(Subject::Fleet)
+            .part::<Name>("name")
+            .json::<TenantView>()
+            .may_be(&[Unavailable])
+            .link(Link::to("listMachines", "Its machines.").with("tenant", "$response.body#/name"))
+            .link(Link::to("listEvents", "What it sees.").with("tenant", "$response.body#/name")),
+        Route::get(
+            "/v1/tenants/{name}/document",
+            "getDocument",
+            "What the machines of a tenant would read; asking does not enrol it",
+            reads::document,
+        )
+        .about(Subject::Work)
+        .part::<Name>("name")
+        .query::<reads::Version>()
+        .json::<reads::ScheduledEvents>()
+        .may_be(&[Unavailable]),
+    ]
+}
+
+/// What is done, and what is announced of it.
+fn work() -> Vec<Route> {
+    let of = |command: &str| json!({ "command": command, "event": first!("id") });
+    let approve = json!({ "command": "approve", "tenant": first!("tenant"), "events": [first!("id")] });
+    let made = "$response.body#/events/0/id";
+    vec![
+        Route::get(
+            "/v1/events",
+            "listEvents",
+            "Events that can be seen: why, who approved, what they wait for",
+            lists::events,
+        )
+        .about(Subject::Work)
+        .query::<lists::EventFilter>()
+        .query::<Paging>()
+        .json::<Items<EventView>>()
+        .may_be(&[NotFound, Unavailable])
+        .link(next_page("listEvents"))
+        .link(Link::to("getEvent", "One of them.").with("id", first!("id")))
+        .link(Link::to("sendCommand", "One of them is approved.").sending(approve))
+        .link(Link::to("sendCommand", "One of them is taken back.").sending(of("cancel")))
+        .link(Link::to("sendCommand", "One of them starts at once.").sending(of("force_start"))),
+        Route::get("/v1/events/{id}", "getEvent", "An event", reads::event)
+            .about(Subject::Work)
+            .part::<EventId>("id")
+            .json::<EventView>()
+            .may_be(&[Unavailable])
+            .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
+        Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
+            .about(Subject::Work)
+            .json::<Outcome>()
+            .may_be(&[NotFound, Refused, Ambiguous, Unavailable])
+            .link(Link::to("getEvent", "What is announced.").with("id", made))
+            .link(Link::to("getUnfinished", "Whether it is over.").with("work", "$response.body#/work/0"))
+            .link(Link::to("getHost", "The host that has joined.").with("name", "$request.body#/name"))
+            .link(Link::to("getTenant", "The tenant that has joined.").with("name", "$request.body#/name")),
+        Route::get(
+            "/v1/unfinished",
+            "getUnfinished",
+            "Which work is not over, and how the rest ended; answered when none is left, or after `wait`",
+            reads::unfinished,
+        )
+        .about(Subject::Work)
+        .query::<reads::Asked>()
+        .json::<Unfinished>()
+        .may_be(&[Unavailable]),
+        Route::get("/v1/watch", "watch", "What happens, as it happens", watching::watch)
+            .about(Subject::Work)
+            .query::<watching::Filter>()
+            .other(
+                "text/event-stream",
+                "Server-sent events without end, each an entry of the trail, with its number as `id`. Who comes back with \
+                 `Last-Event-ID` is told everything since.",
+            )
+            .may_be(&[NotFound, Unavailable]),
+    ]
+}
+
+/// Work over many hosts.
+fn rollouts() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/rollouts",
+            "listRollouts",
+            "Rollouts: terms, how far they are, what they wait for, what failed",
+            lists::rollouts,
+        )
+        .about(Subject::Work)
+        .query::<lists::RolloutFilter>()
+        .query::<Paging>()
+        .json::<Items<RolloutView>>()
+        .may_be(&[Unavailable])
+        .link(next_page("listRollouts"))
+        .link(Link::to("getRollout", "One of them.").with("id", first!("id"))),
+        Route::get("/v1/rollouts/{id}", "getRollout", "A rollout, be it over", reads::rollout)
+            .about(Subject::Work)
+            .part::<u64>("id")
+            .json::<RolloutView>()
+            .may_be(&[NotFound, Unavailable]),
+        Route::post::<RolloutEntry, _, _>(
+            "/v1/rollouts/preview",
+            "previewRollout",
+            "What a rollout would do, played on a copy: once when nobody approves, once when everybody does",
+            reads::preview,
+        )
+        .about(Subject::Work)
+        .role(Role::Viewer)
+        .json::<PreviewView>()
+        .may_be(&[NotFound, Refused, Unavailable]),
+    ]
+}
+
+/// All of it at once: the fleet, and the time.
+fn whole() -> Vec<Route> {
+    vec![
+        Route::get("/v1/fleet", "getFleet", "The fleet as a whole", fleet::show)
+            .about(Subject::Fleet)
+            .json::<Fleet>()
+            .may_be(&[Unavailable]),
+        Route::post::<Fleet, _, _>(
+            "/v1/fleet",
+            "applyFleet",
+            "Makes the fleet what a file says",
+            fleet::apply,
+        )
+        .about(Subject::Fleet)
+        .query::<fleet::How>()
+        .body_bytes_max(FLEET_BYTES_MAX)
+        .json::<FleetReport>()
+        .may_be(&[NotFound, Refused, Ambiguous, Unavailable])
+        .link(Link::to("getFleet", "What it is now."))
+        .link(Link::to("getHost", "A host of it.").with("name", "$request.body#/host/0/name")),
+        Route::get("/v1/clock", "getClock", "The time", reads::clock)
+            .about(Subject::Clock)
+            .json::<ClockView>()
+            .may_be(&[Unavailable]),
+        Route::post::<ClockOrder, _, _>("/v1/clock", "setClock", "Drives a virtual clock", writes::clock)
+            .about(Subject::Clock)
+            .json::<ClockView>()
+            .may_be(&[Refused, Unavailable])
+            .link(Link::to("getClock", "What it shows."))
+            .link(Link::to("listEvents", "What there is now.")),
+    ]
+}
+
+/// The server itself.
+fn server() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/backup",
+            "getBackup",
+            "A copy of all that is kept, as `forewarn store import` reads it",
+            backup::backup,
+        )
+        .role(Role::Admin)
+        .other("application/octet-stream", "The copy; if it breaks off, it is none.")
+        .may_be(&[Refused, Unavailable]),
+        Route::get("/v1/server", "getServer", "Version, mode, where the metadata endpoint is", reads::server)
+            .json::<ServerView>(),
+        Route::get("/v1/openapi.json", "getOpenApi", "This API, for programs", openapi::show)
+            .role(Role::Anyone)
+            .json::<serde_json::Map<String, serde_json::Value>>(),
+        Route::get("/healthz", "getHealth", "Whether the server lives", health::healthz)
+            .role(Role::Anyone)
+            .other("text/plain", "It does."),
+        Route::get("/readyz", "getReadiness", "Whether it can be asked", health::readyz)
+            .role(Role::Anyone)
+            .other("text/plain", "It can.")
+            .may_be(&[Unavailable]),
+        Route::get("/metrics", "getMetrics", "What is counted, for Prometheus", metrics::metrics)
+            .other(Telemetry::CONTENT_TYPE, "What is counted."),
+    ]
+}
+
+fn next_page(list: &'static str) -> Link {
+    Link::to(list, "What follows.").with("after", "$response.body#/next")
+}
+
+fn machine_of(tenant: &'static str, name: &'static str) -> Link {
+    Link::to("getMachineOfTenant", "By its full name.").with("tenant", tenant).with("name", name)
+}

@@ -1,0 +1,55 @@
+//! What the clusters are called, and who may do what, for those who need to know it without asking the driver.
+
+use std::collections::BTreeMap;
+
+use forewarn_catalogue::{Catalogue, ClusterId, Token};
+use forewarn_lifecycle::Name;
+
+/// Clusters and tokens as they were at one moment. It never changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roster {
+    clusters: BTreeMap<ClusterId, Name>,
+    tokens: BTreeMap<u32, Token>,
+    /// The number that the next token will have.
+    pub next_token: u32,
+}
+
+impl Roster {
+    /// Those of a catalogue.
+    #[must_use]
+    pub fn of(catalogue: &Catalogue) -> Self {
+        Self {
+            clusters: catalogue.clusters().map(|(id, name)| (id, name.clone())).collect(),
+            tokens: catalogue.tokens().map(|token| (token.number, token.clone())).collect(),
+            next_token: catalogue.next_token(),
+        }
+    }
+
+    /// Every cluster and its name, in the order in which they were created.
+    pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &Name)> {
+        self.clusters.iter().map(|(id, name)| (*id, name))
+    }
+
+    /// The cluster of that name.
+    #[must_use]
+    pub fn cluster_named(&self, name: &str) -> Option<ClusterId> {
+        self.clusters().find(|(_, known)| known.as_str() == name).map(|(id, _)| id)
+    }
+
+    /// What a cluster is called.
+    #[must_use]
+    pub fn cluster_name(&self, id: ClusterId) -> Option<&Name> {
+        self.clusters.get(&id)
+    }
+
+    /// Every token, also those that have expired, in the order in which they were issued.
+    pub fn tokens(&self) -> impl Iterator<Item = &Token> {
+        self.tokens.values()
+    }
+
+    /// The token of that number.
+    #[must_use]
+    pub fn token(&self, number: u32) -> Option<&Token> {
+        self.tokens.get(&number)
+    }
+}

@@ -1,0 +1,184 @@
+//! An authority of the server's own, for those who have none: made once, kept in the data directory.
+//!
+//! Only the authority is kept. What a connection is shown is signed anew at every start and every reload, lives in memory,
+//! and is renewed long before it expires; so a name that is added to the settings is in it at once.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::{Pair, TlsError, certificates};
+
+/// The certificate of the authority, below its directory: what clients are given.
+pub const AUTHORITY_FILE: &str = "ca.pem";
+
+/// Its key, which never leaves the computer.
+const KEY_FILE: &str = "ca-key.pem";
+
+/// How long an authority is good.
+const AUTHORITY_LIFE: Duration = Duration::from_hours(24 * 3_650);
+
+/// How long a certificate is good.
+const LEAF_LIFE: Duration = Duration::from_hours(24 * 90);
+
+/// When it is renewed.
+const LEAF_RENEWED: Duration = Duration::from_hours(24 * 30);
+
+/// Clocks of clients may be a little late.
+const BACKDATED: Duration = Duration::from_hours(1);
+
+/// What a computer calls itself.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A certificate for these names by the authority in that directory, which is made if there is none, and when to renew it.
+pub(super) fn issue(
+    directory: &Path,
+    names: &[String],
+    address: Option<IpAddr>,
+) -> Result<(Pair, SystemTime), TlsError> {
+    let file = directory.join(AUTHORITY_FILE);
+    let failed = |source: Failure| TlsError::Authority { path: file.clone(), source };
+    let key = authority(directory).map_err(failed)?;
+    let signed = leaf(key, &all_names(names, address), SystemTime::now()).map_err(failed)?;
+    let mut pair = signed;
+    pair.chain.extend(certificates(&file)?);
+    Ok((pair, SystemTime::now() + LEAF_RENEWED))
+}
+
+fn leaf(authority: KeyPair, names: &[String], now: SystemTime) -> Result<Pair, Failure> {
+    let mut params = CertificateParams::new(names)?;
+    params.distinguished_name = called("Forewarn");
+    params.not_before = (now - BACKDATED).into();
+    params.not_after = (now + LEAF_LIFE).into();
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.use_authority_key_identifier_extension = true;
+    let key = KeyPair::generate()?;
+    let issuer = Issuer::new(authority_params(now), authority);
+    let certificate = params.signed_by(&key, &issuer)?;
+    let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    Ok(Pair { chain: vec![certificate.der().clone()], key })
+}
+
+/// The key of the authority. The certificate is written last: where it is, its key is too.
+fn authority(directory: &Path) -> Result<KeyPair, Failure> {
+    let (file, key_file) = (directory.join(AUTHORITY_FILE), directory.join(KEY_FILE));
+    match (fs::read_to_string(&key_file), file.exists()) {
+        (Ok(key), true) => return Ok(KeyPair::from_pem(&key)?),
+        (Err(error), true) => return Err(format!("{}: {error}", key_file.display()).into()),
+        (Err(error), false) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        // A key without a certificate: it was being made when the server was killed.
+        (Ok(_) | Err(_), false) => {}
+    }
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let key = KeyPair::generate()?;
+    let certificate = authority_params(SystemTime::now()).self_signed(&key)?;
+    write_whole(&key_file, &key.serialize_pem(), 0o600)?;
+    write_whole(&file, &certificate.pem(), 0o644)?;
+    Ok(key)
+}
+
+fn authority_params(now: SystemTime) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = called("Forewarn authority");
+    params.not_before = (now - BACKDATED).into();
+    params.not_after = (now + AUTHORITY_LIFE).into();
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+fn called(name: &str) -> DistinguishedName {
+    let mut called = DistinguishedName::new();
+    called.push(DnType::CommonName, name);
+    called
+}
+
+/// Every name by which the server may be called: loopback, the computer, the address, and what the settings say.
+fn all_names(names: &[String], address: Option<IpAddr>) -> Vec<String> {
+    let loopback = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let host = fs::read_to_string(HOST_NAME).unwrap_or_default().trim().to_owned();
+    let is_name = |name: &str| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+    };
+    let mut all = vec!["localhost".to_owned()];
+    all.extend(loopback.iter().map(IpAddr::to_string));
+    all.extend(is_name(&host).then_some(host));
+    all.extend(address.filter(|address| !address.is_unspecified()).map(|address| address.to_string()));
+    all.extend(names.iter().cloned());
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// The file appears whole, or not at all.
+fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+    let unfinished = path.with_extension("new");
+    // Its mode counts only where it is made.
+    match fs::remove_file(&unfinished) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(&unfinished)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    fs::File::open(path.parent().unwrap_or(Path::new(".")))?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tls::Validity;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// The object identifier of the extension that names the key of the issuer: 2.5.29.35.
+    const AUTHORITY_KEY_IDENTIFIER: [u8; 5] = [0x06, 0x03, 0x55, 0x1d, 0x23];
+
+    #[test]
+    fn an_authority_is_made_once_and_its_key_is_for_the_owner_alone() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("tls");
+        let (first, _) = issue(&directory, &["forewarn.internal".to_owned()], None).unwrap();
+        let (second, _) = issue(&directory, &[], Some("10.0.0.1".parse().unwrap())).unwrap();
+        assert_eq!(first.chain[1], second.chain[1], "the authority stays");
+        assert_ne!(first.chain[0], second.chain[0], "the certificate does not");
+        let mode = |name: &str| fs::metadata(directory.join(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(KEY_FILE), 0o600);
+        assert_eq!(fs::metadata(&directory).unwrap().permissions().mode() & 0o777, 0o700);
+        let has = |bytes: &[u8], part: &[u8]| bytes.windows(part.len()).any(|window| window == part);
+        assert!(has(&first.chain[0], &AUTHORITY_KEY_IDENTIFIER));
+        assert!(has(&first.chain[0], b"forewarn.internal") && !has(&second.chain[0], b"forewarn.internal"));
+        assert!(has(&second.chain[0], &[10, 0, 0, 1]));
+    }
+
+    #[test]
+    fn a_certificate_is_renewed_before_it_expires() {
+        let place = tempfile::tempdir().unwrap();
+        let (pair, renew_at) = issue(place.path(), &[], None).unwrap();
+        let validity = Validity::of(&pair.chain[0]).unwrap();
+        assert!(validity.from < SystemTime::now() && renew_at < validity.until);
+    }
+
+    #[test]
+    fn what_was_begun_is_begun_again_and_what_is_lost_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        fs::write(place.path().join(KEY_FILE), "half").unwrap();
+        assert!(issue(place.path(), &[], None).is_ok());
+        fs::remove_file(place.path().join(KEY_FILE)).unwrap();
+        let problem =
+            issue(place.path(), &[], None).err().expect("a certificate without its key").to_string();
+        assert!(problem.contains(AUTHORITY_FILE), "{problem}");
+    }
+}

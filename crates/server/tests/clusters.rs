@@ -1,0 +1,161 @@
+//! Several clusters in one server, and requests that may be repeated.
+
+#![allow(clippy::unwrap_used, reason = "a test may be blunt")]
+
+use std::path::Path;
+
+use forewarn_catalogue::{ClusterId, Refusal};
+use forewarn_lifecycle::{Name, Seed};
+use forewarn_server::{
+    Administration, ClockCommand, ClockPlan, Condition, Engine, Hands, Once, Order, Problem, Speed, Terms,
+};
+use forewarn_wire::operator::{NamedCommand, Outcome};
+
+fn open(place: &Path) -> Engine {
+    let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };
+    Engine::open(place, Seed([5; 16]), clock, Hands::Pretend).unwrap()
+}
+
+fn command(json: &str) -> NamedCommand {
+    serde_json::from_str(json).unwrap()
+}
+
+async fn order(engine: &Engine, json: &str) -> Result<Outcome, Problem> {
+    engine.order(vec![command(json)]).await
+}
+
+async fn create(engine: &Engine, name: &str) -> Engine {
+    let create = Administration::CreateCluster(Name::new(name).unwrap());
+    engine.administer(create, Terms::default()).await.unwrap();
+    engine.named(name).unwrap()
+}
+
+async fn furnish(engine: &Engine, address: &str) {
+    order(engine, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
+    let vm = format!(r#"{{"command":"admit_vm","name":"solo","host":"h1","addresses":["{address}"]}}"#);
+    order(engine, &vm).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_same_names_in_two_clusters_are_two_machines() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = open(directory.path());
+    let west = create(&first, "west").await;
+    furnish(&first, "10.0.0.1").await;
+    furnish(&west, "10.0.0.2").await;
+    let one = first.directory().at("10.0.0.1".parse().unwrap()).unwrap();
+    let other = first.directory().at("10.0.0.2".parse().unwrap()).unwrap();
+    assert_eq!((&*one.full_name, &*other.full_name), ("solo/solo", "west/solo/solo"));
+    assert_eq!((one.slot.cluster, other.slot.cluster), (ClusterId(0), ClusterId(1)));
+    assert_ne!(one.instance.vm_id, other.instance.vm_id);
+    assert!(first.directory().named("solo").is_none(), "there are two");
+    assert!(first.directory().named("west/solo/solo").is_some());
+
+    order(&west, r#"{"command":"restart","machine":"solo"}"#).await.unwrap();
+    let boots = async |engine: &Engine| {
+        engine.look(|state| state.cluster.machines().next().unwrap().1.boots).await.unwrap()
+    };
+    assert_eq!((boots(&first).await, boots(&west).await), (1, 2));
+    first.stop().await;
+
+    let first = open(directory.path());
+    let west = first.named("west").unwrap();
+    assert_eq!((boots(&first).await, boots(&west).await), (1, 2), "after a restart");
+    assert_eq!(west.look(|state| state.name.to_string()).await.unwrap(), "west");
+}
+
+#[tokio::test]
+async fn an_address_is_that_of_one_machine_over_all_clusters() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = open(directory.path());
+    let west = create(&first, "west").await;
+    furnish(&first, "10.0.0.1").await;
+    order(&west, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
+    let taken = r#"{"command":"admit_vm","name":"other","host":"h1","addresses":["10.0.0.1"]}"#;
+    assert!(matches!(order(&west, taken).await, Err(Problem::AddressTaken { .. })));
+}
+
+#[tokio::test]
+async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = open(directory.path());
+    let west = create(&first, "west").await;
+    furnish(&west, "10.0.0.2").await;
+    let administer = async |command| first.administer(command, Terms::default()).await;
+    let id = ClusterId(1);
+    assert_eq!(
+        administer(Administration::RemoveCluster(id)).await,
+        Err(Problem::ClusterInUse("west".to_owned()))
+    );
+    let name = Name::new("east").unwrap();
+    administer(Administration::RenameCluster { cluster: id, name }).await.unwrap();
+    assert!(first.named("west").is_err());
+    assert!(first.directory().named("west/solo/solo").is_none());
+    assert!(first.directory().named("east/solo/solo").is_some());
+
+    order(&west, r#"{"command":"delete","machine":"solo"}"#).await.unwrap();
+    order(&west, r#"{"command":"remove_host","host":"h1"}"#).await.unwrap();
+    administer(Administration::RemoveCluster(id)).await.unwrap();
+    assert_eq!(west.look(|_| ()).await, Err(Problem::NoSuchCluster));
+    assert_eq!(
+        administer(Administration::RemoveCluster(ClusterId::DEFAULT)).await,
+        Err(Refusal::DefaultCluster.into())
+    );
+}
+
+fn once(key: &str, request: u8) -> Terms {
+    let once = Some(Once { key: key.to_owned(), fingerprint: [request; 32] });
+    Terms { by: "token alice".to_owned(), once, only_if: None }
+}
+
+#[tokio::test]
+async fn the_same_request_under_the_same_key_is_carried_out_once_also_after_a_restart() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path());
+    furnish(&engine, "10.0.0.1").await;
+    let restart = async |engine: &Engine, terms| {
+        let commands = vec![command(r#"{"command":"restart","machine":"solo"}"#)];
+        engine.order(Order { commands, terms }).await
+    };
+    let boots = async |engine: &Engine| {
+        engine.look(|state| state.cluster.machines().next().unwrap().1.boots).await.unwrap()
+    };
+    let first = restart(&engine, once("k", 1)).await.unwrap();
+    assert_eq!(restart(&engine, once("k", 1)).await, Ok(first.clone()));
+    assert_eq!(boots(&engine).await, 2);
+    assert_eq!(restart(&engine, once("k", 2)).await, Err(Refusal::KeyUsed("k".to_owned()).into()));
+    engine.stop().await;
+
+    let engine = open(directory.path());
+    assert_eq!(restart(&engine, once("k", 1)).await, Ok(first));
+    assert_eq!(boots(&engine).await, 2);
+    restart(&engine, once("another", 1)).await.unwrap();
+    assert_eq!(boots(&engine).await, 3);
+    let by_another = Terms { by: "token bob".to_owned(), ..once("k", 1) };
+    restart(&engine, by_another).await.unwrap();
+    assert_eq!(boots(&engine).await, 4, "the key of another is another key");
+}
+
+#[tokio::test]
+async fn a_clock_is_set_forward_once_under_one_key() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path());
+    let minute = ClockCommand::Advance(std::time::Duration::from_mins(1));
+    let after = engine.drive_for(minute, once("k", 1)).await.unwrap();
+    assert_eq!(engine.drive_for(minute, once("k", 1)).await, Ok(after));
+    assert!(engine.drive_for(minute, once("l", 1)).await.unwrap().wall > after.wall);
+}
+
+#[tokio::test]
+async fn what_has_changed_since_it_was_read_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path());
+    let order = async |json, hosts| {
+        let only_if = Some(Condition(Box::new(move |state| state.cluster.hosts().count() == hosts)));
+        let terms = Terms { only_if, ..Terms::default() };
+        engine.order(Order { commands: vec![command(json)], terms }).await
+    };
+    order(r#"{"command":"admit_host","name":"h1"}"#, 0).await.unwrap();
+    assert_eq!(order(r#"{"command":"admit_host","name":"h2"}"#, 0).await, Err(Problem::Changed));
+    order(r#"{"command":"admit_host","name":"h2"}"#, 1).await.unwrap();
+}

@@ -1,0 +1,211 @@
+//! The trail as it is kept and read: see [`forewarn_wire::operator::TrailEntry`] for what is in it.
+//!
+//! Entries are written in the commit of the records they tell of. They are read by asking the committer, which owns the only
+//! connection: between two commits it answers one question, whose work has a limit, so that nobody who writes waits for long.
+//!
+//! ```text
+//!   TrailReader ──TrailQuery──▶ committer ──▶ subject: which numbers ──▶ trail: the entries ──▶ TrailPage
+//! ```
+
+mod check;
+mod recent;
+mod search;
+mod sweep;
+mod table;
+
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use forewarn_lifecycle::Timestamp;
+use forewarn_wire::operator::{Subject, TrailEntry};
+
+use crate::committer::Order;
+
+pub(crate) use check::{check_ends, check_trail};
+pub(crate) use recent::Recent;
+pub(crate) use sweep::Sweeping;
+pub(crate) use table::{read_page, write_entry};
+
+/// How long entries are kept, unless said: more than a year, so that a year can be looked back at.
+pub const TRAIL_KEEP: Duration = Duration::from_hours(400 * 24);
+
+/// Entries that a journal in memory keeps.
+pub const RECENT_ENTRIES_MAX: usize = 100_000;
+
+/// Entries on one page.
+pub const PAGE_ENTRIES_MAX: usize = 1_000;
+
+/// Subjects in one question.
+pub const SUBJECTS_PER_QUERY_MAX: usize = 200;
+
+/// What is to be read of the trail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrailQuery {
+    /// Of each group, an entry must concern one subject at least; without a group, every entry will do.
+    pub groups: Vec<Vec<Subject>>,
+    /// Nothing from before.
+    pub since: Option<Timestamp>,
+    /// Only what is from before.
+    pub until: Option<Timestamp>,
+    /// Only entries with a greater number.
+    pub after: Option<u64>,
+    /// Only entries with a smaller number.
+    pub before: Option<u64>,
+    /// In which order.
+    pub direction: Direction,
+    /// How many at most; no more than [`PAGE_ENTRIES_MAX`].
+    pub limit: usize,
+}
+
+/// In which order entries are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Direction {
+    /// As they were written.
+    #[default]
+    OldestFirst,
+    /// The other way.
+    NewestFirst,
+}
+
+impl Default for TrailQuery {
+    /// The oldest entries.
+    fn default() -> Self {
+        let (since, until, after, before) = (None, None, None, None);
+        let direction = Direction::OldestFirst;
+        Self { groups: Vec::new(), since, until, after, before, direction, limit: PAGE_ENTRIES_MAX }
+    }
+}
+
+/// Entries that were found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrailPage {
+    /// In the order that was asked for.
+    pub entries: Vec<Arc<TrailEntry>>,
+    /// Where to go on: `after` that number, or `before` it if the newest come first. None, when everything has been looked at.
+    /// There may be a next page although this one is short or empty: the work of one question has a limit.
+    pub next: Option<u64>,
+    /// The number of the newest entry there is.
+    pub head: u64,
+    /// The number up to which entries were swept away, because they were too old.
+    pub swept: u64,
+}
+
+/// Why the trail could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadFailed {
+    /// The journal is closed, or has failed.
+    #[error("the trail cannot be read now: the journal is closed")]
+    Closed,
+    /// Too many want to read.
+    #[error("too many read the trail at once\n  hint: try again in a moment")]
+    Busy,
+    /// Too many subjects.
+    #[error("one question has at most {SUBJECTS_PER_QUERY_MAX} subjects: this one has {0}")]
+    TooMany(usize),
+    /// It is not what was written.
+    #[error("the trail is damaged: {0}\n  hint: stop the server, and look at it with forewarn store check")]
+    Damaged(String),
+    /// It cannot be read.
+    #[error("the trail cannot be read: {0}\n  hint: look at the disk")]
+    Failed(String),
+}
+
+impl From<rusqlite::Error> for ReadFailed {
+    fn from(problem: rusqlite::Error) -> Self {
+        match problem.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => Self::Damaged(problem.to_string()),
+            Some(_) | None => Self::Failed(problem.to_string()),
+        }
+    }
+}
+
+/// Who reads the trail of a journal. When the journal is closed it answers [`ReadFailed::Closed`]: one that is opened again has
+/// another reader.
+#[derive(Clone, Debug)]
+pub struct TrailReader(Source);
+
+#[derive(Clone, Debug)]
+enum Source {
+    Memory(Weak<Mutex<Recent>>),
+    /// Not the journal's own: it ends when the journal goes, whoever can still read.
+    Embedded(Weak<SyncSender<Order>>),
+}
+
+impl TrailReader {
+    /// One of a journal that is not there.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self(Source::Memory(Weak::new()))
+    }
+
+    pub(crate) fn of_memory(recent: &Arc<Mutex<Recent>>) -> Self {
+        Self(Source::Memory(Arc::downgrade(recent)))
+    }
+
+    pub(crate) fn of_committer(orders: Option<&Arc<SyncSender<Order>>>) -> Self {
+        Self(Source::Embedded(orders.map(Arc::downgrade).unwrap_or_default()))
+    }
+
+    /// Asks, and does not wait: `done` is called once with the answer, perhaps on another thread, which it must not hold up.
+    pub fn read_then(
+        &self,
+        query: TrailQuery,
+        done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static,
+    ) {
+        let count = query.groups.iter().map(Vec::len).sum();
+        if count > SUBJECTS_PER_QUERY_MAX {
+            return done(Err(ReadFailed::TooMany(count)));
+        }
+        match &self.0 {
+            Source::Memory(recent) => done(match recent.upgrade() {
+                Some(recent) => recent.lock().unwrap_or_else(PoisonError::into_inner).read(&query),
+                None => Err(ReadFailed::Closed),
+            }),
+            Source::Embedded(orders) => {
+                let answer = Answer::new(done);
+                let Some(orders) = orders.upgrade() else { return answer.give(Err(ReadFailed::Closed)) };
+                match orders.try_send(Order::Read { query, answer }) {
+                    Ok(()) => {}
+                    Err(TrySendError::Full(order)) => order.refuse_as_busy(),
+                    Err(TrySendError::Disconnected(order)) => order.refuse(),
+                }
+            }
+        }
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// When the trail could not be read.
+    pub fn read(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
+        let (tell, told) = mpsc::sync_channel(1);
+        self.read_then(query, move |page| drop(tell.send(page)));
+        told.recv().unwrap_or(Err(ReadFailed::Closed))
+    }
+}
+
+/// Whom to tell what was read. One that is dropped tells that the journal is closed: nobody waits for ever.
+pub(crate) struct Answer(Option<Done>);
+
+type Done = Box<dyn FnOnce(Result<TrailPage, ReadFailed>) + Send>;
+
+impl Answer {
+    fn new(done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static) -> Self {
+        Self(Some(Box::new(done)))
+    }
+
+    pub(crate) fn give(mut self, page: Result<TrailPage, ReadFailed>) {
+        if let Some(done) = self.0.take() {
+            done(page);
+        }
+    }
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        if let Some(done) = self.0.take() {
+            done(Err(ReadFailed::Closed));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! The trail as tables.
+//!
+//! | table | content |
+//! |---|---|
+//! | `trail` | each entry as JSON, by number, under a checksum; and its moment |
+//! | `subject` | under which subject which numbers are found: filtering costs what it finds |
+//! | `hour` | the first and the last number of each hour of the wall clock, which may have been set back |
+
+use std::sync::Arc;
+
+use forewarn_lifecycle::Timestamp;
+use forewarn_wire::operator::{ENTRY_BYTES_MAX, TrailEntry};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::search::{Kept, Seen, Step, is_in_time, range, search};
+use super::{Direction, ReadFailed, TrailPage, TrailQuery};
+use crate::codec::seal::{self, Place};
+use crate::database::Heading;
+
+/// Rows that one question may look at, and places in the index that it may look up: a commit waits for no more.
+const ROWS_PER_QUERY_MAX: usize = 2_000;
+const SEEKS_PER_QUERY_MAX: usize = 4_000;
+
+const HOUR_MILLIS: i64 = 3_600_000;
+
+/// One row of the table `trail`.
+pub(super) struct Shelf {
+    pub(super) number: u64,
+    pub(super) at: Timestamp,
+    sealed: Vec<u8>,
+}
+
+impl Shelf {
+    /// The entry, if it is what was written there.
+    pub(super) fn entry(&self) -> Result<TrailEntry, String> {
+        let Self { number, at, sealed } = self;
+        let wrong = |what: &dyn std::fmt::Display| format!("entry {number} of the trail: {what}");
+        let content = seal::open_bytes(Place::Entry(*number), sealed).map_err(|problem| wrong(&problem))?;
+        let entry: TrailEntry = serde_json::from_slice(content).map_err(|problem| wrong(&problem))?;
+        if entry.number != *number || entry.at.0 != *at {
+            return Err(wrong(&"it stands where another should"));
+        }
+        Ok(entry)
+    }
+
+    pub(super) fn content_bytes(&self) -> usize {
+        self.sealed.len()
+    }
+
+    pub(super) fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        let (number, at): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let sealed = row.get(2)?;
+        Ok(Self { number: number.cast_unsigned(), at: Timestamp::from_millis(at), sealed })
+    }
+}
+
+/// Writes an entry, and where it is found. Says how many bytes that were, about.
+pub(crate) fn write_entry(connection: &Connection, entry: &TrailEntry, line: &str) -> rusqlite::Result<u64> {
+    let (number, at) = (entry.number.cast_signed(), entry.at.0.millis());
+    let sealed = seal::seal_bytes(Place::Entry(entry.number), line.as_bytes());
+    let sql = "INSERT INTO trail (number, at, content) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(sql)?.execute(params![number, at, sealed])?;
+    let mut insert = connection.prepare_cached("INSERT INTO subject (subject, number) VALUES (?1, ?2)")?;
+    let subjects = entry.subjects();
+    for subject in &subjects {
+        insert.execute(params![subject.to_string(), number])?;
+    }
+    let sql = "INSERT INTO hour (hour, first, last) VALUES (?1, ?2, ?2) ON CONFLICT DO UPDATE SET last = ?2";
+    connection.prepare_cached(sql)?.execute(params![hour_of(entry.at.0), number])?;
+    Ok((line.len() + 128 * subjects.len()) as u64)
+}
+
+pub(super) fn hour_of(at: Timestamp) -> i64 {
+    at.millis().div_euclid(HOUR_MILLIS)
+}
+
+/// The row of that number.
+pub(super) fn read_shelf(connection: &Connection, number: u64) -> rusqlite::Result<Option<Shelf>> {
+    let sql = "SELECT number, at, content FROM trail WHERE number = ?1 AND length(content) <= ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let bytes_max = (ENTRY_BYTES_MAX + 64) as u64;
+    statement.query_row(params![number.cast_signed(), bytes_max.cast_signed()], Shelf::from_row).optional()
+}
+
+/// Answers a question.
+pub(crate) fn read_page(
+    connection: &Connection,
+    heading: &Heading,
+    query: &TrailQuery,
+) -> Result<TrailPage, ReadFailed> {
+    let kept = Kept { swept: heading.swept.number, head: heading.trail.number };
+    let mut range = range(query, kept);
+    if query.since.is_some() || query.until.is_some() {
+        let (first, last) = hours(connection, query)?;
+        range = first.max(*range.start())..=last.min(*range.end());
+    }
+    let mut finder = Finder::new(connection, query);
+    let look = |number: u64| {
+        let shelf = read_shelf(connection, number)?;
+        let shelf = shelf.ok_or_else(|| ReadFailed::Damaged(format!("entry {number} is missing")))?;
+        if !is_in_time(query, shelf.at) {
+            return Ok(Seen::Other);
+        }
+        let entry = Arc::new(shelf.entry().map_err(ReadFailed::Damaged)?);
+        Ok(Seen::Entry { entry, bytes: shelf.content_bytes() })
+    };
+    search(query, kept, range, ROWS_PER_QUERY_MAX, |number| finder.next(number), look)
+}
+
+/// The numbers among which everything lies that is from the time in question.
+fn hours(connection: &Connection, query: &TrailQuery) -> rusqlite::Result<(u64, u64)> {
+    let sql = "SELECT min(first), max(last) FROM hour WHERE hour BETWEEN ?1 AND ?2";
+    let from = query.since.map_or(i64::MIN, hour_of);
+    let to = query.until.map_or(i64::MAX, hour_of);
+    let found: (Option<i64>, Option<i64>) =
+        connection.prepare_cached(sql)?.query_row(params![from, to], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    // Nothing is from then: an empty range.
+    Ok(found.0.zip(found.1).map_or((1, 0), |(first, last)| (first.cast_unsigned(), last.cast_unsigned())))
+}
+
+/// Finds the next number that stands under a subject of every group: each group in turn says where its next one is, until all
+/// say the same. That takes about as many looks as the rarest group has entries.
+struct Finder<'a> {
+    connection: &'a Connection,
+    direction: Direction,
+    groups: Vec<Vec<String>>,
+    seeks: usize,
+}
+
+impl<'a> Finder<'a> {
+    fn new(connection: &'a Connection, query: &TrailQuery) -> Self {
+        let keys = |group: &Vec<_>| group.iter().map(ToString::to_string).collect();
+        let groups = query.groups.iter().map(keys).collect();
+        Self { connection, direction: query.direction, groups, seeks: SEEKS_PER_QUERY_MAX }
+    }
+
+    fn next(&mut self, from: u64) -> Result<Step, ReadFailed> {
+        let mut number = from;
+        let mut agreed = 0;
+        let mut turn = 0;
+        while agreed < self.groups.len() {
+            if self.seeks < self.groups[turn].len() {
+                return Ok(Step::Tired(number));
+            }
+            match self.seek(turn, number)? {
+                None => return Ok(Step::End),
+                Some(found) if found == number => agreed += 1,
+                Some(found) => (number, agreed) = (found, 1),
+            }
+            turn = (turn + 1) % self.groups.len();
+        }
+        Ok(Step::At(number))
+    }
+
+    /// The nearest number, from there on, that stands under a subject of a group.
+    fn seek(&mut self, group: usize, from: u64) -> rusqlite::Result<Option<u64>> {
+        let sql = match self.direction {
+            Direction::OldestFirst => {
+                "SELECT number FROM subject WHERE subject = ?1 AND number >= ?2 ORDER BY number LIMIT 1"
+            }
+            Direction::NewestFirst => {
+                "SELECT number FROM subject WHERE subject = ?1 AND number <= ?2 ORDER BY number DESC LIMIT 1"
+            }
+        };
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut nearest: Option<u64> = None;
+        for key in &self.groups[group] {
+            self.seeks -= 1;
+            let found: Option<i64> =
+                statement.query_row(params![key, from.cast_signed()], |row| row.get(0)).optional()?;
+            let Some(found) = found.map(i64::cast_unsigned) else { continue };
+            nearest = Some(match (nearest, self.direction) {
+                (None, _) => found,
+                (Some(best), Direction::OldestFirst) => best.min(found),
+                (Some(best), Direction::NewestFirst) => best.max(found),
+            });
+        }
+        Ok(nearest)
+    }
+}
