@@ -17,7 +17,7 @@ pub(super) fn table(rollouts: &[RolloutView]) -> String {
         table.row([
             rollout.id.to_string(),
             rollout.work.clone(),
-            format!("{}/{}", behind(rollout), all(rollout)),
+            format!("{}/{}", worked_on(rollout), all(rollout)),
             rollout.state.clone(),
             some(&rollout.current_hosts),
             some(&rollout.waiting),
@@ -26,22 +26,22 @@ pub(super) fn table(rollouts: &[RolloutView]) -> String {
     table.to_string()
 }
 
-/// Hosts that the rollout has left behind.
-fn behind(view: &RolloutView) -> usize {
-    view.done.len() + view.failed.len() + view.skipped.len()
+/// Hosts that have been worked on.
+fn worked_on(view: &RolloutView) -> usize {
+    view.done.len() + view.failed.len()
 }
 
 fn all(view: &RolloutView) -> usize {
-    behind(view) + view.current_hosts.len() + view.waiting.len()
+    worked_on(view) + view.skipped.len() + view.current_hosts.len() + view.waiting.len()
 }
 
 /// `9 of 20 hosts`.
 pub(super) fn progress(view: &RolloutView) -> String {
-    format!("{} of {} hosts", behind(view), all(view))
+    format!("{} of {} hosts", worked_on(view), all(view))
 }
 
 fn bar(view: &RolloutView) -> String {
-    let full = (behind(view) * BAR_WIDTH).checked_div(all(view)).unwrap_or(BAR_WIDTH);
+    let full = (worked_on(view) * BAR_WIDTH).checked_div(all(view)).unwrap_or(BAR_WIDTH);
     format!("[{}{}] {}", "#".repeat(full), ".".repeat(BAR_WIDTH - full), progress(view))
 }
 
