@@ -7,19 +7,20 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_lifecycle::Seed;
+use forewarn_catalogue::{Role, Scope};
+use forewarn_lifecycle::{Name, Seed};
 use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, ClockPlan, Speed};
-use crate::engine::{Engine, Hands, Problem, State};
+use crate::engine::{Administration, Engine, Hands, Problem, State, Terms};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
-use crate::operator::{self, Access, HostNames, KeyHash};
+use crate::operator::{self, Access, HostNames, Secret};
 use crate::socket_file::SocketFile;
 use crate::telemetry::Telemetry;
 use crate::tls::{Counted, Source, Tls, TlsError, TlsListener};
@@ -89,7 +90,7 @@ pub struct Service {
     _socket: Option<SocketFile>,
     metadata_url: Option<String>,
     api_url: String,
-    new_key: Option<String>,
+    first_token: Option<String>,
 }
 
 /// Why a server did not start.
@@ -110,9 +111,9 @@ pub enum StartError {
     /// Operators cannot come in.
     #[error("cannot listen for operators: {0}")]
     Api(String, #[source] std::io::Error),
-    /// The key of operators cannot be read or made.
-    #[error("cannot read or make the key of operators")]
-    Key(#[source] std::io::Error),
+    /// The first token of operators cannot be made.
+    #[error("cannot make a token for operators")]
+    Token(#[source] std::io::Error),
     /// Certificates cannot be used.
     #[error("operators cannot come in with TLS")]
     Tls(#[from] TlsError),
@@ -120,6 +121,9 @@ pub enum StartError {
     #[error("cannot start the threads of the metadata endpoint")]
     Threads(#[source] std::io::Error),
 }
+
+/// What the token is called that a new server makes for whoever sets it up.
+const FIRST_TOKEN: &str = "first";
 
 /// How long what is under way may take when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
@@ -155,7 +159,7 @@ impl Service {
             default_machine,
         };
         let metadata_url = about.metadata.first().cloned();
-        let (access, new_key) = access(&plan.api, plan.data_dir.as_deref())?;
+        let (access, first_token) = access(&engine, &plan.api).await?;
         let (stop, stopped) = watch::channel(false);
         let host_names = HostNames::new(plan.api_host_names);
         let access = (access, host_names.clone());
@@ -176,7 +180,7 @@ impl Service {
             _socket: socket,
             metadata_url,
             api_url,
-            new_key,
+            first_token,
         };
         Ok(service)
     }
@@ -212,10 +216,10 @@ impl Service {
         &self.api_url
     }
 
-    /// The key of operators, if it has just been made: nobody will see it again.
+    /// The first token of operators, if it has just been made: nobody will see it again.
     #[must_use]
-    pub fn new_key(&self) -> Option<&str> {
-        self.new_key.as_deref()
+    pub fn first_token(&self) -> Option<&str> {
+        self.first_token.as_deref()
     }
 
     /// Takes no more requests, answers those that are under way, and ends; within a few seconds.
@@ -276,16 +280,33 @@ fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
     defaults.next().map_or((false, None), |default| (true, default))
 }
 
-/// Who may use the API, and the key to it, if it has just been made.
-fn access(door: &ApiDoor, data_dir: Option<&Path>) -> Result<(Access, Option<String>), StartError> {
+/// Who may use the API, and the first token to it, if it has just been made.
+async fn access(engine: &Engine, door: &ApiDoor) -> Result<(Access, Option<String>), StartError> {
     match door {
-        ApiDoor::Open(_) | ApiDoor::Unix(_) => Ok((Access::Open, None)),
+        ApiDoor::Open(_) => Ok((Access::Open("anyone"), None)),
+        ApiDoor::Unix(_) => Ok((Access::Open("socket"), None)),
         ApiDoor::Locked(_) | ApiDoor::Tls(..) => {
-            let found = data_dir.map_or_else(KeyHash::of_process, KeyHash::of_directory);
-            let (hash, new) = found.map_err(StartError::Key)?;
-            Ok((Access::Key(hash), new))
+            let has_tokens = engine.roster().tokens().next().is_some();
+            let new = if has_tokens { None } else { Some(issue_first(engine).await?) };
+            Ok((Access::Tokens, new))
         }
     }
+}
+
+/// Issues a token for whoever sets the server up.
+async fn issue_first(engine: &Engine) -> Result<String, StartError> {
+    let number = engine.roster().next_token;
+    let text = Secret::new().map_err(StartError::Token)?.text(number);
+    let issue = Administration::IssueToken {
+        number,
+        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(Problem::Unavailable))?,
+        role: Role::Admin,
+        scope: Scope::default(),
+        hash: operator::hash(&text),
+        expires: None,
+    };
+    engine.administer(issue, Terms::default()).await?;
+    Ok(text)
 }
 
 type Operators = (JoinHandle<std::io::Result<()>>, String, Option<SocketFile>);

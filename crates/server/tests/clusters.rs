@@ -105,7 +105,7 @@ async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now(
 
 fn once(key: &str, request: u8) -> Terms {
     let once = Some(Once { key: key.to_owned(), fingerprint: [request; 32] });
-    Terms { by: "token alice".to_owned(), once, only_if: None }
+    Terms { by: "token alice".to_owned(), once, ..Terms::default() }
 }
 
 #[tokio::test]
@@ -151,7 +151,9 @@ async fn what_has_changed_since_it_was_read_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path());
     let order = async |json, hosts| {
-        let only_if = Some(Condition(Box::new(move |state| state.cluster.hosts().count() == hosts)));
+        let only_if = Some(Condition(Box::new(move |state| {
+            if state.cluster.hosts().count() == hosts { Ok(()) } else { Err(Problem::Changed) }
+        })));
         let terms = Terms { only_if, ..Terms::default() };
         engine.order(Order { commands: vec![command(json)], terms }).await
     };

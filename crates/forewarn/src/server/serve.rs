@@ -49,9 +49,9 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
-        if let Some(key) = service.new_key() {
+        if let Some(token) = service.first_token() {
             // The only time that it can be seen; it is not for the log.
-            println!("the key of operators, shown once: {key}");
+            println!("the first token, an admin's, shown once: {token}");
         }
         tracing::info!(metadata = service.metadata_url(), api = service.api_url(), "forewarn serves");
         Ok(())

@@ -21,13 +21,11 @@ impl Driver {
     pub(super) fn order(&mut self, id: ClusterId, order: Order) -> Result<Outcome, Problem> {
         let now = self.clock.now();
         let Order { commands, mut terms } = order;
+        self.check(id, terms.permitted.take())?;
         if let Some(answer) = self.receipt(now, &terms)? {
             return Ok(answer);
         }
-        if let Some(Condition(holds)) = terms.only_if.take() {
-            let state = self.state(id).ok_or(Problem::NoSuchCluster)?;
-            holds(&state).then_some(()).ok_or(Problem::Changed)?;
-        }
+        self.check(id, terms.only_if.take())?;
         match commands.as_slice() {
             [only] => self.check_addresses(id, &described(self.estate(id)?, only)?)?,
             several => self.rehearse(id, several)?,
@@ -44,6 +42,11 @@ impl Driver {
         let outcome = Outcome { changes: outcome.changes + own, ..outcome };
         self.keep_receipt(now, &terms, &outcome)?;
         Ok(outcome)
+    }
+
+    fn check(&self, id: ClusterId, condition: Option<Condition>) -> Result<(), Problem> {
+        let Some(Condition(holds)) = condition else { return Ok(()) };
+        holds(&self.state(id).ok_or(Problem::NoSuchCluster)?)
     }
 
     /// Tries commands on a copy: the first that would be refused refuses all of them.

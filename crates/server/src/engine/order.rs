@@ -2,7 +2,7 @@
 
 use forewarn_wire::operator::NamedCommand;
 
-use super::State;
+use super::{Problem, State};
 
 /// Commands by name: all of them are carried out, or none.
 #[derive(Debug, Default)]
@@ -20,7 +20,9 @@ pub struct Terms {
     pub by: String,
     /// The same request under the same key is carried out once.
     pub once: Option<Once>,
-    /// What must hold, at the moment at which it is carried out.
+    /// Whether they may have it, at the moment at which it is carried out or its receipt is shown.
+    pub permitted: Option<Condition>,
+    /// What must hold besides, at the moment at which it is carried out.
     pub only_if: Option<Condition>,
 }
 
@@ -33,8 +35,11 @@ pub struct Once {
     pub fingerprint: [u8; 32],
 }
 
+/// A look at a cluster that may find a problem.
+type Check = dyn FnOnce(&State<'_>) -> Result<(), Problem> + Send;
+
 /// What must hold of a cluster for a request to be carried out.
-pub struct Condition(pub Box<dyn FnOnce(&State<'_>) -> bool + Send>);
+pub struct Condition(pub Box<Check>);
 
 impl std::fmt::Debug for Condition {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -47,7 +52,7 @@ pub const ITSELF: &str = "forewarn";
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { by: ITSELF.to_owned(), once: None, only_if: None }
+        Self { by: ITSELF.to_owned(), once: None, permitted: None, only_if: None }
     }
 }
 

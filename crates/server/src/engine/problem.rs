@@ -3,7 +3,10 @@
 use std::net::IpAddr;
 
 use forewarn_lifecycle::Refusal;
+
 use forewarn_wire::operator::BadCommand;
+
+use crate::operator::Denied;
 
 /// Why a request to the driver had no success.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -28,6 +31,9 @@ pub enum Problem {
     /// The catalogue says no.
     #[error(transparent)]
     Catalogue(#[from] forewarn_catalogue::Refusal),
+    /// Whoever asks may not have it.
+    #[error(transparent)]
+    Denied(#[from] Denied),
     /// Somebody has changed it since it was read.
     #[error(
         "it is not any more what you have read\n  hint: read it again, and see whether you still want that"

@@ -231,6 +231,7 @@ fn refused(problem: &engine::Problem) -> Problem {
         | engine::Problem::NoSuchCluster
         | engine::Problem::Catalogue(_)
         | engine::Problem::Changed
+        | engine::Problem::Denied(_)
         | engine::Problem::ClusterInUse(_)
         | engine::Problem::NotPretending
         | engine::Problem::EndOfTime

@@ -9,6 +9,8 @@ use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::permit::Denied;
+use super::token::NotAdmitted;
 use crate::engine::Problem;
 
 /// A problem, before it is a document.
@@ -23,7 +25,7 @@ pub(super) struct Fault {
 pub(super) enum Kind {
     /// It cannot be understood, or a value is not allowed.
     NotUnderstood,
-    /// The key is missing or wrong.
+    /// The token is missing or wrong.
     Unauthorized,
     /// It came from a web page, or to a name that somebody else may have pointed here.
     Foreign,
@@ -134,7 +136,7 @@ impl Kind {
     pub(super) const fn title(self) -> &'static str {
         match self {
             Self::NotUnderstood => "The request is not understood",
-            Self::Unauthorized => "The key is missing or wrong",
+            Self::Unauthorized => "The token is missing or wrong",
             Self::Denied => "The token is not good for that",
             Self::Changed => "It has changed since it was read",
             Self::KeyUsed => "The idempotency key was used for another request",
@@ -177,8 +179,7 @@ impl Fault {
     }
 
     pub(super) fn unauthorized() -> Self {
-        let detail = "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN";
-        Self::new(Kind::Unauthorized, detail)
+        NotAdmitted::Wrong.into()
     }
 
     pub(super) fn conflict(detail: impl Into<String>) -> Self {
@@ -203,6 +204,11 @@ impl Fault {
 
     pub(super) fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(Kind::Unavailable, detail)
+    }
+
+    /// Whether it tells that a name is there, or is not.
+    pub(super) fn is_about_names(&self) -> bool {
+        matches!(self.kind, Kind::NotFound | Kind::Ambiguous)
     }
 
     fn document(self) -> ProblemDocument {
@@ -259,6 +265,7 @@ impl From<Problem> for Fault {
             Problem::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
             Problem::Bad(_) | Problem::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
             Problem::Changed => Kind::Changed,
+            Problem::Denied(_) => Kind::Denied,
             Problem::Refused(_)
             | Problem::Catalogue(_)
             | Problem::ClusterInUse(_)
@@ -275,6 +282,18 @@ impl From<Problem> for Fault {
 impl From<Unknown> for Fault {
     fn from(unknown: Unknown) -> Self {
         Problem::Bad(unknown.into()).into()
+    }
+}
+
+impl From<NotAdmitted> for Fault {
+    fn from(why: NotAdmitted) -> Self {
+        Self::new(Kind::Unauthorized, why.to_string())
+    }
+}
+
+impl From<Denied> for Fault {
+    fn from(denied: Denied) -> Self {
+        Problem::Denied(denied).into()
     }
 }
 
@@ -303,8 +322,11 @@ mod tests {
     #[test]
     fn a_hint_is_a_member_of_its_own_and_stays_in_the_detail() {
         let document = Fault::unauthorized().document();
-        assert_eq!(document.detail, "the key is missing or wrong\n  hint: --token KEY, or FOREWARN_TOKEN");
-        assert_eq!(document.hint.as_deref(), Some("--token KEY, or FOREWARN_TOKEN"));
+        assert_eq!(
+            document.detail,
+            "the token is missing or wrong\n  hint: --token TOKEN, or FOREWARN_TOKEN"
+        );
+        assert_eq!(document.hint.as_deref(), Some("--token TOKEN, or FOREWARN_TOKEN"));
         assert_eq!((document.kind.as_str(), document.status), ("/problems/unauthorized", 401));
         assert_eq!(Fault::method().document().hint, None);
     }

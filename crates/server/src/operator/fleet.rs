@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use forewarn_wire::operator::{
     Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand, Unmentioned,
@@ -13,10 +13,10 @@ use forewarn_wire::operator::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Api;
 use super::fault::Fault;
+use super::visit::Visit;
 use super::writes::read;
-use crate::engine;
+use crate::engine::{self, Order, Terms};
 
 /// How a fleet is applied.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -37,46 +37,47 @@ enum UnmentionedWord {
     Remove,
 }
 
-pub(super) async fn show(State(api): State<Api>) -> Result<Json<Fleet>, Fault> {
-    Ok(Json(api.engine.look(fleet).await?))
+pub(super) async fn show(visit: Visit) -> Result<Json<Fleet>, Fault> {
+    Ok(Json(visit.engine.look(fleet).await?))
 }
 
 /// Makes the fleet what a file says. What can only go when something else is gone is tried once more at the end.
 pub(super) async fn apply(
-    State(api): State<Api>,
+    visit: Visit,
     Query(how): Query<How>,
     body: Bytes,
 ) -> Result<Json<FleetReport>, Fault> {
     let wanted: Fleet = read(&body)?;
-    let differences = compare(&api, &wanted, how).await?;
+    let differences = compare(&visit, &wanted, how).await?;
     let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
     if how.dry_run {
-        api.engine.rehearse(commands).await?;
+        visit.engine.rehearse(commands).await?;
         return Ok(Json(report(&differences, |one| match one.command {
             Some(_) => DifferenceState::Planned,
             None => DifferenceState::Later,
         })));
     }
     if !commands.is_empty() {
-        api.engine.order(commands).await?;
+        visit.order(commands, &body).await?;
     }
-    let left = compare(&api, &wanted, how).await?;
+    let left = compare(&visit, &wanted, how).await?;
     let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
     for Difference { command, .. } in &removals {
         // Something may have come since; then it stays, and is still there to be removed next time.
         if let Some(command) = command {
-            drop(api.engine.order(vec![command.clone()]).await);
+            let terms = Terms { by: visit.permit.by.clone(), ..Terms::default() };
+            drop(visit.engine.order(Order { commands: vec![command.clone()], terms }).await);
         }
     }
     let still: BTreeSet<_> =
-        compare(&api, &wanted, how).await?.into_iter().map(|one| subject(&one.text)).collect();
+        compare(&visit, &wanted, how).await?.into_iter().map(|one| subject(&one.text)).collect();
     Ok(Json(report(&differences, |one| {
         let is_left = one.text.starts_with('-') && still.contains(&subject(&one.text));
         if is_left { DifferenceState::Later } else { DifferenceState::Done }
     })))
 }
 
-async fn compare(api: &Api, wanted: &Fleet, how: How) -> Result<Vec<Difference>, Fault> {
+async fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Vec<Difference>, Fault> {
     let unmentioned = match how.unmentioned {
         UnmentionedWord::Keep => Unmentioned::Keep,
         UnmentionedWord::Remove => Unmentioned::Remove,
@@ -87,7 +88,7 @@ async fn compare(api: &Api, wanted: &Fleet, how: How) -> Result<Vec<Difference>,
         differences.iter_mut().for_each(|one| wait_for_announced_end(state.cluster, one));
         Ok::<_, Fault>(differences)
     };
-    api.engine.look(compare).await?
+    visit.engine.look(compare).await?
 }
 
 /// What is being deleted already is not deleted again.

@@ -12,13 +12,17 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
+use super::permit::Permit;
+use super::token::{self, NotAdmitted};
 use super::{Access, rejection};
+use crate::engine::Engine;
 
-/// Who may ask, and for what without a key.
+/// Who may ask, and for what without a token.
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) access: Access,
     pub(super) names: HostNames,
+    pub(super) engine: Engine,
     /// Paths that need none: a supervisor has none.
     pub(super) free: Vec<&'static str>,
 }
@@ -50,9 +54,19 @@ impl HostNames {
 }
 
 pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next: Next) -> Response {
-    match refuse(&request, &gate.names).or_else(|| refuse_without_key(&request, &gate)) {
-        Some(fault) => fault.into_response(),
-        None => rejection::documented(next.run(request).await).await,
+    let admitted = match refuse(&request, &gate.names) {
+        Some(fault) => Err(fault),
+        None => admit(&request, &gate),
+    };
+    match admitted {
+        Err(fault) => fault.into_response(),
+        Ok(permit) => {
+            let mut request = request;
+            if let Some(permit) = permit {
+                request.extensions_mut().insert(Arc::new(permit));
+            }
+            rejection::documented(next.run(request).await).await
+        }
     }
 }
 
@@ -70,14 +84,21 @@ fn refuse(request: &Request, names: &HostNames) -> Option<Fault> {
     None
 }
 
-fn refuse_without_key(request: &Request, gate: &Gate) -> Option<Fault> {
-    let Access::Key(hash) = &gate.access else { return None };
-    if gate.free.contains(&request.uri().path()) {
-        return None;
+/// What whoever asks may do; nothing, if that does not matter.
+fn admit(request: &Request, gate: &Gate) -> Result<Option<Permit>, Fault> {
+    match gate.access {
+        Access::Open(by) => Ok(Some(Permit::unlimited(by))),
+        Access::Tokens if gate.free.contains(&request.uri().path()) => Ok(None),
+        Access::Tokens => {
+            let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+            let (scheme, token) = shown.and_then(|value| value.split_once(' ')).unwrap_or_default();
+            if !scheme.eq_ignore_ascii_case("bearer") {
+                return Err(NotAdmitted::Wrong.into());
+            }
+            let now = gate.engine.clock().now().wall;
+            Ok(Some(token::admit(&gate.engine.roster(), token.trim(), now)?))
+        }
     }
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let (scheme, key) = shown.and_then(|value| value.split_once(' ')).unwrap_or_default();
-    (!scheme.eq_ignore_ascii_case("bearer") || !hash.fits(key.trim())).then(Fault::unauthorized)
 }
 
 /// An address, `localhost`, or a single label: no name that the world can give away.

@@ -10,6 +10,8 @@ use axum::response::{IntoResponse, Response};
 use forewarn_wire::operator::similar;
 
 use super::fault::Fault;
+use super::permit::Permit;
+use super::route::Needs;
 
 /// What a route expects of a request.
 #[derive(Clone, Debug)]
@@ -17,10 +19,14 @@ pub(super) struct Expected {
     /// The names of parameters.
     pub(super) query: Vec<String>,
     pub(super) has_body: bool,
+    /// What whoever asks needs.
+    pub(super) needs: Needs,
 }
 
 pub(super) async fn check(State(expected): State<Arc<Expected>>, request: Request, next: Next) -> Response {
-    match refuse(&expected, request.uri(), request.headers()) {
+    let permit = request.extensions().get::<Arc<Permit>>();
+    let may = expected.needs.check(permit.map(Arc::as_ref)).err();
+    match may.or_else(|| refuse(&expected, request.uri(), request.headers())) {
         Some(fault) => fault.into_response(),
         None => next.run(request).await,
     }
@@ -52,7 +58,11 @@ mod tests {
 
     #[test]
     fn only_parameters_that_mean_something_are_let_pass() {
-        let expected = Expected { query: vec!["limit".to_owned(), "after".to_owned()], has_body: false };
+        let expected = Expected {
+            query: vec!["limit".to_owned(), "after".to_owned()],
+            has_body: false,
+            needs: Needs::Nothing,
+        };
         let refused = |uri: &'static str| refuse(&expected, &Uri::from_static(uri), &HeaderMap::new());
         assert_eq!(refused("/v1/hosts?limit=1&after=2"), None);
         assert_eq!(refused("/v1/hosts?"), None);
@@ -66,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_body_says_that_it_is_json() {
-        let expected = Expected { query: Vec::new(), has_body: true };
+        let expected = Expected { query: Vec::new(), has_body: true, needs: Needs::Nothing };
         let refused = |kind: &'static str| {
             let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, kind.parse().unwrap())]);
             refuse(&expected, &Uri::from_static("/"), &headers)

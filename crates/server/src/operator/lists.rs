@@ -1,6 +1,8 @@
 //! What there is of a kind, page by page.
 
-use axum::extract::{Query, State};
+use std::sync::Arc;
+
+use axum::extract::Query;
 use forewarn_lifecycle::{
     Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
 };
@@ -13,10 +15,10 @@ use forewarn_wire::operator::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Api;
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
 use super::reads::{shown, view};
+use super::visit::Visit;
 use crate::engine;
 
 type Listed<T> = Result<Shown<T>, Fault>;
@@ -40,7 +42,7 @@ enum HealthWord {
 }
 
 pub(super) async fn hosts(
-    State(api): State<Api>,
+    visit: Visit,
     Query(HostFilter { zone, health }): Query<HostFilter>,
     page: Page,
 ) -> Listed<HostView> {
@@ -53,7 +55,7 @@ pub(super) async fn hosts(
         });
         page.fill(wanted.filter_map(|(id, _)| Some((place(id.0), host_view(state.cluster, id)?))))
     };
-    Ok(api.engine.look(list).await?)
+    Ok(visit.engine.look(list).await?)
 }
 
 /// Which machines are wanted.
@@ -68,17 +70,20 @@ pub(super) struct MachineFilter {
 }
 
 pub(super) async fn machines(
-    State(api): State<Api>,
+    visit: Visit,
     Query(MachineFilter { tenant, host }): Query<MachineFilter>,
     page: Page,
 ) -> Listed<MachineView> {
+    let permit = Arc::clone(&visit.permit);
     let list = move |state: &engine::State<'_>| {
         let cluster = state.cluster;
         let tenant = tenant.map(|name| find_tenant(cluster, &name)).transpose()?;
+        let sees =
+            |id: MachineId| cluster.machine(id).is_some_and(|machine| permit.sees(cluster, machine.tenant));
         let host = host.map(|name| find_host(cluster, &name)).transpose()?;
         let of_tenant = tenant.and_then(|id| cluster.tenant(id)).map(forewarn_lifecycle::Tenant::machines);
         let of_host = host.and_then(|id| cluster.host(id)).map(forewarn_lifecycle::Host::machines);
-        let shown = |id: MachineId| Some((place(id.0), view(state, id)?));
+        let shown = |id: MachineId| Some((place(id.0), view(state, id).filter(|_| sees(id))?));
         Ok::<_, Fault>(match (of_tenant, of_host) {
             (Some(of_tenant), Some(of_host)) => {
                 let both = of_host.iter().filter(|id| of_tenant.contains(id));
@@ -91,15 +96,17 @@ pub(super) async fn machines(
             }
         })
     };
-    api.engine.look(list).await?
+    visit.engine.look(list).await?.map_err(|fault| visit.discreet(fault))
 }
 
-pub(super) async fn tenants(State(api): State<Api>, page: Page) -> Listed<TenantView> {
+pub(super) async fn tenants(visit: Visit, page: Page) -> Listed<TenantView> {
+    let permit = Arc::clone(&visit.permit);
     let list = move |state: &engine::State<'_>| {
         let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
-        page.fill(tenants.filter_map(|(id, _)| Some((place(id.0), tenant_view(state.cluster, id)?))))
+        let seen = tenants.filter(|(id, _)| permit.sees(state.cluster, *id));
+        page.fill(seen.filter_map(|(id, _)| Some((place(id.0), tenant_view(state.cluster, id)?))))
     };
-    Ok(api.engine.look(list).await?)
+    Ok(visit.engine.look(list).await?)
 }
 
 /// Which events are wanted.
@@ -132,14 +139,16 @@ enum StatusWord {
 }
 
 pub(super) async fn events(
-    State(api): State<Api>,
+    visit: Visit,
     Query(EventFilter { tenant, kind, status }): Query<EventFilter>,
     page: Page,
 ) -> Listed<EventView> {
     let (kind, status) = (kind.map(EventKind::from), status.map(Status::from));
+    let permit = Arc::clone(&visit.permit);
     let list = move |state: &engine::State<'_>| {
-        let is_wanted = |(_, event): &(TenantId, &Event)| {
-            kind.is_none_or(|kind| event.announcement.kind == kind)
+        let is_wanted = |(tenant, event): &(TenantId, &Event)| {
+            permit.sees(state.cluster, *tenant)
+                && kind.is_none_or(|kind| event.announcement.kind == kind)
                 && status.is_none_or(|status| Status::of(&event.phase) == status)
         };
         let placed = |(id, event): (TenantId, &Event)| {
@@ -159,7 +168,7 @@ pub(super) async fn events(
         let events = state.cluster.tenant(id).map(forewarn_lifecycle::Tenant::events).unwrap_or_default();
         Ok::<_, Fault>(page.fill(events.iter().map(|event| (id, event)).filter(is_wanted).map(placed)))
     };
-    api.engine.look(list).await?
+    visit.engine.look(list).await?.map_err(|fault| visit.discreet(fault))
 }
 
 /// Which rollouts are wanted.
@@ -171,7 +180,7 @@ pub(super) struct RolloutFilter {
 }
 
 pub(super) async fn rollouts(
-    State(api): State<Api>,
+    visit: Visit,
     Query(RolloutFilter { ended }): Query<RolloutFilter>,
     page: Page,
 ) -> Listed<RolloutView> {
@@ -183,7 +192,7 @@ pub(super) async fn rollouts(
         let shown = |id: RolloutId| Some((place(id.0), rollout_view(state.cluster, state.now, id)?));
         page.fill(all.into_iter().filter_map(shown))
     };
-    Ok(api.engine.look(list).await?)
+    Ok(visit.engine.look(list).await?)
 }
 
 fn place(number: impl Into<u128>) -> Cursor {

@@ -9,27 +9,26 @@
 //!         └─▶ docs/reference/operator-api.md, for people; a test compares
 //! ```
 
+mod audience;
 mod backup;
 mod fault;
 mod fleet;
 mod gate;
 mod guard;
 mod health;
-mod key;
 mod lists;
 mod metrics;
 mod openapi;
 mod page;
-#[cfg_attr(not(test), expect(dead_code, reason = "the gate does not ask for tokens yet"))]
-pub(crate) mod permit;
+mod permit;
 mod reads;
 mod rejection;
-pub(crate) mod role;
+mod role;
 mod route;
 mod schemas;
 mod table;
-#[cfg_attr(not(test), expect(dead_code, reason = "the gate does not ask for tokens yet"))]
-pub(crate) mod token;
+mod token;
+mod visit;
 mod watching;
 mod wording;
 mod writes;
@@ -47,9 +46,10 @@ use crate::telemetry::Telemetry;
 use fault::Fault;
 use gate::Gate;
 pub use gate::HostNames;
-pub use key::KeyHash;
 use metrics::Metrics;
-use route::{Role, Route};
+pub use permit::Denied;
+use route::{Needs, Route};
+pub(crate) use token::{Secret, hash};
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -64,12 +64,12 @@ pub(crate) struct Api {
 }
 
 /// Who may use the API.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Whoever can connect.
-    Open,
-    /// Whoever has the key.
-    Key(KeyHash),
+    /// Whoever can connect, by that name: `anyone`, `socket`.
+    Open(&'static str),
+    /// Whoever has a token.
+    Tokens,
 }
 
 /// The operator API of an engine.
@@ -85,8 +85,8 @@ pub fn router(
     let routes = table::routes();
     let openapi = openapi::document(&routes, &access).to_string().into();
     let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, openapi, stop };
-    let free = routes.iter().filter(|route| route.role == Role::Anyone).map(|route| route.path).collect();
-    let gate = Arc::new(Gate { access, names: host_names, free });
+    let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
+    let gate = Arc::new(Gate { access, names: host_names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
     router

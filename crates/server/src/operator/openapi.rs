@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 
 use super::fault::{Kind, ProblemDocument};
-use super::route::{Answer, Link, Members, Role, Route, Subject};
+use super::route::{Answer, Link, Members, Needs, Route, Subject};
 use super::schemas::Schemas;
 use super::{Access, Api};
 
@@ -70,7 +70,7 @@ impl Writer<'_> {
             "operationId": route.id,
             "summary": route.summary,
             "tags": [route.subject.word()],
-            "security": self.security(route.role),
+            "security": self.security(route.needs),
             "parameters": self.parameters(route),
             "responses": self.responses(route),
         });
@@ -86,11 +86,11 @@ impl Writer<'_> {
     }
 
     /// Where the door is open, a key is not looked at.
-    fn security(&self, role: Role) -> Value {
-        match (self.access, role) {
-            (_, Role::Anyone) => json!([]),
-            (Access::Open, _) => json!([{}, { SCHEME: [role.word()] }]),
-            (Access::Key(_), _) => json!([{ SCHEME: [role.word()] }]),
+    fn security(&self, needs: Needs) -> Value {
+        match (self.access, needs) {
+            (_, Needs::Nothing) => json!([]),
+            (Access::Open(_), _) => json!([{}, { SCHEME: [needs.word()] }]),
+            (Access::Tokens, _) => json!([{ SCHEME: [needs.word()] }]),
         }
     }
 
@@ -126,7 +126,7 @@ impl Writer<'_> {
         }
         let mut responses = json!({ "200": success });
         for kind in route.all_problems() {
-            let is_open = *self.access == Access::Open;
+            let is_open = *self.access != Access::Tokens;
             if !(is_open && kind == Kind::Unauthorized) {
                 let reference = format!("#/components/responses/{}", name(kind));
                 responses[kind.status().as_str()] = json!({ "$ref": reference });

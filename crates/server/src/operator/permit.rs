@@ -5,7 +5,7 @@
 //!
 //! What lies outside a permit and what is not there look alike: a name is not a thing to be found out.
 
-use forewarn_catalogue::{Catalogue, ClusterId, Reach, Role, Scope, Token};
+use forewarn_catalogue::{ClusterId, Reach, Role, Scope, Token};
 use forewarn_lifecycle::{Cluster, Name, Shape, TenantId};
 use forewarn_wire::operator::NamedCommand;
 
@@ -24,7 +24,7 @@ pub(crate) struct Permit {
 
 /// Why somebody may not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Denied {
+pub enum Denied {
     /// Others may.
     #[error("not for this role: {has}\n  hint: it needs the role {needs}")]
     Role {
@@ -82,9 +82,9 @@ impl Permit {
         self.scope.clusters.includes(&cluster)
     }
 
-    /// The cluster of that name, if it is in the scope.
-    pub(crate) fn find_cluster(&self, catalogue: &Catalogue, name: &str) -> Option<ClusterId> {
-        catalogue.cluster_named(name).filter(|cluster| self.reaches(*cluster))
+    /// That tenant, if it is in the scope.
+    pub(crate) fn check_tenant(&self, cluster: &Cluster, tenant: TenantId) -> Result<TenantId, Denied> {
+        if self.sees(cluster, tenant) { Ok(tenant) } else { Err(Denied::Tenants) }
     }
 
     /// Whether this tenant is in the scope.

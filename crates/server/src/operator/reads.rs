@@ -1,10 +1,11 @@
 //! What there is, one by one.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
@@ -17,8 +18,8 @@ use forewarn_wire::{Document, Edition, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use super::Api;
 use super::fault::Fault;
+use super::visit::Visit;
 use crate::clock::{Kind, Speed};
 use crate::engine;
 
@@ -26,10 +27,10 @@ type Answer<T> = Result<Json<T>, Fault>;
 
 /// Asks the engine for something that may not be there.
 async fn look<T: Send + 'static>(
-    api: &Api,
+    visit: &Visit,
     look: impl FnOnce(&engine::State<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Answer<T> {
-    api.engine.look(look).await?.map(Json)
+    visit.engine.look(look).await?.map(Json).map_err(|fault| visit.discreet(fault))
 }
 
 /// Whatever was found a moment ago, in the same state, is there.
@@ -37,8 +38,8 @@ fn there<T>(found: Option<T>) -> Result<T, Fault> {
     found.ok_or_else(|| Fault::not_found("it is gone"))
 }
 
-pub(super) async fn host(State(api): State<Api>, Path(name): Path<String>) -> Answer<HostView> {
-    look(&api, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
+pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> Answer<HostView> {
+    look(&visit, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
 }
 
 /// A machine, with what is known of it besides.
@@ -46,19 +47,31 @@ pub(super) fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineVi
     machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
 }
 
-pub(super) async fn machine(State(api): State<Api>, Path(name): Path<String>) -> Answer<MachineView> {
-    look(&api, move |state| there(view(state, find_machine(state.cluster, &name)?))).await
+pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> Answer<MachineView> {
+    let permit = Arc::clone(&visit.permit);
+    look(&visit, move |state| {
+        let id = find_machine(state.cluster, &name)?;
+        let machine = there(state.cluster.machine(id))?;
+        permit.check_tenant(state.cluster, machine.tenant)?;
+        there(view(state, id))
+    })
+    .await
 }
 
 pub(super) async fn machine_of(
-    api: State<Api>,
+    visit: Visit,
     Path((tenant, name)): Path<(String, String)>,
 ) -> Answer<MachineView> {
-    machine(api, Path(format!("{tenant}/{name}"))).await
+    machine(visit, Path(format!("{tenant}/{name}"))).await
 }
 
-pub(super) async fn tenant(State(api): State<Api>, Path(name): Path<String>) -> Answer<TenantView> {
-    look(&api, move |state| there(tenant_view(state.cluster, find_tenant(state.cluster, &name)?))).await
+pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> Answer<TenantView> {
+    let permit = Arc::clone(&visit.permit);
+    look(&visit, move |state| {
+        let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
+        there(tenant_view(state.cluster, id))
+    })
+    .await
 }
 
 /// In which form a document is wanted.
@@ -87,7 +100,7 @@ pub(super) struct ScheduledEvents {
 
 /// What the machines of a tenant would read, without enrolling it.
 pub(super) async fn document(
-    State(api): State<Api>,
+    visit: Visit,
     Path(name): Path<String>,
     Query(Version { api_version }): Query<Version>,
 ) -> Result<impl IntoResponse, Fault> {
@@ -97,17 +110,20 @@ pub(super) async fn document(
         }
         None => Edition::newest(),
     };
+    let permit = Arc::clone(&visit.permit);
     let read = move |state: &engine::State<'_>| {
-        let tenant = there(state.cluster.tenant(find_tenant(state.cluster, &name)?))?;
-        Ok::<_, Fault>(Document::of(tenant).render(edition))
+        let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
+        Ok::<_, Fault>(Document::of(there(state.cluster.tenant(id))?).render(edition))
     };
-    let body = api.engine.look(read).await??;
+    let body = visit.engine.look(read).await?.map_err(|fault| visit.discreet(fault))?;
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
 }
 
-pub(super) async fn event(State(api): State<Api>, Path(id): Path<String>) -> Answer<EventView> {
-    look(&api, move |state| {
+pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> Answer<EventView> {
+    let permit = Arc::clone(&visit.permit);
+    look(&visit, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
+        permit.check_tenant(state.cluster, tenant)?;
         Ok(shown(state, tenant, event))
     })
     .await
@@ -124,16 +140,16 @@ pub(super) fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) 
     view
 }
 
-pub(super) async fn rollout(State(api): State<Api>, Path(id): Path<String>) -> Answer<RolloutView> {
+pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> Answer<RolloutView> {
     let unknown = Fault::not_found(format!("no such rollout: {id}"));
     let Ok(id) = id.parse().map(RolloutId) else { return Err(unknown) };
-    look(&api, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown)).await
+    look(&visit, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown)).await
 }
 
 /// What a rollout would do: played on a copy of the cluster, beside the driver.
-pub(super) async fn preview(State(api): State<Api>, body: Bytes) -> Answer<PreviewView> {
+pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
     let entry: RolloutEntry = super::writes::read(&body)?;
-    let (cluster, now) = api.engine.look(|state| (state.cluster.clone(), state.now)).await?;
+    let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
     let played = tokio::task::spawn_blocking(move || operator::preview(&cluster, now, &entry)).await;
     let played = played.map_err(|_| Fault::from(engine::Problem::Unavailable))?;
     let view = played.map_err(|problem| match problem {
@@ -143,17 +159,17 @@ pub(super) async fn preview(State(api): State<Api>, body: Bytes) -> Answer<Previ
     Ok(Json(view))
 }
 
-pub(super) async fn clock(State(api): State<Api>) -> Answer<ClockView> {
-    let kind = match api.engine.clock().kind() {
+pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {
+    let kind = match visit.engine.clock().kind() {
         Kind::Real => "real",
         Kind::Virtual => "virtual",
     };
-    let Speed(speed) = api.engine.clock().speed();
-    look(&api, move |state| Ok(clock_view(state.now, kind, speed, state.next_in))).await
+    let Speed(speed) = visit.engine.clock().speed();
+    look(&visit, move |state| Ok(clock_view(state.now, kind, speed, state.next_in))).await
 }
 
-pub(super) async fn server(State(api): State<Api>) -> Json<ServerView> {
-    Json(ServerView::clone(&api.about))
+pub(super) async fn server(visit: Visit) -> Json<ServerView> {
+    Json(ServerView::clone(&visit.api.about))
 }
 
 /// What somebody waits for.
@@ -179,14 +195,14 @@ fn number_list(_: &mut SchemaGenerator) -> Schema {
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// What of some work is not over; answered when all of it is, or when the time is up.
-pub(super) async fn unfinished(State(api): State<Api>, Query(asked): Query<Asked>) -> Answer<Unfinished> {
+pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answer<Unfinished> {
     let (work, rollouts) = (numbers(&asked.work)?, numbers(&asked.rollouts)?);
     let wait = asked.wait.map_or(Duration::ZERO, |Span(span)| span.min(WAIT_MAX));
     let deadline = tokio::time::Instant::now() + wait;
-    let mut commits = api.engine.commits();
+    let mut commits = visit.engine.commits();
     loop {
         let (work, rollouts) = (work.clone(), rollouts.clone());
-        let left = api.engine.look(move |state| left_of(state, &work, &rollouts)).await?;
+        let left = visit.engine.look(move |state| left_of(state, &work, &rollouts)).await?;
         if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }

@@ -8,24 +8,27 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
+use forewarn_catalogue::Role;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::Api;
-use super::fault::Kind;
+use super::fault::{Fault, Kind};
 use super::guard::{self, Expected};
+use super::permit::Permit;
+use super::visit::Which;
 
-/// Who may use a route: whoever may do more may do this too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Role {
-    /// Even who shows no key.
-    Anyone,
-    /// Who may look.
-    Viewer,
-    /// Who may change what there is.
-    Operator,
-    /// Who may do anything.
-    Admin,
+/// What a route needs of whoever uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Nothing, not even a token.
+    Nothing,
+    /// That role, be it for some tenants: the handler shows no others, and the driver obeys for no others.
+    OfTenants(Role),
+    /// That role for all tenants of the cluster.
+    OfCluster(Role),
+    /// That role for the whole server.
+    OfServer(Role),
 }
 
 /// What a route is about: its heading.
@@ -98,8 +101,8 @@ pub(super) struct Route {
     /// What it is, in a line.
     pub(super) summary: &'static str,
     pub(super) subject: Subject,
-    /// Who may use it, at least.
-    pub(super) role: Role,
+    /// What whoever uses it needs.
+    pub(super) needs: Needs,
     pub(super) parts: Vec<Part>,
     pub(super) query: Vec<Members>,
     pub(super) body: Option<Body>,
@@ -119,7 +122,8 @@ impl Route {
         H: Handler<T, Api>,
         T: 'static,
     {
-        Self::new(Method::GET, path, id, summary, on(MethodFilter::GET, handler)).role(Role::Viewer)
+        Self::new(Method::GET, path, id, summary, on(MethodFilter::GET, handler))
+            .needs(Needs::OfTenants(Role::Viewer))
     }
 
     /// A route that changes something; its body is of that type.
@@ -136,7 +140,7 @@ impl Route {
     {
         let mut route = Self::new(Method::POST, path, id, summary, on(MethodFilter::POST, handler));
         route.body = Some(Body { schema: subschema::<B>, bytes_max: BODY_BYTES_MAX });
-        route.role(Role::Operator)
+        route.needs(Needs::OfTenants(Role::Operator))
     }
 
     fn new(
@@ -152,7 +156,7 @@ impl Route {
             id,
             summary,
             subject: Subject::Server,
-            role: Role::Admin,
+            needs: Needs::OfServer(Role::Admin),
             parts: Vec::new(),
             query: Vec::new(),
             body: None,
@@ -167,8 +171,13 @@ impl Route {
         Self { subject, ..self }
     }
 
-    pub(super) fn role(self, role: Role) -> Self {
-        Self { role, ..self }
+    pub(super) fn needs(self, needs: Needs) -> Self {
+        Self { needs, ..self }
+    }
+
+    /// It is about one cluster.
+    pub(super) fn of_cluster(self) -> Self {
+        self.query::<Which>().may_be(&[Kind::NotFound])
     }
 
     /// What a part of the path looks like.
@@ -213,8 +222,8 @@ impl Route {
     pub(super) fn all_problems(&self) -> Vec<Kind> {
         let mut all = self.problems.clone();
         all.extend([Kind::NotUnderstood, Kind::Foreign]);
-        if self.role != Role::Anyone {
-            all.push(Kind::Unauthorized);
+        if self.needs != Needs::Nothing {
+            all.extend([Kind::Unauthorized, Kind::Denied]);
         }
         if self.body.is_some() {
             all.extend([Kind::TooLong, Kind::NotJson]);
@@ -236,7 +245,8 @@ impl Route {
 
     /// The handler, behind the checks that follow from the rest.
     pub(super) fn guarded(self) -> (&'static str, MethodRouter<Api>) {
-        let expected = Expected { query: self.query_names(), has_body: self.body.is_some() };
+        let expected =
+            Expected { query: self.query_names(), has_body: self.body.is_some(), needs: self.needs };
         let bytes_max = self.body.map_or(0, |body| body.bytes_max);
         let handler = self.handler.route_layer(DefaultBodyLimit::max(bytes_max));
         (self.path, handler.route_layer(from_fn_with_state(expected.into(), guard::check)))
@@ -247,13 +257,22 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-impl Role {
-    pub(super) const fn word(self) -> &'static str {
+impl Needs {
+    pub(super) fn word(self) -> &'static str {
         match self {
-            Self::Anyone => "anyone",
-            Self::Viewer => "viewer",
-            Self::Operator => "operator",
-            Self::Admin => "admin",
+            Self::Nothing => "anyone",
+            Self::OfTenants(role) | Self::OfCluster(role) | Self::OfServer(role) => role.as_str(),
+        }
+    }
+
+    /// Whether that permit is enough.
+    pub(super) fn check(self, permit: Option<&Permit>) -> Result<(), Fault> {
+        let permit = || permit.ok_or_else(Fault::unauthorized);
+        match self {
+            Self::Nothing => Ok(()),
+            Self::OfTenants(role) => Ok(permit()?.check_role(role)?),
+            Self::OfCluster(role) => Ok(permit()?.check_all_tenants(role)?),
+            Self::OfServer(role) => Ok(permit()?.check_server(role)?),
         }
     }
 }

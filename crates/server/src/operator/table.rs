@@ -2,6 +2,7 @@
 //!
 //! Whoever adds one writes it here, and nowhere else: see [`super::route`] for what is made of it.
 
+use forewarn_catalogue::Role;
 use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
     ClockOrder, ClockView, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items, MachineView,
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
-use super::route::{Link, Role, Route, Subject};
+use super::route::{Link, Needs, Route, Subject};
 use super::{backup, fleet, health, lists, metrics, openapi, reads, watching, writes};
 use crate::telemetry::Telemetry;
 
@@ -32,7 +33,9 @@ fn places() -> Vec<Route> {
     let restart = json!({ "command": "restart", "machine": "{$response.body#/items/0/tenant}/{$response.body#/items/0/name}" });
     vec![
         Route::get("/v1/hosts", "listHosts", "Hosts: health, machines, work", lists::hosts)
+            .needs(Needs::OfCluster(Role::Viewer))
             .about(Subject::Fleet)
+            .of_cluster()
             .query::<lists::HostFilter>()
             .query::<Paging>()
             .json::<Items<HostView>>()
@@ -42,7 +45,9 @@ fn places() -> Vec<Route> {
             .link(Link::to("listMachines", "The machines of one.").with("host", first!("name")))
             .link(Link::to("sendCommand", "One of them is updated.").sending(update)),
         Route::get("/v1/hosts/{name}", "getHost", "A host", reads::host)
+            .needs(Needs::OfCluster(Role::Viewer))
             .about(Subject::Fleet)
+            .of_cluster()
             .part::<Name>("name")
             .json::<HostView>()
             .may_be(&[Unavailable])
@@ -54,6 +59,7 @@ fn places() -> Vec<Route> {
             lists::machines,
         )
         .about(Subject::Fleet)
+        .of_cluster()
         .query::<lists::MachineFilter>()
         .query::<Paging>()
         .json::<Items<MachineView>>()
@@ -64,6 +70,7 @@ fn places() -> Vec<Route> {
         .link(Link::to("sendCommand", "One of them is restarted.").sending(restart)),
         Route::get("/v1/machines/{name}", "getMachine", "A machine whose name is unique", reads::machine)
             .about(Subject::Fleet)
+            .of_cluster()
             .part::<MachineName>("name")
             .json::<MachineView>()
             .may_be(&[Ambiguous, Unavailable])
@@ -76,6 +83,7 @@ fn places() -> Vec<Route> {
             reads::machine_of,
         )
         .about(Subject::Fleet)
+        .of_cluster()
         .part::<Name>("tenant")
         .part::<Name>("name")
         .json::<MachineView>()
@@ -95,6 +103,7 @@ fn tenants() -> Vec<Route> {
             lists::tenants,
         )
         .about(Subject::Fleet)
+        .of_cluster()
         .query::<Paging>()
         .json::<Items<TenantView>>()
         .may_be(&[Unavailable])
@@ -104,6 +113,7 @@ fn tenants() -> Vec<Route> {
         .link(Link::to("listEvents", "What one of them sees.").with("tenant", first!("name"))),
         Route::get("/v1/tenants/{name}", "getTenant", "A tenant", reads::tenant)
             .about(Subject::Fleet)
+            .of_cluster()
             .part::<Name>("name")
             .json::<TenantView>()
             .may_be(&[Unavailable])
@@ -116,6 +126,7 @@ fn tenants() -> Vec<Route> {
             reads::document,
         )
         .about(Subject::Work)
+        .of_cluster()
         .part::<Name>("name")
         .query::<reads::Version>()
         .json::<reads::ScheduledEvents>()
@@ -136,6 +147,7 @@ fn work() -> Vec<Route> {
             lists::events,
         )
         .about(Subject::Work)
+.of_cluster()
         .query::<lists::EventFilter>()
         .query::<Paging>()
         .json::<Items<EventView>>()
@@ -147,12 +159,14 @@ fn work() -> Vec<Route> {
         .link(Link::to("sendCommand", "One of them starts at once.").sending(of("force_start"))),
         Route::get("/v1/events/{id}", "getEvent", "An event", reads::event)
             .about(Subject::Work)
+.of_cluster()
             .part::<EventId>("id")
             .json::<EventView>()
             .may_be(&[Unavailable])
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
             .about(Subject::Work)
+.of_cluster()
             .json::<Outcome>()
             .may_be(&[NotFound, Refused, Ambiguous, Unavailable])
             .link(Link::to("getEvent", "What is announced.").with("id", made))
@@ -166,11 +180,13 @@ fn work() -> Vec<Route> {
             reads::unfinished,
         )
         .about(Subject::Work)
+.of_cluster()
         .query::<reads::Asked>()
         .json::<Unfinished>()
         .may_be(&[Unavailable]),
         Route::get("/v1/watch", "watch", "What happens, as it happens", watching::watch)
             .about(Subject::Work)
+.of_cluster()
             .query::<watching::Filter>()
             .other(
                 "text/event-stream",
@@ -190,7 +206,9 @@ fn rollouts() -> Vec<Route> {
             "Rollouts: terms, how far they are, what they wait for, what failed",
             lists::rollouts,
         )
+        .needs(Needs::OfCluster(Role::Viewer))
         .about(Subject::Work)
+        .of_cluster()
         .query::<lists::RolloutFilter>()
         .query::<Paging>()
         .json::<Items<RolloutView>>()
@@ -198,7 +216,9 @@ fn rollouts() -> Vec<Route> {
         .link(next_page("listRollouts"))
         .link(Link::to("getRollout", "One of them.").with("id", first!("id"))),
         Route::get("/v1/rollouts/{id}", "getRollout", "A rollout, be it over", reads::rollout)
+            .needs(Needs::OfCluster(Role::Viewer))
             .about(Subject::Work)
+            .of_cluster()
             .part::<u64>("id")
             .json::<RolloutView>()
             .may_be(&[NotFound, Unavailable]),
@@ -208,8 +228,9 @@ fn rollouts() -> Vec<Route> {
             "What a rollout would do, played on a copy: once when nobody approves, once when everybody does",
             reads::preview,
         )
+        .needs(Needs::OfCluster(Role::Viewer))
         .about(Subject::Work)
-        .role(Role::Viewer)
+        .of_cluster()
         .json::<PreviewView>()
         .may_be(&[NotFound, Refused, Unavailable]),
     ]
@@ -219,7 +240,9 @@ fn rollouts() -> Vec<Route> {
 fn whole() -> Vec<Route> {
     vec![
         Route::get("/v1/fleet", "getFleet", "The fleet as a whole", fleet::show)
+            .needs(Needs::OfCluster(Role::Viewer))
             .about(Subject::Fleet)
+            .of_cluster()
             .json::<Fleet>()
             .may_be(&[Unavailable]),
         Route::post::<Fleet, _, _>(
@@ -228,7 +251,9 @@ fn whole() -> Vec<Route> {
             "Makes the fleet what a file says",
             fleet::apply,
         )
+        .needs(Needs::OfCluster(Role::Admin))
         .about(Subject::Fleet)
+        .of_cluster()
         .query::<fleet::How>()
         .body_bytes_max(FLEET_BYTES_MAX)
         .json::<FleetReport>()
@@ -240,6 +265,7 @@ fn whole() -> Vec<Route> {
             .json::<ClockView>()
             .may_be(&[Unavailable]),
         Route::post::<ClockOrder, _, _>("/v1/clock", "setClock", "Drives a virtual clock", writes::clock)
+            .needs(Needs::OfServer(Role::Operator))
             .about(Subject::Clock)
             .json::<ClockView>()
             .may_be(&[Refused, Unavailable])
@@ -257,22 +283,23 @@ fn server() -> Vec<Route> {
             "A copy of all that is kept, as `forewarn store import` reads it",
             backup::backup,
         )
-        .role(Role::Admin)
+        .needs(Needs::OfServer(Role::Admin))
         .other("application/octet-stream", "The copy; if it breaks off, it is none.")
         .may_be(&[Refused, Unavailable]),
         Route::get("/v1/server", "getServer", "Version, mode, where the metadata endpoint is", reads::server)
             .json::<ServerView>(),
         Route::get("/v1/openapi.json", "getOpenApi", "This API, for programs", openapi::show)
-            .role(Role::Anyone)
+            .needs(Needs::Nothing)
             .json::<serde_json::Map<String, serde_json::Value>>(),
         Route::get("/healthz", "getHealth", "Whether the server lives", health::healthz)
-            .role(Role::Anyone)
+            .needs(Needs::Nothing)
             .other("text/plain", "It does."),
         Route::get("/readyz", "getReadiness", "Whether it can be asked", health::readyz)
-            .role(Role::Anyone)
+            .needs(Needs::Nothing)
             .other("text/plain", "It can.")
             .may_be(&[Unavailable]),
         Route::get("/metrics", "getMetrics", "What is counted, for Prometheus", metrics::metrics)
+            .needs(Needs::OfServer(Role::Viewer))
             .other(Telemetry::CONTENT_TYPE, "What is counted."),
     ]
 }

@@ -11,11 +11,12 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-use forewarn_catalogue::{Catalogue, TokenHash};
+use forewarn_catalogue::TokenHash;
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::permit::Permit;
+use crate::roster::Roster;
 
 /// What every token begins with, so that one is known where it should not be.
 const PREFIX: &str = "fwt_";
@@ -88,9 +89,9 @@ impl Shown {
 }
 
 /// What the holder of that text may do. How long the comparison takes tells nothing of the hash.
-pub(crate) fn admit(catalogue: &Catalogue, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
+pub(crate) fn admit(roster: &Roster, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
     let shown = Shown::parse(text).ok_or(NotAdmitted::Wrong)?;
-    let token = catalogue.find_token(shown.number).ok_or(NotAdmitted::Wrong)?;
+    let token = roster.token(shown.number).ok_or(NotAdmitted::Wrong)?;
     if token.hash != shown.hash {
         return Err(NotAdmitted::Wrong);
     }
@@ -102,7 +103,7 @@ pub(crate) fn admit(catalogue: &Catalogue, text: &str, now: Timestamp) -> Result
 
 #[cfg(test)]
 mod tests {
-    use forewarn_catalogue::{Command, Role, Scope};
+    use forewarn_catalogue::{Catalogue, Command, Role, Scope};
     use forewarn_lifecycle::Now;
 
     use super::*;
@@ -130,7 +131,9 @@ mod tests {
     fn a_token_lets_its_holder_in_until_it_expires_or_is_revoked() {
         let mut catalogue = Catalogue::new();
         let text = issue(&mut catalogue, "ci", Some(1_000));
-        let at = |catalogue: &Catalogue, millis| admit(catalogue, &text, Timestamp::from_millis(millis));
+        let at = |catalogue: &Catalogue, millis| {
+            admit(&Roster::of(catalogue), &text, Timestamp::from_millis(millis))
+        };
         let permit = at(&catalogue, 999).unwrap();
         assert_eq!((permit.by.as_str(), permit.role), ("token ci", Role::Operator));
         let expired = at(&catalogue, 1_000).unwrap_err();
@@ -146,7 +149,7 @@ mod tests {
     fn nothing_else_is_taken_for_a_token() {
         let mut catalogue = Catalogue::new();
         let (one, two) = (issue(&mut catalogue, "one", None), issue(&mut catalogue, "two", None));
-        let admitted = |text: &str| admit(&catalogue, text, Timestamp::from_millis(0));
+        let admitted = |text: &str| admit(&Roster::of(&catalogue), text, Timestamp::from_millis(0));
         assert!(admitted(&one).is_ok() && admitted(&two).is_ok());
         let of_the_other = one.replace("fwt_0_", "fwt_1_");
         let secret = &one["fwt_0_".len()..];

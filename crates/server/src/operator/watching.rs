@@ -6,7 +6,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
@@ -20,9 +20,10 @@ use tokio::sync::{broadcast, mpsc, watch};
 use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Api;
+use super::audience::Audience;
 use super::fault::Fault;
-use crate::engine::Engine;
+use super::visit::Visit;
+use crate::engine::{Engine, State};
 
 /// What is to be told.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,20 +38,26 @@ const WAITING_MAX: usize = 16;
 
 /// A stream of what happens from now on, or since what was seen last, until the server stops.
 pub(super) async fn watch(
-    State(api): State<Api>,
+    visit: Visit,
     Query(Filter { tenant }): Query<Filter>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Fault> {
     if let Some(name) = tenant.clone() {
-        api.engine.look(move |state| find_tenant(state.cluster, &name).map(drop)).await??;
+        let permit = Arc::clone(&visit.permit);
+        let find = move |state: &State<'_>| {
+            permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
+            Ok::<_, Fault>(())
+        };
+        visit.engine.look(find).await?.map_err(|fault| visit.discreet(fault))?;
     }
-    let entries = api.engine.entries();
+    let audience = Audience::of(&visit).await?;
+    let entries = visit.engine.entries();
     let newest = TrailQuery { limit: 0, ..TrailQuery::default() };
-    let head = api.engine.read_trail(newest).await?.head;
+    let head = visit.engine.read_trail(newest).await?.head;
     let seen = last_seen(&headers)?.unwrap_or(head);
     let (listener, stream) = mpsc::channel(WAITING_MAX);
-    let (engine, stop) = (api.engine.clone(), api.stop.clone());
-    tokio::spawn(Teller { engine, entries, stop, tenant, seen, listener }.tell());
+    let (engine, stop) = (visit.engine.clone(), visit.api.stop.clone());
+    tokio::spawn(Teller { engine, entries, stop, audience, tenant, seen, listener }.tell());
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()))
 }
 
@@ -65,6 +72,7 @@ struct Teller {
     engine: Engine,
     entries: broadcast::Receiver<Arc<TrailEntry>>,
     stop: watch::Receiver<bool>,
+    audience: Audience,
     tenant: Option<String>,
     /// The number of the last entry that was looked at.
     seen: u64,
@@ -126,7 +134,7 @@ impl Teller {
         }
         self.seen = entry.number;
         let is_concerned = |tenant: &String| entry.tenants.contains(tenant);
-        if !self.tenant.as_ref().is_none_or(is_concerned) {
+        if !self.tenant.as_ref().is_none_or(is_concerned) || !self.audience.admits(entry) {
             return Ok(());
         }
         let event = Event::default().id(entry.number.to_string()).json_data(entry).map_err(|_| Over)?;

@@ -2,17 +2,17 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::State;
 use forewarn_wire::Span;
 use forewarn_wire::operator::{ClockOrder, ClockView, NamedCommand, Outcome, SPEED_MAX};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::fault::Fault;
+use super::reads;
+use super::visit::Visit;
 use super::wording::plain;
-use super::{Api, reads};
 use crate::clock::Speed;
-use crate::engine::{ClockCommand, Terms};
+use crate::engine::ClockCommand;
 
 /// Reads a body, which has to be an object; what is wrong with it is said.
 ///
@@ -53,17 +53,12 @@ fn make_whole(value: &mut Value) -> bool {
     }
 }
 
-pub(super) async fn command(State(api): State<Api>, body: Bytes) -> Result<Json<Outcome>, Fault> {
+pub(super) async fn command(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
     let command: NamedCommand = read(&body)?;
-    let outcome = api.engine.order(vec![command]).await;
-    match &outcome {
-        Ok(_) => api.metrics.commands.inc(),
-        Err(_) => api.metrics.refused.inc(),
-    };
-    Ok(Json(outcome?))
+    Ok(Json(visit.order(vec![command], &body).await?))
 }
 
-pub(super) async fn clock(State(api): State<Api>, body: Bytes) -> Result<Json<ClockView>, Fault> {
+pub(super) async fn clock(visit: Visit, body: Bytes) -> Result<Json<ClockView>, Fault> {
     let command = match read(&body)? {
         ClockOrder::Freeze {} => ClockCommand::Run(Speed(0)),
         ClockOrder::Scale { speed } if speed > SPEED_MAX => {
@@ -73,8 +68,8 @@ pub(super) async fn clock(State(api): State<Api>, body: Bytes) -> Result<Json<Cl
         ClockOrder::Advance { by: Span(span) } => ClockCommand::Advance(span),
         ClockOrder::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
     };
-    api.engine.drive_for(command, Terms::default()).await?;
-    reads::clock(State(api)).await
+    visit.engine.drive_for(command, visit.terms(&body)?).await?;
+    reads::clock(visit).await
 }
 
 #[cfg(test)]

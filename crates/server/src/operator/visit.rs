@@ -1,0 +1,175 @@
+//! A visit: who asks, of which cluster, and on which terms. What a handler begins with.
+
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use forewarn_wire::operator::{NamedCommand, Outcome, schema};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use super::Api;
+use super::fault::Fault;
+use super::permit::{Denied, Permit};
+use crate::engine::{self, Condition, Engine, Once, Order, Problem, Terms};
+
+/// Which cluster is meant.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub(super) struct Which {
+    /// The cluster; `default`, if not said, or the first that the token is good for.
+    #[schemars(with = "Option<schema::Name>")]
+    pub(super) cluster: Option<String>,
+}
+
+/// Who asks, of which cluster, and on which terms.
+#[derive(Debug)]
+pub(super) struct Visit {
+    pub(super) api: Api,
+    /// A handle to the cluster that is meant.
+    pub(super) engine: Engine,
+    /// The name of the cluster, if one was named.
+    pub(super) named: Option<String>,
+    pub(super) permit: Arc<Permit>,
+    headers: HeaderMap,
+    /// Method, path and query.
+    line: String,
+}
+
+impl FromRequestParts<Api> for Visit {
+    type Rejection = Fault;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, Fault> {
+        // The gate lets nobody through without one.
+        let permit = parts.extensions.get::<Arc<Permit>>().cloned().ok_or_else(Fault::unauthorized)?;
+        let which = Query::<Which>::try_from_uri(&parts.uri);
+        let Query(Which { cluster: named }) = which.map_err(|problem| Fault::bad(problem.body_text()))?;
+        let roster = api.engine.roster();
+        let mut reached = roster.clusters().filter(|(id, _)| permit.reaches(*id));
+        // The default cluster is the first; who is limited to others means the first of those.
+        let found = match named.as_deref() {
+            Some(name) => reached.find(|(_, known)| known.as_str() == name),
+            None => reached.next(),
+        };
+        let (cluster, _) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &roster))?;
+        let line = format!("{} {}", parts.method, parts.uri);
+        let (engine, headers) = (api.engine.of(cluster), parts.headers.clone());
+        Ok(Self { api: api.clone(), engine, named, permit, headers, line })
+    }
+}
+
+/// What is outside of a permit and what is not there look alike.
+fn no_cluster(name: Option<&str>, permit: &Permit, roster: &crate::Roster) -> Fault {
+    let reached = roster.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.to_string());
+    let known: Vec<_> = reached.take(10).collect();
+    let hint = match known.as_slice() {
+        [] => String::new(),
+        some => format!("\n  hint: there is {}", some.join(", ")),
+    };
+    Fault::not_found(format!("no such cluster: {}{hint}", name.unwrap_or("the token has none left")))
+}
+
+impl Visit {
+    /// On which terms something is done that was asked for with that body.
+    pub(super) fn terms(&self, body: &[u8]) -> Result<Terms, Fault> {
+        let once = match self.headers.get("idempotency-key") {
+            None => None,
+            Some(key) => {
+                let wrong = || Fault::bad("an idempotency key has 1 to 255 visible ASCII characters");
+                let key = key.to_str().ok().filter(|key| (1..=255).contains(&key.len())).ok_or_else(wrong)?;
+                let mut hash = Sha256::new();
+                hash.update(self.line.as_bytes());
+                hash.update([0]);
+                hash.update(body);
+                Some(Once { key: key.to_owned(), fingerprint: hash.finalize().into() })
+            }
+        };
+        Ok(Terms { by: self.permit.by.clone(), once, ..Terms::default() })
+    }
+
+    /// Carries out commands, if whoever asks may have them.
+    pub(super) async fn order(&self, commands: Vec<NamedCommand>, body: &[u8]) -> Result<Outcome, Fault> {
+        self.order_if(commands, body, None).await
+    }
+
+    /// The same, if what is there is still what whoever asks has seen of it: its tag is that of `If-Match`.
+    pub(super) async fn order_if(
+        &self,
+        commands: Vec<NamedCommand>,
+        body: &[u8],
+        tag: Option<TagOf>,
+    ) -> Result<Outcome, Fault> {
+        let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
+        let permitted = move |state: &engine::State<'_>| {
+            let check = |command| permit.check_command(command, state.cluster);
+            asked.iter().try_for_each(check).map_err(Problem::from)
+        };
+        let mut terms = self.terms(body)?;
+        terms.permitted = Some(Condition(Box::new(permitted)));
+        if let (Some(tag), Some(wanted)) = (tag, self.if_match()?) {
+            let unchanged = move |state: &engine::State<'_>| match tag(state) {
+                Some(now) if wanted.fits(&now) => Ok(()),
+                Some(_) | None => Err(Problem::Changed),
+            };
+            terms.only_if = Some(Condition(Box::new(unchanged)));
+        }
+        let outcome = self.engine.order(Order { commands, terms }).await;
+        match &outcome {
+            Ok(_) => self.api.metrics.commands.inc(),
+            Err(_) => self.api.metrics.refused.inc(),
+        };
+        Ok(outcome?)
+    }
+
+    /// The tags that `If-Match` names.
+    pub(super) fn if_match(&self) -> Result<Option<Tags>, Fault> {
+        let Some(value) = self.headers.get(header::IF_MATCH) else { return Ok(None) };
+        let text = value.to_str().map_err(|_| Fault::bad("If-Match is not understood"))?;
+        Ok(Some(Tags(text.to_owned())))
+    }
+
+    /// What is outside of a permit and what is not there look alike, also in what is said of them.
+    pub(super) fn discreet(&self, fault: Fault) -> Fault {
+        let is_limited = !self.permit.scope.tenants.is_all();
+        if is_limited && fault.is_about_names() { Denied::Tenants.into() } else { fault }
+    }
+}
+
+/// What a thing is tagged with at a moment; nothing, if it is not there.
+pub(super) type TagOf = Box<dyn FnOnce(&engine::State<'_>) -> Option<String> + Send>;
+
+/// Tags that somebody has seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tags(String);
+
+impl Tags {
+    /// Whether that tag is one of them.
+    pub(super) fn fits(&self, tag: &str) -> bool {
+        self.0.split(',').map(str::trim).any(|one| one == "*" || one == tag)
+    }
+}
+
+#[cfg_attr(not(test), expect(dead_code, reason = "nothing is edited by itself yet"))]
+/// The tag of what is shown: another one, when it shows something else.
+pub(super) fn tag(shown: &impl serde::Serialize) -> String {
+    let bytes = serde_json::to_vec(shown).unwrap_or_default();
+    let hash = Sha256::digest(&bytes);
+    let half: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{half}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tag_is_another_when_something_else_is_shown() {
+        let one = tag(&serde_json::json!({"a": 1}));
+        assert_eq!(one, tag(&serde_json::json!({"a": 1})));
+        assert_ne!(one, tag(&serde_json::json!({"a": 2})));
+        assert!(Tags("*".to_owned()).fits(&one));
+        assert!(Tags(format!("\"x\", {one}")).fits(&one));
+        assert!(!Tags("\"x\"".to_owned()).fits(&one));
+    }
+}
