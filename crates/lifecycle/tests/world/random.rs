@@ -209,10 +209,7 @@ impl World {
             Happening::ResumeRollout(number) => pick(&rollouts, *number).map(Command::ResumeRollout),
             Happening::ChangeRollout(number, terms, add, remove) => pick(&rollouts, *number)
                 .map(|rollout| self.rollout_change(rollout, terms_of(*terms), *add, *remove)),
-            Happening::CancelRollout => (0..64)
-                .map(RolloutId)
-                .find(|id| self.cluster.rollout(*id).is_some())
-                .map(Command::CancelRollout),
+            Happening::CancelRollout => rollouts.first().copied().map(Command::CancelRollout),
             Happening::Degrade(number, minutes) => pick(&hosts, *number).map(|host| Command::DegradeHost {
                 host,
                 fails_in: (*minutes > 0).then(|| Duration::from_mins((*minutes).into())),
@@ -251,8 +248,8 @@ impl World {
     fn rollout_change(&self, rollout: RolloutId, terms: Terms, add: u8, remove: u8) -> Command {
         let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
         let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
-        let remove = pick(waiting, remove).into_iter().filter(|_| remove % 3 == 0).collect();
-        let add = pick(&hosts, add).into_iter().filter(|_| add % 2 == 0).collect();
+        let remove = pick(waiting, remove).into_iter().filter(|_| remove.is_multiple_of(3)).collect();
+        let add = pick(&hosts, add).into_iter().filter(|_| add.is_multiple_of(2)).collect();
         Command::ChangeRollout { rollout, terms, add, remove }
     }
 
