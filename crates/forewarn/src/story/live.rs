@@ -119,9 +119,10 @@ impl Stage for Live {
         self.list("/v1/machines")
     }
 
-    fn rollouts(&self) -> Result<Vec<u64>, Undone> {
-        let rollouts: Vec<RolloutView> = self.list("/v1/rollouts")?;
-        Ok(rollouts.iter().map(|rollout| rollout.id).collect())
+    fn rollouts(&self) -> Result<Vec<RolloutView>, Undone> {
+        let mut rollouts: Vec<RolloutView> = self.list("/v1/rollouts?ended=true")?;
+        rollouts.sort_by_key(|rollout| rollout.id);
+        Ok(rollouts)
     }
 
     fn document(&self, tenant: &str) -> Result<Vec<u8>, Undone> {

@@ -17,6 +17,8 @@ mod problems;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]
+mod rollouts;
+#[cfg(test)]
 mod schemas;
 #[cfg(test)]
 mod start_requests;
