@@ -36,7 +36,7 @@ enum Request {
 pub(crate) struct Patience {
     /// Wait until it is over, not only until it is announced.
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
 }
 
 impl Patience {

@@ -28,6 +28,8 @@ mod route;
 mod scalesets;
 mod schemas;
 mod table;
+#[cfg(test)]
+mod tests;
 mod token;
 mod visit;
 mod watching;

@@ -44,6 +44,10 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::UpdateNetwork { .. }
         | C::MigrateHosts { .. }
         | C::RebootHosts { .. }
+        | C::StartRollout(_)
+        | C::PauseRollout { .. }
+        | C::ResumeRollout { .. }
+        | C::ChangeRollout { .. }
         | C::CancelRollout { .. }
         | C::DegradeHost { .. }
         | C::FailHost { .. }
@@ -96,6 +100,10 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::UpdateNetwork { .. }
         | C::MigrateHosts { .. }
         | C::RebootHosts { .. }
+        | C::StartRollout(_)
+        | C::PauseRollout { .. }
+        | C::ResumeRollout { .. }
+        | C::ChangeRollout { .. }
         | C::CancelRollout { .. }
         | C::DegradeHost { .. }
         | C::FailHost { .. }
