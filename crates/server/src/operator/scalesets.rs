@@ -264,3 +264,6 @@ async fn answered_before(visit: &Visit, body: &[u8], fault: Fault) -> Result<Jso
         Err(problem) => Err(problem.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;
