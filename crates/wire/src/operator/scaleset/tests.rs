@@ -45,7 +45,7 @@ impl Town {
         commands.len()
     }
 
-    fn create(&mut self, more: Value) {
+    fn create(&mut self, more: &Value) {
         let mut new = json!({ "name": "web" });
         new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         self.wish(&Wish::CreateScaleSet(serde_json::from_value(new).expect("a scale set")));
@@ -92,7 +92,7 @@ fn change(change: Value) -> Wish {
 #[test]
 fn instances_are_spread_over_hosts_and_domains() {
     let mut town = Town::new(7);
-    town.create(json!({ "instances": 8 }));
+    town.create(&json!({ "instances": 8 }));
     let expected = [
         ("h1", 0, 0),
         ("h2", 1, 1),
@@ -109,7 +109,7 @@ fn instances_are_spread_over_hosts_and_domains() {
 #[test]
 fn where_hosts_are_few_not_every_update_domain_is_used() {
     let mut town = Town::new(2);
-    town.create(json!({ "instances": 5 }));
+    town.create(&json!({ "instances": 5 }));
     let expected = [("h1", 0, 0), ("h2", 1, 1), ("h1", 0, 0), ("h2", 1, 1), ("h1", 0, 0)];
     assert_eq!(town.places(), expected.map(|(host, ud, fd)| (host.to_owned(), ud, fd)));
 }
@@ -118,7 +118,7 @@ fn where_hosts_are_few_not_every_update_domain_is_used() {
 fn what_is_there_already_is_balanced() {
     let mut town = Town::new(6);
     town.order(&json!({ "command": "admit_vm", "name": "solo", "host": "h1" }));
-    town.create(json!({ "instances": 2, "hosts": ["h5", "h6"] }));
+    town.create(&json!({ "instances": 2, "hosts": ["h5", "h6"] }));
     assert_eq!(town.places(), [("h5".to_owned(), 0, 0), ("h6".to_owned(), 1, 1)]);
     town.wish(&scale_to(4));
     assert_eq!(town.places()[2..], [("h2".to_owned(), 2, 2), ("h3".to_owned(), 3, 0)], "h1 has a machine");
@@ -129,7 +129,7 @@ fn hosts_that_the_rules_would_refuse_are_not_used() {
     let mut town = Town::new(4);
     town.order(&json!({ "command": "degrade_host", "host": "h1" }));
     town.order(&json!({ "command": "fail_host", "host": "h2" }));
-    town.create(json!({ "instances": 3 }));
+    town.create(&json!({ "instances": 3 }));
     let hosts: BTreeSet<_> = town.places().into_iter().map(|(host, ..)| host).collect();
     assert_eq!(hosts, ["h3", "h4"].map(str::to_owned).into());
     for host in ["h3", "h4"] {
@@ -154,7 +154,7 @@ fn plain(instances: u16) -> NewScaleSet {
 #[test]
 fn a_host_takes_as_many_as_the_rules_let_it() {
     let mut town = Town::new(1);
-    town.create(json!({ "instances": 500 }));
+    town.create(&json!({ "instances": 500 }));
     let refused = scale_to(600).commands(&town.cluster).unwrap_err();
     assert_eq!(refused, BadWish::NoHost { set: "web".to_owned(), wanted: 100, missing: 100 });
     let refused = scale_to(1_001).commands(&town.cluster).unwrap_err();
@@ -165,7 +165,7 @@ fn a_host_takes_as_many_as_the_rules_let_it() {
 fn placement_groups_are_filled_as_the_rules_fill_them() {
     for (orchestration, groups) in [("uniform", 10), ("flexible", 1)] {
         let mut town = Town::new(4);
-        town.create(json!({ "orchestration": orchestration, "instances": 130 }));
+        town.create(&json!({ "orchestration": orchestration, "instances": 130 }));
         // Gaps in the first placement group, which the next ones fill.
         town.wish(&delete(&["0", "5", "99", "120"]));
         let ended: Vec<_> = town.cluster.unfinished().collect();
@@ -185,7 +185,7 @@ fn whatever_there_is_the_rules_accept_what_a_wish_comes_to() {
     // Every host count against every capacity, up and down again, with what one left for the next.
     for hosts in 1..=9 {
         let mut town = Town::new(hosts);
-        town.create(json!({}));
+        town.create(&json!({}));
         for capacity in [3, 1, 7, 7, 2, 12, 0, 5] {
             town.wish(&scale_to(capacity));
             assert_eq!(town.view().summary.capacity, usize::from(capacity), "{hosts}");
@@ -202,7 +202,7 @@ fn whatever_there_is_the_rules_accept_what_a_wish_comes_to() {
 #[test]
 fn the_newest_go_first_and_those_that_are_going_are_gone() {
     let mut town = Town::new(5);
-    town.create(json!({ "instances": 5, "terminate": "10m" }));
+    town.create(&json!({ "instances": 5, "terminate": "10m" }));
     town.enrol();
     assert_eq!(town.wish(&scale_to(5)), 0, "it is so already");
     assert_eq!(town.wish(&scale_to(3)), 2);
@@ -224,7 +224,7 @@ fn the_newest_go_first_and_those_that_are_going_are_gone() {
 #[test]
 fn a_model_reaches_instances_that_are_upgraded() {
     let mut town = Town::new(3);
-    town.create(json!({ "instances": 3, "terminate": "5m" }));
+    town.create(&json!({ "instances": 3, "terminate": "5m" }));
     assert_eq!(town.wish(&change(json!({ "terminate": "5m" }))), 0, "it is so already");
     assert_eq!(town.wish(&change(json!({ "terminate": "10m", "os_image": true }))), 1);
     let notices = |town: &Town| -> Vec<(u32, bool, Option<u64>)> {
@@ -252,7 +252,7 @@ fn a_model_reaches_instances_that_are_upgraded() {
 #[test]
 fn an_instance_is_called_by_its_number_or_its_name() {
     let mut town = Town::new(1);
-    town.create(json!({ "instances": 102 }));
+    town.create(&json!({ "instances": 102 }));
     for name in ["101", "web_101", "web/web_101", "web:2/web_101"] {
         let commands = delete(&[name]).commands(&town.cluster).unwrap();
         assert_eq!(commands, [NamedCommand::Delete { machine: "web/web_101".to_owned() }], "{name}");
