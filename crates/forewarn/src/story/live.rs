@@ -176,11 +176,15 @@ mod tests {
 
     #[test]
     fn what_a_server_says_no_to_is_sorted_by_its_status() {
-        let sorted = |status| undone(Refused { status, kind: String::new(), detail: "so".to_owned() }.into());
+        let refused = |status, kind: &str| {
+            undone(Refused { status, kind: kind.to_owned(), detail: "so".to_owned() }.into())
+        };
+        let sorted = |status| refused(status, "");
         assert_eq!(sorted(409), Undone::Refused("so".to_owned()));
         assert_eq!(sorted(400), Undone::Mistaken("so".to_owned()));
         assert_eq!(sorted(404), Undone::Mistaken("so".to_owned()));
         assert_eq!(sorted(503), Undone::Broken("so".to_owned()));
+        assert_eq!(refused(409, "/problems/ambiguous"), Undone::Mistaken("so".to_owned()));
     }
 
     #[test]

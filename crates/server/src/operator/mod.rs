@@ -27,6 +27,8 @@ mod role;
 mod route;
 mod schemas;
 mod table;
+#[cfg(test)]
+mod tests;
 mod token;
 mod visit;
 mod watching;
