@@ -174,10 +174,10 @@ async fn without_a_token_only_what_is_for_anyone_is_answered() {
 async fn pages_of_any_size_come_to_the_same_list() {
     let api = Api::with_fleet().await;
     let work = [
-        NamedCommand::BrakeOn {},
         NamedCommand::UpdateHosts { hosts: vec!["h1".to_owned()] },
         NamedCommand::RebootHosts { hosts: vec!["h2".to_owned()] },
         NamedCommand::Restart { machine: "solo".to_owned() },
+        NamedCommand::BrakeOn {},
     ];
     for tenant in ["solo", "db", "other"] {
         let id = move |state: &crate::engine::State<'_>| state.cluster.tenant_named(tenant).unwrap();
