@@ -101,6 +101,10 @@ impl Session {
         self.client.post(path, body)
     }
 
+    pub(super) fn patch<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
+        self.client.patch(path, body)
+    }
+
     pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<Followed> {
         self.client.follow(path, each)
     }

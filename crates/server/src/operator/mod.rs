@@ -25,6 +25,7 @@ mod reads;
 mod rejection;
 mod role;
 mod route;
+mod scalesets;
 mod schemas;
 mod table;
 #[cfg(test)]

@@ -143,6 +143,23 @@ impl Route {
         route.needs(Needs::OfTenants(Role::Operator))
     }
 
+    /// A route that changes a part of something; its body is of that type.
+    pub(super) fn patch<B, H, T>(
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        B: JsonSchema,
+        H: Handler<T, Api>,
+        T: 'static,
+    {
+        let mut route = Self::new(Method::PATCH, path, id, summary, on(MethodFilter::PATCH, handler));
+        route.body = Some(Body { schema: subschema::<B>, bytes_max: BODY_BYTES_MAX });
+        route.needs(Needs::OfTenants(Role::Operator)).may_be(&[Kind::Changed])
+    }
+
     fn new(
         method: Method,
         path: &'static str,

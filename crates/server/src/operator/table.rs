@@ -13,7 +13,7 @@ use serde_json::json;
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
-use super::{backup, fleet, health, lists, metrics, openapi, reads, watching, writes};
+use super::{backup, fleet, health, lists, metrics, openapi, reads, scalesets, watching, writes};
 use crate::telemetry::Telemetry;
 
 /// Where the first thing of a page is.
@@ -24,7 +24,8 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    [places(), tenants(), work(), rollouts(), whole(), server()].into_iter().flatten().collect()
+    let all = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole(), server()];
+    all.into_iter().flatten().collect()
 }
 
 /// Hosts and machines.
@@ -304,7 +305,7 @@ fn server() -> Vec<Route> {
     ]
 }
 
-fn next_page(list: &'static str) -> Link {
+pub(super) fn next_page(list: &'static str) -> Link {
     Link::to(list, "What follows.").with("after", "$response.body#/next")
 }
 

@@ -100,13 +100,7 @@ impl Visit {
         body: &[u8],
         tag: Option<TagOf>,
     ) -> Result<Outcome, Fault> {
-        let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
-        let permitted = move |state: &engine::State<'_>| {
-            let check = |command| permit.check_command(command, state.cluster);
-            asked.iter().try_for_each(check).map_err(Problem::from)
-        };
         let mut terms = self.terms(body)?;
-        terms.permitted = Some(Condition(Box::new(permitted)));
         if let (Some(tag), Some(wanted)) = (tag, self.if_match()?) {
             let unchanged = move |state: &engine::State<'_>| match tag(state) {
                 Some(now) if wanted.fits(&now) => Ok(()),
@@ -114,12 +108,27 @@ impl Visit {
             };
             terms.only_if = Some(Condition(Box::new(unchanged)));
         }
+        Ok(self.order_on(commands, terms).await?)
+    }
+
+    /// The same, on terms that somebody has thought of.
+    pub(super) async fn order_on(
+        &self,
+        commands: Vec<NamedCommand>,
+        mut terms: Terms,
+    ) -> Result<Outcome, Problem> {
+        let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
+        let permitted = move |state: &engine::State<'_>| {
+            let check = |command| permit.check_command(command, state.cluster);
+            asked.iter().try_for_each(check).map_err(Problem::from)
+        };
+        terms.permitted = Some(Condition(Box::new(permitted)));
         let outcome = self.engine.order(Order { commands, terms }).await;
         match &outcome {
             Ok(_) => self.api.metrics.commands.inc(),
             Err(_) => self.api.metrics.refused.inc(),
         };
-        Ok(outcome?)
+        outcome
     }
 
     /// The tags that `If-Match` names.
@@ -150,7 +159,6 @@ impl Tags {
     }
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing is edited by itself yet"))]
 /// The tag of what is shown: another one, when it shows something else.
 pub(super) fn tag(shown: &impl serde::Serialize) -> String {
     let bytes = serde_json::to_vec(shown).unwrap_or_default();
