@@ -15,29 +15,32 @@ use forewarn_wire::operator::{
 };
 use forewarn_wire::{Document, Edition, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
+use super::tagged::Tagged;
 use super::visit::Visit;
 use crate::clock::{Kind, Speed};
 use crate::engine;
 
 type Answer<T> = Result<Json<T>, Fault>;
+type TaggedAnswer<T> = Result<Tagged<T>, Fault>;
 
 /// Asks the engine for something that may not be there.
-async fn look<T: Send + 'static>(
+pub(super) async fn look<T: Serialize + Send + 'static>(
     visit: &Visit,
     look: impl FnOnce(&engine::State<'_>) -> Result<T, Fault> + Send + 'static,
-) -> Answer<T> {
-    visit.engine.look(look).await?.map(Json).map_err(|fault| visit.discreet(fault))
+) -> TaggedAnswer<T> {
+    let found = visit.engine.look(look).await?.map_err(|fault| visit.discreet(fault))?;
+    Ok(visit.tagged(found))
 }
 
 /// Whatever was found a moment ago, in the same state, is there.
-fn there<T>(found: Option<T>) -> Result<T, Fault> {
+pub(super) fn there<T>(found: Option<T>) -> Result<T, Fault> {
     found.ok_or_else(|| Fault::not_found("it is gone"))
 }
 
-pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> Answer<HostView> {
+pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<HostView> {
     look(&visit, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
 }
 
@@ -46,7 +49,7 @@ pub(super) fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineVi
     machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
 }
 
-pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> Answer<MachineView> {
+pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<MachineView> {
     let permit = Arc::clone(&visit.permit);
     look(&visit, move |state| {
         let id = find_machine(state.cluster, &name)?;
@@ -60,11 +63,11 @@ pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> Answer<Ma
 pub(super) async fn machine_of(
     visit: Visit,
     Path((tenant, name)): Path<(String, String)>,
-) -> Answer<MachineView> {
+) -> TaggedAnswer<MachineView> {
     machine(visit, Path(format!("{tenant}/{name}"))).await
 }
 
-pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> Answer<TenantView> {
+pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<TenantView> {
     let permit = Arc::clone(&visit.permit);
     look(&visit, move |state| {
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
@@ -118,7 +121,7 @@ pub(super) async fn document(
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
 }
 
-pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> Answer<EventView> {
+pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<EventView> {
     let permit = Arc::clone(&visit.permit);
     look(&visit, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
@@ -145,7 +148,8 @@ pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {
         Kind::Virtual => "virtual",
     };
     let Speed(speed) = visit.engine.clock().speed();
-    look(&visit, move |state| Ok(clock_view(state.now, kind, speed, state.next_in))).await
+    let shown = move |state: &engine::State<'_>| clock_view(state.now, kind, speed, state.next_in);
+    Ok(Json(visit.engine.look(shown).await?))
 }
 
 pub(super) async fn server(visit: Visit) -> Json<ServerView> {

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
-use super::{backup, fleet, health, lists, metrics, openapi, reads, watching, writes};
+use super::{backup, fleet, health, lists, metrics, openapi, reads, table_access, watching, writes};
 use crate::telemetry::Telemetry;
 
 /// Where the first thing of a page is.
@@ -24,7 +24,7 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    [places(), tenants(), work(), whole(), server()].into_iter().flatten().collect()
+    [places(), tenants(), work(), whole(), server(), table_access::routes()].into_iter().flatten().collect()
 }
 
 /// Hosts and machines.
@@ -50,6 +50,7 @@ fn places() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<HostView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("host", "$response.body#/name")),
         Route::get(
@@ -73,6 +74,7 @@ fn places() -> Vec<Route> {
             .of_cluster()
             .part::<MachineName>("name")
             .json::<MachineView>()
+            .tagged()
             .may_be(&[Ambiguous, Unavailable])
             .link(machine_of("$response.body#/tenant", "$response.body#/name"))
             .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
@@ -87,6 +89,7 @@ fn places() -> Vec<Route> {
         .part::<Name>("tenant")
         .part::<Name>("name")
         .json::<MachineView>()
+        .tagged()
         .may_be(&[Unavailable])
         .link(Link::to("getTenant", "Its tenant.").with("name", "$response.body#/tenant"))
         .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
@@ -116,6 +119,7 @@ fn tenants() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<TenantView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("tenant", "$response.body#/name"))
             .link(Link::to("listEvents", "What it sees.").with("tenant", "$response.body#/name")),
@@ -162,6 +166,7 @@ fn work() -> Vec<Route> {
 .of_cluster()
             .part::<EventId>("id")
             .json::<EventView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
         Route::get("/v1/rollouts", "listRollouts", "Host work that is not over", lists::rollouts)
@@ -213,6 +218,7 @@ fn whole() -> Vec<Route> {
             .about(Subject::Fleet)
             .of_cluster()
             .json::<Fleet>()
+            .tagged()
             .may_be(&[Unavailable]),
         Route::post::<Fleet, _, _>(
             "/v1/fleet",
@@ -273,7 +279,7 @@ fn server() -> Vec<Route> {
     ]
 }
 
-fn next_page(list: &'static str) -> Link {
+pub(super) fn next_page(list: &'static str) -> Link {
     Link::to(list, "What follows.").with("after", "$response.body#/next")
 }
 
