@@ -4,6 +4,7 @@
 
 use anyhow::Result;
 
+use crate::deb::{self, Build};
 use crate::mutants::Selection;
 use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
 use crate::steps::{Outcome, Steps, cargo, status};
@@ -60,6 +61,7 @@ fn usual(steps: &mut Steps, extent: Extent) {
     steps.run("power cuts", || cut_power(POWER_CUTS));
     steps.run("full disks", fill_disks);
     steps.run("units", units::check);
+    steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     let seconds = match extent {
         Extent::Usual => FUZZ_SECONDS,
@@ -78,6 +80,7 @@ fn long(steps: &mut Steps) {
         ])
     });
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
+    steps.run("package to give", || deb::run(Build::Release));
     steps.run("break", breakages::command);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);

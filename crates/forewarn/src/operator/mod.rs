@@ -12,6 +12,7 @@ mod event;
 mod fleet;
 mod host;
 mod identifier;
+mod progress;
 mod rollout;
 mod say;
 mod session;
@@ -111,6 +112,8 @@ impl Options {
 pub(crate) enum Output {
     /// Tables and sentences.
     Table,
+    /// The same; tables have more columns.
+    Wide,
     /// The answer of the server.
     Json,
 }
