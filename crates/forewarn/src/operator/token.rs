@@ -88,7 +88,7 @@ fn create(session: &Session, new: New) -> Result<()> {
     let answer = session.post("/v1/tokens", &NewToken::from(new))?;
     match session.output() {
         Output::Json => session.present(answer, |_: IssuedToken| Ok(String::new())),
-        Output::Table => {
+        Output::Table | Output::Wide => {
             let IssuedToken { text, token } = understand(answer)?;
             eprintln!("{}", visible(&hint(&token)));
             print(&format!("{text}\n"))

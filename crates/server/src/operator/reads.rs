@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
-use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
+use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
     ClockView, Details, EndedView, EventView, HostView, MachineView, ServerView, TenantView, Unfinished,
     clock_view, event_view, find_event, find_host, find_machine, find_tenant, host_view, machine_view,
@@ -18,6 +18,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
+use super::permit::Permit;
 use super::tagged::Tagged;
 use super::visit::Visit;
 use crate::clock::{Kind, Speed};
@@ -185,8 +186,8 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
     let deadline = tokio::time::Instant::now() + wait;
     let mut commits = visit.engine.commits();
     loop {
-        let (work, rollouts) = (work.clone(), rollouts.clone());
-        let left = visit.engine.look(move |state| left_of(state, &work, &rollouts)).await?;
+        let (work, rollouts, permit) = (work.clone(), rollouts.clone(), Arc::clone(&visit.permit));
+        let left = visit.engine.look(move |state| left_of(state, &permit, &work, &rollouts)).await?;
         if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }
@@ -197,15 +198,20 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
     }
 }
 
-fn left_of(state: &engine::State<'_>, work: &[u64], rollouts: &[u64]) -> Unfinished {
+/// Who is limited to tenants is told of work that touches them, and of no rollout.
+fn left_of(state: &engine::State<'_>, permit: &Permit, work: &[u64], rollouts: &[u64]) -> Unfinished {
     let cluster = state.cluster;
+    let sees_all = permit.scope.tenants.is_all();
+    let is_seen =
+        |work: &Maintenance| sees_all || work.plan.parts.iter().any(|part| permit.sees(cluster, part.tenant));
     let ended = work.iter().filter_map(|id| {
         let how = state.endings.of(MaintenanceId(*id))?;
         Some(EndedView { work: *id, how })
     });
     let ended = ended.collect();
-    let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some());
-    let rollouts = rollouts.iter().copied().filter(|id| cluster.rollout(RolloutId(*id)).is_some());
+    let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some_and(is_seen));
+    let rollouts =
+        rollouts.iter().copied().filter(|id| sees_all && cluster.rollout(RolloutId(*id)).is_some());
     Unfinished { work: work.collect(), rollouts: rollouts.collect(), ended }
 }
 
