@@ -72,7 +72,7 @@ fn is_metric_told(texts: &Texts, name: &str) -> bool {
         let full = format!("{prefix}{name}");
         words.contains(full.as_str()) || words.contains(format!("{full}_total").as_str())
     };
-    METRIC_PREFIXES.iter().any(|prefix| told(&prefix))
+    METRIC_PREFIXES.iter().any(told)
 }
 
 /// What is missing of a line: the row with its words, its level there, or one of its fields.

@@ -21,10 +21,10 @@ pub(super) struct Errand {
 
 /// How long a command takes.
 #[derive(Args, Clone, Copy)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// Wait until it is over, not only until it is announced.
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
 }
 
 impl Errand {

@@ -172,7 +172,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Event(command) => event::run(&session, command),
         Command::Clock(command) => clock::run(&session, &command),
         Command::Fleet(command) => fleet::run(&session, &command),
-        Command::Rollout(command) => rollout::run(&session, &command),
+        Command::Rollout(command) => rollout::run(&session, command),
         Command::Brake(command) => rollout::brake(&session, command),
         Command::Settings(command) => settings::run(&session, &command),
         Command::Cluster(command) => cluster::run(&session, &command),

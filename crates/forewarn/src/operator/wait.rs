@@ -13,9 +13,9 @@ use forewarn_wire::operator::{ClockView, Ending, EventView, Outcome, RolloutView
 use forewarn_wire::{Moment, show_duration};
 
 use super::progress::{Progress, summary};
-use super::say;
 use super::session::Session;
 use super::visible::visible;
+use super::{rollout, say};
 
 /// How long the server holds a question: as often is progress looked at.
 const HOLD: &str = "2s";
@@ -117,13 +117,24 @@ impl Teller<'_> {
         Ok(())
     }
 
+    /// Says how far a rollout is, whenever it stands otherwise than before.
+    fn tell_rollout(&mut self, rollout: &RolloutView) {
+        let standing = format!("{} {}", rollout.state, rollout.groups);
+        if self.said.insert(format!("rollout {}", rollout.id), standing.clone()) != Some(standing) {
+            eprintln!("{}", rollout::standing(rollout));
+        }
+    }
+
     /// The events of the work that is not over.
-    fn events(&self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
+    fn events(&mut self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
         let mut work = unfinished.work.clone();
         if !unfinished.rollouts.is_empty() {
             let rollouts: Vec<RolloutView> = self.session.all("/v1/rollouts")?;
             let ours = rollouts.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
-            work.extend(ours.filter_map(|rollout| rollout.current));
+            for rollout in ours {
+                self.tell_rollout(rollout);
+                work.extend(rollout.current);
+            }
         }
         let events: Vec<EventView> = self.session.all("/v1/events")?;
         Ok(events.into_iter().filter(|event| work.contains(&event.work)).collect())

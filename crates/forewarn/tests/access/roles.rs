@@ -25,6 +25,8 @@ const TABLE: &[Row] = &[
     Row("GET /v1/events", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/events/{id}", NO_EVENT, "", [404, 404, 404, 404, 403]),
     Row("GET /v1/rollouts", "", "", [200, 200, 200, 200, 403]),
+    Row("GET /v1/rollouts/{id}", "/v1/rollouts/7", "", [404, 404, 404, 404, 403]),
+    Row("POST /v1/rollouts/preview", "", PREVIEW, [200, 200, 200, 200, 403]),
     Row("POST /v1/commands", "", r#"{"command":"start","machine":"web_0"}"#, [403, 200, 200, 200, 200]),
     Row("GET /v1/unfinished", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/watch", "", "", [200, 200, 200, 200, 200]),
@@ -54,6 +56,9 @@ const TABLE: &[Row] = &[
     Row("GET /healthz", "", "", FREE),
     Row("GET /readyz", "", "", FREE),
 ];
+
+/// A body that changes nothing.
+const PREVIEW: &str = r#"{"work":"update","hosts":["h1"]}"#;
 
 const NO_EVENT: &str = "/v1/events/00000000-0000-0000-0000-000000000000";
 
@@ -149,7 +154,9 @@ fn every_change_says_how_it_can_be_repeated_and_edited() {
         let parameters = operation["parameters"].as_array().unwrap();
         let has = |name: &str| parameters.iter().any(|one| one["name"] == name && one["in"] == "header");
         let answers = |status: &str| !operation["responses"][status].is_null();
-        let (is_change, is_edit) = (method != "GET", ["PUT", "PATCH", "DELETE"].contains(&method));
+        let is_question = *route == "POST /v1/rollouts/preview";
+        let (is_change, is_edit) =
+            (method != "GET" && !is_question, ["PUT", "PATCH", "DELETE"].contains(&method));
         assert_eq!((has("Idempotency-Key"), answers("422")), (is_change, is_change), "{route}");
         assert_eq!((has("If-Match"), answers("412")), (is_edit, is_edit), "{route}");
         assert_eq!(has("If-None-Match"), answers("304"), "{route}");

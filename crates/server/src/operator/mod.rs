@@ -31,6 +31,8 @@ mod schemas;
 mod table;
 mod table_access;
 mod tagged;
+#[cfg(test)]
+mod tests;
 mod token;
 mod visit;
 mod watching;

@@ -222,6 +222,13 @@ impl Route {
         self.may_be(&[Kind::Changed])
     }
 
+    /// It has a body, and only asks something.
+    pub(super) fn changing_nothing(mut self) -> Self {
+        self.headers.retain(|header| *header != Header::IdempotencyKey);
+        self.problems.retain(|problem| *problem != Kind::KeyUsed);
+        self
+    }
+
     /// It shows one thing, with a tag.
     pub(super) fn tagged(mut self) -> Self {
         self.headers.push(Header::IfNoneMatch);

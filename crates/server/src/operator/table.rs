@@ -6,7 +6,7 @@ use forewarn_catalogue::Role;
 use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
     ClockOrder, ClockView, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items, MachineView,
-    NamedCommand, Outcome, RolloutView, ServerView, TenantView, Unfinished,
+    NamedCommand, Outcome, PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished,
 };
 use serde_json::json;
 
@@ -24,7 +24,8 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    [places(), tenants(), work(), whole(), server(), table_access::routes()].into_iter().flatten().collect()
+    let cluster = [places(), tenants(), work(), rollouts(), whole()];
+    cluster.into_iter().chain([server(), table_access::routes()]).flatten().collect()
 }
 
 /// Hosts and machines.
@@ -169,14 +170,6 @@ fn work() -> Vec<Route> {
             .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
-        Route::get("/v1/rollouts", "listRollouts", "Host work that is not over", lists::rollouts)
-            .needs(Needs::OfCluster(Role::Viewer))
-.about(Subject::Work)
-.of_cluster()
-            .query::<Paging>()
-            .json::<Items<RolloutView>>()
-            .may_be(&[Unavailable])
-            .link(next_page("listRollouts")),
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
             .about(Subject::Work)
 .of_cluster()
@@ -207,6 +200,47 @@ fn work() -> Vec<Route> {
                  `Last-Event-ID` is told everything since.",
             )
             .may_be(&[NotFound, Unavailable]),
+    ]
+}
+
+/// Work over many hosts.
+fn rollouts() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/rollouts",
+            "listRollouts",
+            "Rollouts: terms, how far they are, what they wait for, what failed",
+            lists::rollouts,
+        )
+        .needs(Needs::OfCluster(Role::Viewer))
+        .about(Subject::Work)
+        .of_cluster()
+        .query::<lists::RolloutFilter>()
+        .query::<Paging>()
+        .json::<Items<RolloutView>>()
+        .may_be(&[Unavailable])
+        .link(next_page("listRollouts"))
+        .link(Link::to("getRollout", "One of them.").with("id", first!("id"))),
+        Route::get("/v1/rollouts/{id}", "getRollout", "A rollout, be it over", reads::rollout)
+            .needs(Needs::OfCluster(Role::Viewer))
+            .about(Subject::Work)
+            .of_cluster()
+            .part::<u64>("id")
+            .json::<RolloutView>()
+            .tagged()
+            .may_be(&[NotFound, Unavailable]),
+        Route::post::<RolloutEntry, _, _>(
+            "/v1/rollouts/preview",
+            "previewRollout",
+            "What a rollout would do, played on a copy: once when nobody approves, once when everybody does",
+            reads::preview,
+        )
+        .changing_nothing()
+        .needs(Needs::OfCluster(Role::Viewer))
+        .about(Subject::Work)
+        .of_cluster()
+        .json::<PreviewView>()
+        .may_be(&[NotFound, Refused, Unavailable]),
     ]
 }
 
