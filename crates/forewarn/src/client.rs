@@ -3,6 +3,8 @@
 //! The command line waits for each answer, so nothing here looks asynchronous from outside.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -43,6 +45,18 @@ const PAGE_ITEMS: u16 = 1_000;
 /// How long to wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 
+/// The header with a key that makes a request safe to repeat.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Random bytes in such a key.
+const KEY_BYTES: usize = 16;
+
+/// When a change is asked for again of which it is not known whether it was done.
+const REPEATED_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+
+/// The status of an answer that says: not now.
+const UNAVAILABLE: u16 = 503;
+
 /// A server that can be asked.
 pub(crate) struct Client {
     place: Place,
@@ -74,6 +88,11 @@ pub(crate) struct Refused {
     /// Why, for people.
     pub(crate) detail: String,
 }
+
+/// A connection that ended before the answer did. What was asked for may have been done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BrokenOff(String);
 
 /// A text that is not where a server is: a matter of usage.
 #[derive(Debug, thiserror::Error)]
@@ -190,8 +209,40 @@ impl Client {
 
     /// Asks for something.
     pub(crate) fn post<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T> {
-        let body = Bytes::from(serde_json::to_vec(body)?);
-        understand(&self.send(Method::POST, path, &[(CONTENT_TYPE.as_str(), "application/json")], body)?)
+        self.change(Method::POST, path, Some(body))
+    }
+
+    /// Has something changed, once: it is asked for under a key, so that it can be asked for again when it is not known
+    /// whether it was done.
+    pub(crate) fn change<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+    ) -> Result<T> {
+        let key = random_key()?;
+        let mut headers = vec![(IDEMPOTENCY_KEY, key.as_str())];
+        let body = match body {
+            Some(body) => {
+                headers.push((CONTENT_TYPE.as_str(), "application/json"));
+                Bytes::from(serde_json::to_vec(body)?)
+            }
+            None => Bytes::new(),
+        };
+        let mut is_unsure = false;
+        for pause in REPEATED_AFTER {
+            let answered = self.send(method.clone(), path, &headers, body.clone());
+            is_unsure |= match &answered {
+                Ok((status, _)) => *status == UNAVAILABLE,
+                Err(problem) => problem.is::<BrokenOff>(),
+            };
+            match answered {
+                // It may have been done, and the server may be coming back.
+                Err(_) | Ok((UNAVAILABLE, _)) if is_unsure => std::thread::sleep(pause),
+                answered => return understand(&answered?),
+            }
+        }
+        understand(&self.send(method, path, &headers, body)?)
     }
 
     /// Asks for a part of something to be another.
@@ -213,7 +264,7 @@ impl Client {
             let response = self.exchange(request).await?;
             let status = response.status().as_u16();
             let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|problem| anyhow::anyhow!("the answer broke off: {problem}"))?;
+            let body = body.map_err(|problem| BrokenOff(format!("the answer broke off: {problem}")))?;
             Ok((status, body.to_bytes()))
         };
         self.runtime.block_on(async {
@@ -304,8 +355,11 @@ impl Client {
             }
         };
         connect.await.map_err(|why: anyhow::Error| {
-            let hint = crate::trust::hint(&why)
-                .unwrap_or_else(|| "start one with `forewarn dev`, or say --api URL".to_owned());
+            let hint = crate::trust::hint(&why);
+            if hint.is_none() && is_broken_off(&why) {
+                return BrokenOff(format!("the connection to {self} broke off: {why:#}")).into();
+            }
+            let hint = hint.unwrap_or_else(|| "start one with `forewarn dev`, or say --api URL".to_owned());
             anyhow!("cannot reach a server at {self}: {why:#}\n  hint: {hint}")
         })
     }
@@ -337,6 +391,33 @@ where
     // It ends with the last answer; whatever goes wrong with it shows in the answer.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender.send_request(request).await?)
+}
+
+/// Whether a connection that was there has gone.
+fn is_broken_off(why: &anyhow::Error) -> bool {
+    let is_gone = |kind: ErrorKind| {
+        matches!(
+            kind,
+            ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof
+        )
+    };
+    why.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| is_gone(error.kind()))
+            || cause.downcast_ref::<hyper::Error>().is_some_and(|error| {
+                error.is_incomplete_message() || error.is_closed() || error.is_canceled()
+            })
+    })
+}
+
+/// A key that nobody has used before.
+fn random_key() -> Result<String> {
+    let mut bytes = [0; KEY_BYTES];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.context("no random numbers to be had: /dev/urandom")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn understand<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {

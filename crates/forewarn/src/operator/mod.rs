@@ -6,6 +6,7 @@
 mod ask;
 mod backup;
 mod clock;
+mod cluster;
 mod enrol;
 mod event;
 mod fleet;
@@ -17,8 +18,10 @@ mod say;
 mod scaleset;
 mod session;
 mod sets;
+mod settings;
 mod table;
 mod tenant;
+mod token;
 mod visible;
 mod vm;
 mod wait;
@@ -42,11 +45,20 @@ pub(crate) struct Options {
         help_heading = "Options of every command"
     )]
     api: String,
-    /// The key to a server that wants one.
+    /// The cluster that is meant; without it, the first that may be seen.
     #[arg(
         long,
         global = true,
-        value_name = "KEY",
+        value_name = "CLUSTER",
+        env = "FOREWARN_CLUSTER",
+        help_heading = "Options of every command"
+    )]
+    cluster: Option<String>,
+    /// The token for a server that wants one.
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
         env = "FOREWARN_TOKEN",
         hide_env_values = true,
         help_heading = "Options of every command"
@@ -87,7 +99,12 @@ impl Options {
         self.output
     }
 
-    /// The key, if there is one.
+    /// The cluster that is meant, if it was said.
+    fn cluster(&self) -> Option<String> {
+        self.cluster.clone().filter(|cluster| !cluster.is_empty())
+    }
+
+    /// The token, if there is one.
     fn token(&self) -> Option<String> {
         self.token.clone().filter(|token| !token.is_empty())
     }
@@ -139,6 +156,15 @@ pub(crate) enum Command {
     /// Hold every start, or let starts go.
     #[command(subcommand)]
     Brake(rollout::Brake),
+    /// How the cluster behaves.
+    #[command(subcommand)]
+    Settings(settings::Command),
+    /// Clusters: hosts and tenants that have nothing to do with others.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// Tokens: who may do what.
+    #[command(subcommand)]
+    Token(token::Command),
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
@@ -163,6 +189,9 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Fleet(command) => fleet::run(&session, &command),
         Command::Rollout(command) => rollout::run(&session, command),
         Command::Brake(command) => rollout::brake(&session, command),
+        Command::Settings(command) => settings::run(&session, &command),
+        Command::Cluster(command) => cluster::run(&session, &command),
+        Command::Token(command) => token::run(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }

@@ -193,7 +193,7 @@ impl Driver {
                 self.answer(reply, outcome);
             }
             Request::Administer { command, terms, reply } => {
-                let outcome = self.administer(command, &terms);
+                let outcome = self.administer(command, terms);
                 self.answer(reply, outcome);
             }
             // Whoever asked may have gone.
@@ -251,9 +251,10 @@ impl Driver {
     fn state(&self, id: ClusterId) -> Option<State<'_>> {
         let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
         let Ward { endings, troubles, .. } = self.wards.get(&id)?;
-        let name = self.kept.catalogue.cluster_name(id)?;
-        let now = self.clock.now();
-        Some(State { name, cluster, now, next_in: self.next_after(now), site, details, endings, troubles })
+        let catalogue = &self.kept.catalogue;
+        let (name, now) = (catalogue.cluster_name(id)?, self.clock.now());
+        let next_in = self.next_after(now);
+        Some(State { name, catalogue, cluster, now, next_in, site, details, endings, troubles })
     }
 
     fn estate(&self, id: ClusterId) -> Result<&Estate, Problem> {

@@ -46,7 +46,7 @@ impl Driver {
         Ok(outcome)
     }
 
-    fn check(&self, id: ClusterId, condition: Option<Condition>) -> Result<(), Problem> {
+    pub(super) fn check(&self, id: ClusterId, condition: Option<Condition>) -> Result<(), Problem> {
         let Some(Condition(holds)) = condition else { return Ok(()) };
         holds(&self.state(id).ok_or(Problem::NoSuchCluster)?)
     }

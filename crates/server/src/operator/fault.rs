@@ -269,6 +269,7 @@ impl From<Problem> for Fault {
             Problem::Refused(_)
             | Problem::Catalogue(_)
             | Problem::ClusterInUse(_)
+            | Problem::ShownOnce(_)
             | Problem::AddressTaken { .. }
             | Problem::EndOfTime
             | Problem::NotPretending

@@ -13,7 +13,9 @@ use serde_json::json;
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
-use super::{backup, fleet, health, lists, metrics, openapi, reads, scalesets, watching, writes};
+use super::{
+    backup, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching, writes,
+};
 use crate::telemetry::Telemetry;
 
 /// Where the first thing of a page is.
@@ -25,7 +27,7 @@ macro_rules! first {
 
 pub(super) fn routes() -> Vec<Route> {
     let all = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole(), server()];
-    all.into_iter().flatten().collect()
+    all.into_iter().chain([table_access::routes()]).flatten().collect()
 }
 
 /// Hosts and machines.
@@ -51,6 +53,7 @@ fn places() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<HostView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("host", "$response.body#/name")),
         Route::get(
@@ -74,6 +77,7 @@ fn places() -> Vec<Route> {
             .of_cluster()
             .part::<MachineName>("name")
             .json::<MachineView>()
+            .tagged()
             .may_be(&[Ambiguous, Unavailable])
             .link(machine_of("$response.body#/tenant", "$response.body#/name"))
             .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
@@ -88,6 +92,7 @@ fn places() -> Vec<Route> {
         .part::<Name>("tenant")
         .part::<Name>("name")
         .json::<MachineView>()
+        .tagged()
         .may_be(&[Unavailable])
         .link(Link::to("getTenant", "Its tenant.").with("name", "$response.body#/tenant"))
         .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
@@ -117,6 +122,7 @@ fn tenants() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<TenantView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("tenant", "$response.body#/name"))
             .link(Link::to("listEvents", "What it sees.").with("tenant", "$response.body#/name")),
@@ -163,6 +169,7 @@ fn work() -> Vec<Route> {
 .of_cluster()
             .part::<EventId>("id")
             .json::<EventView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
@@ -222,6 +229,7 @@ fn rollouts() -> Vec<Route> {
             .of_cluster()
             .part::<u64>("id")
             .json::<RolloutView>()
+            .tagged()
             .may_be(&[NotFound, Unavailable]),
         Route::post::<RolloutEntry, _, _>(
             "/v1/rollouts/preview",
@@ -229,6 +237,7 @@ fn rollouts() -> Vec<Route> {
             "What a rollout would do, played on a copy: once when nobody approves, once when everybody does",
             reads::preview,
         )
+        .changing_nothing()
         .needs(Needs::OfCluster(Role::Viewer))
         .about(Subject::Work)
         .of_cluster()
@@ -245,6 +254,7 @@ fn whole() -> Vec<Route> {
             .about(Subject::Fleet)
             .of_cluster()
             .json::<Fleet>()
+            .tagged()
             .may_be(&[Unavailable]),
         Route::post::<Fleet, _, _>(
             "/v1/fleet",

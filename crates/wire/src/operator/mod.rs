@@ -17,6 +17,7 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 
+mod access;
 mod check;
 mod command;
 mod difference;
@@ -37,6 +38,10 @@ mod terms;
 mod trail;
 mod view;
 
+pub use access::{
+    BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
+    SettingsView, TokenView, cluster_view, settings_view,
+};
 pub use check::ControlCharacter;
 pub use command::{
     ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use super::super::{Access, HostNames, Secret, hash, router};
+use super::super::{Access, HostNames, Secret, api, hash, router};
 use super::*;
 use crate::clock::{Clock, Speed};
 use crate::engine::{Administration, Engine};
@@ -36,8 +36,8 @@ impl Town {
             default_machine: None,
         };
         let (stop, stopped) = watch::channel(false);
-        let access = (Access::Tokens, HostNames::default());
-        let router = router(engine.clone(), about, Telemetry::new(), None, access, stopped);
+        let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
+        let router = router(shared, Access::Tokens, HostNames::default());
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
         let instance = |set, host| json!({ "command": "admit_instance", "scale_set": set, "instance": { "host": host } });
