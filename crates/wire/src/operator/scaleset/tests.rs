@@ -1,3 +1,5 @@
+//! Wishes on a cluster whose rules have to accept what comes of them.
+
 use std::collections::BTreeMap;
 
 use forewarn_lifecycle::{Command, Now, Report, Seed};
