@@ -15,7 +15,9 @@ mod identifier;
 mod progress;
 mod rollout;
 mod say;
+mod scaleset;
 mod session;
+mod sets;
 mod settings;
 mod table;
 mod tenant;
@@ -23,6 +25,7 @@ mod token;
 mod visible;
 mod vm;
 mod wait;
+mod wanted;
 mod watch;
 
 use anyhow::Result;
@@ -120,15 +123,24 @@ pub(crate) enum Output {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Machines: list them, restart, move, stop, delete or evict them.
+    /// Machines: list them, make, describe, restart, move, stop, delete or evict them.
     #[command(subcommand)]
     Vm(vm::Command),
-    /// Hosts: list them, update, restart or empty them, say that they fail.
+    /// Hosts: list them, add or remove them, update, restart or empty them, say that they fail.
     #[command(subcommand)]
     Host(host::Command),
     /// Tenants: those who are told of events together.
     #[command(subcommand)]
     Tenant(tenant::Command),
+    /// Scale sets: make them, scale, change, upgrade them, delete instances.
+    #[command(subcommand)]
+    Scaleset(scaleset::Command),
+    /// Availability sets: list them, make them and their machines.
+    #[command(subcommand)]
+    Availabilityset(sets::Command),
+    /// Cloud services: make them and their role instances.
+    #[command(subcommand)]
+    Cloudservice(sets::CloudCommand),
     /// Events: what is announced or under way. Approve, cancel or force them.
     #[command(subcommand)]
     Event(event::Command),
@@ -168,7 +180,10 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
     match command {
         Command::Vm(command) => vm::run(&session, command),
         Command::Host(command) => host::run(&session, command),
-        Command::Tenant(command) => tenant::run(&session, &command),
+        Command::Tenant(command) => tenant::run(&session, command),
+        Command::Scaleset(command) => scaleset::run(&session, command),
+        Command::Availabilityset(command) => sets::run(&session, command),
+        Command::Cloudservice(command) => sets::cloud(&session, command),
         Command::Event(command) => event::run(&session, command),
         Command::Clock(command) => clock::run(&session, &command),
         Command::Fleet(command) => fleet::run(&session, &command),

@@ -127,6 +127,10 @@ impl Session {
         self.client.change(method, &self.of_cluster(path), body)
     }
 
+    pub(super) fn patch<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
+        self.change(Method::PATCH, path, Some(body))
+    }
+
     pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<Followed> {
         self.client.follow(&self.of_cluster(path), each)
     }

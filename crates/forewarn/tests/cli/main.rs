@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, missing_docs, reason = "nobody calls a test")]
 
 mod api;
+mod scalesets;
 mod servers;
 mod support;
 

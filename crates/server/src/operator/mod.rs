@@ -27,6 +27,7 @@ mod reads;
 mod rejection;
 mod role;
 mod route;
+mod scalesets;
 mod schemas;
 mod table;
 mod table_access;

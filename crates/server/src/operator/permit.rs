@@ -97,6 +97,11 @@ impl Permit {
         if self.sees(cluster, tenant) { Ok(tenant) } else { Err(Denied::Tenants) }
     }
 
+    /// Whether the tenant of that name is in the scope, or the scale set: people know no other name of its tenants.
+    pub(crate) fn sees_named(&self, name: &str) -> bool {
+        self.scope.tenants.is_all() || self.scope.tenants.includes(name)
+    }
+
     /// Whether this tenant is in the scope.
     pub(crate) fn sees(&self, cluster: &Cluster, tenant: TenantId) -> bool {
         is_in_scope(cluster, tenant, &self.scope.tenants)

@@ -13,7 +13,9 @@ use serde_json::json;
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
-use super::{backup, fleet, health, lists, metrics, openapi, reads, table_access, watching, writes};
+use super::{
+    backup, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching, writes,
+};
 use crate::telemetry::Telemetry;
 
 /// Where the first thing of a page is.
@@ -24,7 +26,7 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let cluster = [places(), tenants(), work(), rollouts(), whole()];
+    let cluster = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
     cluster.into_iter().chain([server(), table_access::routes()]).flatten().collect()
 }
 

@@ -30,7 +30,7 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
         let is_known = self.seen.is_some_and(|seen| seen.fits(&tag));
         let tag = HeaderValue::try_from(tag).ok().map(|tag| [(header::ETAG, tag)]);
         if is_known {
-            return (StatusCode::NOT_MODIFIED, tag).into_response();
+            return (StatusCode::NOT_MODIFIED, tag, ()).into_response();
         }
         (tag, [(header::CONTENT_TYPE, JSON)], bytes).into_response()
     }

@@ -126,14 +126,23 @@ impl Visit {
         body: &[u8],
         tag: Option<TagOf>,
     ) -> Result<Outcome, Fault> {
+        let terms = match tag {
+            Some(tag) => self.terms_if(body, tag)?,
+            None => self.terms(body)?,
+        };
+        Ok(self.order_on(commands, terms).await?)
+    }
+
+    /// The same, on terms that somebody has thought of.
+    pub(super) async fn order_on(
+        &self,
+        commands: Vec<NamedCommand>,
+        mut terms: Terms,
+    ) -> Result<Outcome, Problem> {
         let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
         let permitted = move |state: &engine::State<'_>| {
             let check = |command| permit.check_command(command, state.cluster);
             asked.iter().try_for_each(check).map_err(Problem::from)
-        };
-        let mut terms = match tag {
-            Some(tag) => self.terms_if(body, tag)?,
-            None => self.terms(body)?,
         };
         terms.permitted = Some(Condition(Box::new(permitted)));
         let outcome = self.engine.order(Order { commands, terms }).await;
@@ -141,7 +150,7 @@ impl Visit {
             Ok(_) => self.api.metrics.commands.inc(),
             Err(_) => self.api.metrics.refused.inc(),
         };
-        Ok(outcome?)
+        outcome
     }
 
     /// The tags that `If-Match` names.
