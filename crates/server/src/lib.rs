@@ -19,6 +19,7 @@ mod instance;
 mod load;
 pub mod metadata;
 pub mod operator;
+mod polls;
 mod published;
 mod roster;
 mod service;
@@ -33,6 +34,7 @@ pub use engine::{
     Administration, ClockCommand, Condition, Decided, Engine, Hands, ITSELF, Once, Order, Problem, State,
     Terms,
 };
+pub use polls::Polls;
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use roster::Roster;
 pub use service::{Adjustable, ApiDoor, Plan, Service, StartError, engine_with};

@@ -25,6 +25,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
+use crate::polls::Polls;
 use crate::roster::Roster;
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
@@ -117,6 +118,8 @@ pub struct State<'a> {
     pub endings: &'a Endings,
     /// Why programs have to be ordered again.
     pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
+    /// When machines last asked.
+    pub polls: Polls<'a>,
 }
 
 /// Who carries out what was decided.

@@ -10,7 +10,9 @@
 //! ```
 
 mod audience;
+mod audit;
 mod backup;
+mod explain;
 mod fault;
 mod fleet;
 mod gate;
