@@ -4,10 +4,12 @@
 //! which are shown as they are. A command returns once what it asks for is announced; `--wait` waits until it is over.
 
 mod ask;
+mod audit;
 mod backup;
 mod clock;
 mod enrol;
 mod event;
+mod explain;
 mod fleet;
 mod host;
 mod identifier;
@@ -127,6 +129,9 @@ pub(crate) enum Command {
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
+    /// The trail: who asked for what, and what has happened. List, export and verify it.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Copy everything that a running server keeps to a file; `forewarn store import` makes a data directory of it.
     Backup {
         /// The file, which must not be there yet.
@@ -145,6 +150,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Fleet(command) => fleet::run(&session, &command),
         Command::Rollout(command) => rollout::run(&session, &command),
         Command::Brake(command) => rollout::brake(&session, command),
+        Command::Audit(command) => audit::run(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }

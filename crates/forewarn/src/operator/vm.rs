@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use forewarn_wire::operator::{Eviction, MachineView, NamedCommand};
 use forewarn_wire::show_duration;
 
-use super::Named;
+use super::{Named, explain};
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
 use super::session::{Session, escaped};
@@ -16,6 +16,11 @@ Examples:
   forewarn vm restart web_0
   forewarn vm restart web_0 web_1 --wait
   forewarn vm delete web/web_0          where several machines are called web_0";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  forewarn vm explain web_0             who has restarted it, and why
+  forewarn vm explain web/web_9 --all   also where it is gone: all that the trail has of it";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -29,6 +34,15 @@ pub(crate) enum Command {
     Show {
         /// Its name, or tenant/name.
         name: Named,
+    },
+    /// Explain a machine: what has happened to it and who asked for that, what is coming. Also one that is gone.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain {
+        /// Its name, or tenant/name.
+        name: Named,
+        /// Its whole history, not only the newest of it.
+        #[arg(long)]
+        all: bool,
     },
     /// Restart machines: disks stay, memory is lost.
     #[command(after_help = EXAMPLES)]
@@ -65,6 +79,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (machines, verb, make): (_, _, fn(String) -> NamedCommand) = match command {
         Command::Ls { tenant } => return list(session, tenant.as_ref()),
         Command::Show { name } => return show(session, &name),
+        Command::Explain { name, all } => return explain::machine(session, &name, all),
         Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
         Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
         Command::Reimage(machines) => (machines, "reimage", |machine| NamedCommand::Reimage { machine }),

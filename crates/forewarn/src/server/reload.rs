@@ -79,6 +79,7 @@ impl Reload {
 fn adjustable(config: &Config) -> Result<Adjustable> {
     config.metadata.doors()?;
     config.hands.hands()?;
+    config.audit.keep()?;
     let certificates = match config.api.door(config.data_dir()?.as_deref())? {
         ApiDoor::Tls(_, source) => Some(source),
         ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,

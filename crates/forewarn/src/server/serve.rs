@@ -149,5 +149,6 @@ fn plan(config: &Config) -> Result<Plan> {
         api: config.api.door(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
         hands: config.hands.hands()?,
+        trail_keep: config.audit.keep()?,
     })
 }
