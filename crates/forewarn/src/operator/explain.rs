@@ -109,10 +109,9 @@ fn section(text: &mut String, heading: &str, lines: impl Iterator<Item = String>
 
 fn step(step: &Step) -> String {
     let mut line = format!("{}  {:<9}  {}{}", say::date(step.at), step.kind, step.text, who(Some(&step.by)));
-    for (how, command) in [("because of", &step.asked), ("work of", &step.origin)] {
-        if let Some(command) = command {
-            line.push_str(&format!("\n    {how} entry {}: {}", command.number, asked(command)));
-        }
+    // What made this very step happen says more than what the whole work came of.
+    if let Some(command) = step.asked.as_ref().or(step.origin.as_ref()) {
+        line.push_str(&format!("\n    because of entry {}, by {}", command.number, asked(command)));
     }
     line
 }

@@ -30,6 +30,8 @@ mod route;
 mod schemas;
 mod table;
 mod token;
+#[cfg(test)]
+mod trail_tests;
 mod visit;
 mod watching;
 mod wording;
