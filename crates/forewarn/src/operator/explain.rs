@@ -110,8 +110,13 @@ fn section(text: &mut String, heading: &str, lines: impl Iterator<Item = String>
 fn step(step: &Step) -> String {
     let mut line = format!("{}  {:<9}  {}{}", say::date(step.at), step.kind, step.text, who(Some(&step.by)));
     // What made this very step happen says more than what the whole work came of.
-    if let Some(command) = step.asked.as_ref().or(step.origin.as_ref()) {
-        line.push_str(&format!("\n    because of entry {}, by {}", command.number, asked(command)));
+    let told = match (&step.asked, &step.origin) {
+        (Some(command), _) => Some(("because of", command)),
+        (None, Some(command)) => Some(("goes back to", command)),
+        (None, None) => None,
+    };
+    if let Some((how, command)) = told {
+        line.push_str(&format!("\n    {how} entry {}, by {}", command.number, asked(command)));
     }
     line
 }
