@@ -7,11 +7,12 @@ machine db-1 of db on h3 ud 1
 service shop
 machine Role_IN_0 of shop on h3
 
-# Nobody is enrolled: nothing waits but for the brake.
-brake on
+# Nobody is enrolled, and all of it waits for its notice; then for the brake.
+set unenrolled waits
 reboot host h3 h1
 redeploy web_1
-expect web_1 on h2, db-1 boots 1
+brake on
+at 20m  expect web_1 on h2, db-1 boots 1
 brake off
 # The host that is being restarted takes no machine.
 expect web_1 on h4, db-1 boots 2

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, Effect, EventId, HostWork, MachineId, Now, Placement,
-    PowerChange, Priority, Refusal, Report, TenantId,
+    PowerChange, Priority, Refusal, Report, TenantId, Terms,
 };
 
 use crate::fleet::{Block, told_of_deletion};
@@ -100,7 +100,8 @@ impl Mix {
 
     fn update_host(&mut self, block: Block, cycle: u32) -> Result<(), Refusal> {
         let hosts = vec![block.host(cycle)];
-        self.submit(Kind::HostUpdate, &Command::Rollout { work: HostWork::Update, hosts })?;
+        let rollout = Command::Rollout { work: HostWork::Update, hosts, terms: Terms::default() };
+        self.submit(Kind::HostUpdate, &rollout)?;
         self.approve_and_settle()
     }
 

@@ -4,8 +4,10 @@
 //! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest,
 //! valgrind and nginx are used where they are installed.
 
+mod api;
 mod bench;
 mod breakages;
+mod deb;
 mod fuzz;
 mod mutants;
 mod packages;
@@ -29,7 +31,9 @@ cargo xtask <command>
 
   test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
   clients           real clients against the program, in networks of their own; a step of test
+  api               requests that nobody thought of, put to the operator API by its own document; a step of test
   disks             power cuts, full disks and damaged files against the journal; steps of test
+  deb               a Debian package of the server, tried out; with the build of the tests a step of test
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
@@ -73,7 +77,9 @@ fn run(mut words: Words) -> Result<Outcome> {
     match command.as_str() {
         "test" => suite::command(words),
         "clients" => words.done().and_then(|()| suite::run_real_clients()),
+        "api" => words.done().and_then(|()| api::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
+        "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => words.done().and_then(|()| tidy::command()),
         "bench" => bench::command(words),
         "fuzz" => fuzz::command(words),

@@ -4,12 +4,13 @@
 
 use anyhow::Result;
 
+use crate::deb::{self, Build};
 use crate::mutants::Selection;
 use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
-use crate::{bench, breakages, fuzz, mutants, tidy, tree, units};
+use crate::{api, bench, breakages, fuzz, mutants, tidy, tree, units};
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
@@ -57,9 +58,11 @@ fn usual(steps: &mut Steps, extent: Extent) {
     steps.run("programs", find_programs);
     steps.run("tests", || run_tests(&[]));
     steps.run("real clients", run_real_clients);
+    steps.run("api", api::command);
     steps.run("power cuts", || cut_power(POWER_CUTS));
     steps.run("full disks", fill_disks);
     steps.run("units", units::check);
+    steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     let seconds = match extent {
         Extent::Usual => FUZZ_SECONDS,
@@ -78,6 +81,7 @@ fn long(steps: &mut Steps) {
         ])
     });
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
+    steps.run("package to give", || deb::run(Build::Release));
     steps.run("break", breakages::command);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);

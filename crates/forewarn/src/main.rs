@@ -4,6 +4,8 @@
 
 mod client;
 mod doctor;
+#[cfg(test)]
+mod documented;
 mod operator;
 mod server;
 mod store;
@@ -12,6 +14,7 @@ mod trust;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 
 /// Tells virtual machines what is about to happen to them, waits until they are ready, and then does it.
@@ -49,6 +52,12 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Write the manual: a page for each command to a directory, or the first page to standard output.
+    #[command(after_help = "Example:\n  forewarn man /usr/local/share/man/man1")]
+    Man {
+        /// The directory, which is made if it is not there.
+        directory: Option<std::path::PathBuf>,
+    },
 }
 
 /// What was typed is not understood.
@@ -64,6 +73,7 @@ fn main() -> ExitCode {
         Command::Doctor(arguments) => doctor::command(&arguments, &options),
         Command::Operator(command) => operator::run(&options, command),
         Command::Completions { shell } => completions(shell),
+        Command::Man { directory } => manual(directory.as_deref()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,9 +90,30 @@ fn completions(shell: clap_complete::Shell) -> anyhow::Result<()> {
     operator::print(&String::from_utf8_lossy(&script))
 }
 
+fn manual(directory: Option<&std::path::Path>) -> anyhow::Result<()> {
+    let Some(directory) = directory else {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+        return operator::print(&String::from_utf8_lossy(&page));
+    };
+    let written = std::fs::create_dir_all(directory)
+        .and_then(|()| clap_mangen::generate_to(Arguments::command(), directory));
+    written.with_context(|| format!("cannot write the manual: {}", directory.display()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_command_has_its_page_in_the_manual() {
+        let pages = tempfile::tempdir().unwrap();
+        manual(Some(pages.path())).unwrap();
+        for page in ["forewarn.1", "forewarn-vm.1", "forewarn-vm-restart.1", "forewarn-serve.1"] {
+            let text = std::fs::read_to_string(pages.path().join(page)).unwrap();
+            assert!(text.contains(".TH ") && text.contains("SYNOPSIS"), "{page}");
+        }
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {
@@ -112,6 +143,9 @@ mod tests {
             "host degrade h1 --fails-in 3",
             "fleet apply",
             "brake",
+            "rollout start",
+            "rollout start --all h1",
+            "rollout start h1 --tenant-share 0%",
             "vm ls --output xml",
         ];
         for line in lines {
@@ -139,6 +173,14 @@ mod tests {
             "clock scale 60x",
             "fleet apply - --prune --dry-run",
             "rollout cancel 3",
+            "rollout start h1 h2 --work reboot --at-once 5 --tenant-share 25% --one-fault-domain --wait",
+            "rollout start --all --pause-between 10m --confirm first --stop-after 2 --ignore-health=false --dry-run",
+            "rollout preview --zone 1 --window 22:00-06:00 --window any",
+            "rollout ls --all",
+            "rollout status 3",
+            "rollout pause 3 --take-back",
+            "rollout resume 3",
+            "rollout change 3 --add h1 --remove h2 --at-once 0",
             "brake on",
             "watch --tenant web",
             "event explain 2851",

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use forewarn_lifecycle::{Action, Cluster, Impact, MachineId, MaintenanceId, Steady};
+use forewarn_lifecycle::{Action, Cluster, MachineId, MaintenanceId, Steady};
 
 /// What pretend machines are busy with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,22 +46,13 @@ fn time_of(cluster: &Cluster, action: Action) -> Duration {
     let tenant = cluster.machine(action.machine).map(|machine| machine.tenant);
     let maintenance = cluster.maintenance(action.maintenance);
     let part = maintenance.zip(tenant).and_then(|(maintenance, tenant)| maintenance.plan.part(tenant));
-    let Some(announcement) = part.and_then(|part| part.announcement.as_ref()) else { return Duration::ZERO };
-    let seconds = match action.impact {
-        Impact::Pause { seconds } => u64::from(seconds),
-        Impact::Migrate { .. } => u64::try_from(announcement.duration_seconds).unwrap_or(0),
-        Impact::Reboot { .. } | Impact::Reimage => 30,
-        Impact::Redeploy { .. } => 120,
-        Impact::Evict(_) | Impact::Delete => 5,
-        Impact::Stop | Impact::Start { .. } | Impact::Deallocate => 0,
-    };
-    Duration::from_secs(seconds)
+    action.impact.usual_length(part.and_then(|part| part.announcement.as_deref()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_lifecycle::Seed;
+    use forewarn_lifecycle::{Impact, Seed};
 
     #[test]
     fn an_action_is_taken_on_once_and_reported_once() {

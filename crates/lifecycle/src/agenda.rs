@@ -1,7 +1,7 @@
 //! What is due when: one ordered list for each clock, so that there is one deadline and not many timers.
 //!
-//! Everything waits on the steady clock. Only a maintenance whose notice has run out there while the wall clock, stepped
-//! back, has not reached `not_before`, moves over to the list of the wall clock.
+//! Almost everything waits on the steady clock. On the wall clock wait a maintenance whose notice has run out on the steady
+//! one while the wall clock, stepped back, has not reached `not_before`; and what waits for a window to open.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct Deadline {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Agenda {
     steady: BTreeSet<(Steady, Due)>,
-    wall: BTreeSet<(Timestamp, MaintenanceId)>,
+    wall: BTreeSet<(Timestamp, Due)>,
     /// Tenants that may have been silent for too long by then; the shell knows whether they were.
     silences: BTreeSet<(Steady, TenantId)>,
 }
@@ -45,12 +45,12 @@ impl Agenda {
         self.steady.remove(&(at, due));
     }
 
-    pub(crate) fn add_wall(&mut self, at: Timestamp, maintenance: MaintenanceId) {
-        self.wall.insert((at, maintenance));
+    pub(crate) fn add_wall(&mut self, at: Timestamp, due: Due) {
+        self.wall.insert((at, due));
     }
 
-    pub(crate) fn remove_wall(&mut self, at: Timestamp, maintenance: MaintenanceId) {
-        self.wall.remove(&(at, maintenance));
+    pub(crate) fn remove_wall(&mut self, at: Timestamp, due: Due) {
+        self.wall.remove(&(at, due));
     }
 
     pub(crate) fn add_silence(&mut self, at: Steady, tenant: TenantId) {
@@ -69,7 +69,7 @@ impl Agenda {
     /// What is due first, if anything is.
     pub(crate) fn first_due(&self, now: Now) -> Option<Due> {
         let steady = self.steady.first().filter(|(at, _)| *at <= now.steady).map(|&(_, due)| due);
-        let wall = || self.wall.first().filter(|(at, _)| *at <= now.wall).map(|&(_, id)| Due::Start(id));
+        let wall = || self.wall.first().filter(|(at, _)| *at <= now.wall).map(|&(_, due)| due);
         steady.or_else(wall)
     }
 
@@ -119,13 +119,13 @@ mod tests {
         let deadline = agenda.next().unwrap();
         assert!(!deadline.is_due(now(900, 99)) && deadline.is_due(now(0, 100)));
         assert_eq!(deadline.wait(now(0, 40)), Duration::from_millis(60));
-        agenda.add_wall(Timestamp::from_millis(30), MaintenanceId(2));
+        agenda.add_wall(Timestamp::from_millis(30), Due::Start(MaintenanceId(2)));
         let deadline = agenda.next().unwrap();
         assert_eq!(deadline.wait(now(0, 40)), Duration::from_millis(30));
         assert!(deadline.is_due(now(30, 40)) && !deadline.is_due(now(29, 40)));
         assert_eq!(agenda.first_due(now(29, 99)), None);
         assert_eq!(agenda.first_due(now(30, 99)), Some(Due::Start(MaintenanceId(2))));
-        agenda.remove_wall(Timestamp::from_millis(30), MaintenanceId(2));
+        agenda.remove_wall(Timestamp::from_millis(30), Due::Start(MaintenanceId(2)));
         agenda.remove(Steady::from_millis(100), Due::Start(MaintenanceId(1)));
         assert_eq!(agenda, Agenda::default());
     }

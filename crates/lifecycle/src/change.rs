@@ -6,6 +6,7 @@ use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetI
 use crate::maintenance::{Action, HostWork, Plan, Report, Wait, Withdrawal};
 use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
+use crate::rollout::{Pause, RolloutEnd, Standing, Terms};
 use crate::tenant::Shape;
 use crate::time::Steady;
 
@@ -41,11 +42,17 @@ pub enum Change {
     ProfileChanged { machine: MachineId, model_version: u32, profile: Profile },
 
     /// A rollout has been accepted.
-    RolloutPlanned { rollout: RolloutId, work: HostWork, hosts: Vec<HostId> },
-    /// None of the hosts that a rollout has left can be announced now.
-    RolloutWaits(RolloutId),
+    RolloutPlanned { rollout: RolloutId, work: HostWork, terms: Terms, hosts: Vec<HostId> },
+    /// A rollout announces nothing now.
+    RolloutWaits { rollout: RolloutId, standing: Standing },
+    /// A rollout announces nothing more until it is resumed.
+    RolloutPaused { rollout: RolloutId, why: Pause },
+    /// A rollout goes on.
+    RolloutResumed(RolloutId),
+    /// A rollout has other terms, or other hosts.
+    RolloutChanged { rollout: RolloutId, terms: Terms, added: Vec<HostId>, removed: Vec<HostId> },
     /// A rollout is over; hosts that it had left are free.
-    RolloutEnded(RolloutId),
+    RolloutEnded { rollout: RolloutId, how: RolloutEnd },
 
     /// A maintenance is planned, and announced to every enrolled tenant it touches.
     Planned(Plan),

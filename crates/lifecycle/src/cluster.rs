@@ -10,9 +10,10 @@ use crate::command::Refusal;
 use crate::event::Event;
 use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
 use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
-use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part, Rollout};
+use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
 use crate::names::Name;
 use crate::policy::{Approve, Brake, Settings};
+use crate::rollout::{EndedRollout, HostFate, Rollout};
 use crate::table::Table;
 use crate::tenant::Tenant;
 use crate::time::Now;
@@ -31,12 +32,16 @@ pub struct Cluster {
     pub(crate) scale_sets: Table<ScaleSetId, ScaleSet>,
     pub(crate) maintenances: BTreeMap<MaintenanceId, Maintenance>,
     pub(crate) rollouts: BTreeMap<RolloutId, Rollout>,
+    /// The last ones that are over, in the order in which they ended.
+    pub(crate) ended_rollouts: Vec<(RolloutId, EndedRollout)>,
 
     pub(crate) host_names: BTreeMap<Name, HostId>,
     pub(crate) tenant_names: BTreeMap<Name, TenantId>,
     pub(crate) scale_set_names: BTreeMap<Name, ScaleSetId>,
     /// Healthy hosts by zone: where a machine may be moved.
     pub(crate) healthy: BTreeSet<(Option<Zone>, HostId)>,
+    /// Hosts that are degraded or have failed.
+    pub(crate) unwell: BTreeSet<HostId>,
     /// Which maintenances name a machine.
     pub(crate) pending: BTreeSet<(MachineId, MaintenanceId)>,
     /// Which maintenance is behind a visible event.
@@ -76,10 +81,12 @@ impl Cluster {
             scale_sets: Table::new(),
             maintenances: BTreeMap::new(),
             rollouts: BTreeMap::new(),
+            ended_rollouts: Vec::new(),
             host_names: BTreeMap::new(),
             tenant_names: BTreeMap::new(),
             scale_set_names: BTreeMap::new(),
             healthy: BTreeSet::new(),
+            unwell: BTreeSet::new(),
             pending: BTreeSet::new(),
             events: BTreeMap::new(),
             running: BTreeSet::new(),
@@ -122,6 +129,12 @@ impl Cluster {
     #[must_use]
     pub fn rollout(&self, id: RolloutId) -> Option<&Rollout> {
         self.rollouts.get(&id)
+    }
+
+    /// A rollout that is over, as long as it is remembered.
+    #[must_use]
+    pub fn ended_rollout(&self, id: RolloutId) -> Option<&EndedRollout> {
+        self.ended_rollouts.iter().find(|(ended, _)| *ended == id).map(|(_, ended)| ended)
     }
 
     /// The host of that name.
@@ -209,6 +222,11 @@ impl Cluster {
     /// Every rollout that is not over, in the order in which they were planned.
     pub fn rollouts(&self) -> impl Iterator<Item = (RolloutId, &Rollout)> {
         self.rollouts.iter().map(|(id, rollout)| (*id, rollout))
+    }
+
+    /// Every rollout that is over and remembered, in the order in which they ended.
+    pub fn ended_rollouts(&self) -> impl Iterator<Item = (RolloutId, &EndedRollout)> {
+        self.ended_rollouts.iter().map(|(id, ended)| (*id, ended))
     }
 
     /// The maintenances that are held, and why.
@@ -315,6 +333,18 @@ impl Cluster {
     pub(crate) fn all_down(&self, tenant: &Tenant) -> bool {
         let runs = |id: &MachineId| self.machine(*id).is_some_and(|machine| machine.power == Power::Running);
         tenant.policy.all_instances_down == Approve::Automatically && !tenant.machines().iter().any(runs)
+    }
+
+    /// What a rollout has worked on and is not well: hosts that it is done with, and hosts with machines of its last group.
+    pub fn unwell_of<'a>(&'a self, rollout: &'a Rollout) -> impl Iterator<Item = HostId> + 'a {
+        let machines = rollout.last_machines.iter().filter(|_| !self.unwell.is_empty());
+        let carrying = machines
+            .filter_map(|id| self.machine(*id))
+            .filter(|machine| machine.power != Power::Deallocated && self.unwell.contains(&machine.host));
+        let carrying: BTreeSet<_> = carrying.map(|machine| machine.host).collect();
+        let worked_on = |id: &HostId| rollout.past.get(id).is_some_and(|fate| *fate != HostFate::Skipped);
+        let unwell = self.unwell.iter().copied();
+        unwell.filter(move |id| (worked_on(id) || carrying.contains(id)) && !rollout.excused.contains(id))
     }
 
     /// The event of a part, while it can be seen.

@@ -9,6 +9,7 @@ use crate::limits;
 use crate::maintenance::{HostWork, PowerChange, Report};
 use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
+use crate::rollout::{Announced, Terms};
 
 /// A wish. The rules answer with the changes it makes, or refuse it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,6 +141,28 @@ pub enum Command {
         work: HostWork,
         /// The hosts, in the order of preference.
         hosts: Vec<HostId>,
+        /// How it is done.
+        terms: Terms,
+    },
+    /// No further host of a rollout is announced until it is resumed.
+    PauseRollout {
+        /// The rollout.
+        rollout: RolloutId,
+        /// What becomes of a group that is announced and has not started.
+        announced: Announced,
+    },
+    /// A rollout goes on: after a pause, after failures, or past a gate.
+    ResumeRollout(RolloutId),
+    /// Other terms, other hosts, for a rollout that is under way.
+    ChangeRollout {
+        /// The rollout.
+        rollout: RolloutId,
+        /// How the rest of it is done.
+        terms: Terms,
+        /// Hosts that come after those that wait; those that failed or were skipped may come again.
+        add: Vec<HostId>,
+        /// Hosts that wait and shall not be worked on.
+        remove: Vec<HostId>,
     },
     /// No further host of a rollout; what has started goes on.
     CancelRollout(RolloutId),
@@ -286,6 +309,14 @@ pub enum Refusal {
     BrakeOn,
     #[error("no hosts given")]
     NoHosts,
+    #[error(
+        "the rollout does not wait for this host: {0}\n  hint: only hosts that have not been announced can be taken away"
+    )]
+    NotWaiting(Name),
+    #[error("the rollout has worked on this host already: {0}")]
+    AlreadyDone(Name),
+    #[error("the pause between groups is too long: at most 7 days")]
+    PauseTooLong,
     #[error("the expected failure lies too far ahead: at most 7 days")]
     FailureTooFar,
     #[error("too many {what}: at most {max}")]

@@ -53,10 +53,12 @@ mod maintenance;
 mod names;
 mod placement;
 mod policy;
+mod rollout;
 mod rows;
 mod table;
 mod tenant;
 mod time;
+mod window;
 
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
@@ -72,11 +74,16 @@ pub use ids::{
     UpdateDomain, Zone,
 };
 pub use maintenance::{
-    Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Rollout, Stage,
-    Wait, Withdrawal,
+    Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Stage, Wait,
+    Withdrawal,
 };
 pub use names::{BadName, Name};
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
-pub use rows::{Attention, BadRows, Head, HostRow, MachineRow, Restoring, RolloutRow, Row, TenantRow};
+pub use rollout::{
+    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Percent, Rollout,
+    RolloutEnd, Standing, Terms,
+};
+pub use rows::{Attention, BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
 pub use tenant::{Enrolment, Shape, Tenant};
 pub use time::{Now, Steady, Timestamp};
+pub use window::{Weekdays, Window};

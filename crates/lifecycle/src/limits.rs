@@ -71,3 +71,12 @@ pub const SILENCE_MAX: Duration = Duration::from_hours(24);
 
 /// The farthest that an operator may put the expected failure of a degraded host, and the default: 7 days.
 pub const FAILURE_EXPECTED_IN_MAX: Duration = Duration::from_hours(7 * 24);
+
+/// Windows of one rollout.
+pub const WINDOWS_PER_ROLLOUT_MAX: usize = 16;
+
+/// The longest rest between two groups of a rollout: 7 days.
+pub const PAUSE_BETWEEN_MAX: Duration = Duration::from_hours(7 * 24);
+
+/// Rollouts that are over and still remembered.
+pub const ENDED_ROLLOUTS_MAX: usize = 32;

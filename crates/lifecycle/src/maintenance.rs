@@ -153,6 +153,11 @@ pub enum Hold {
     NoHost,
     /// One of its machines, which it would move, is being moved.
     Moving,
+    /// Its rollout works in windows, and none is open.
+    Window {
+        /// When the next one opens, on the wall clock.
+        opens: Timestamp,
+    },
 }
 
 /// What is to be done to one machine, and the state it must still be in.
@@ -230,22 +235,13 @@ pub enum Withdrawal {
     HostFailed,
     /// The degraded host is well again.
     HostRecovered,
-}
-
-/// Work over many hosts, group by group: hosts on which no tenant has two update domains go together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rollout {
-    /// What is done.
-    pub work: HostWork,
-    /// The hosts that have not been announced yet, in the order in which they were named.
-    pub waiting: Vec<HostId>,
-    /// The group that is announced or under way.
-    pub current: Option<MaintenanceId>,
+    /// Its rollout is paused; the hosts wait for their turn again.
+    Postponed,
 }
 
 /// What a tenant is told about a cause, and how long before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub(crate) struct Told {
     pub(crate) kind: EventKind,
     pub(crate) source: EventSource,
     pub(crate) reason: Reason,
@@ -260,11 +256,11 @@ impl Cause {
     /// Whether an enrolled tenant gets an event of it.
     #[must_use]
     pub fn makes_events(&self) -> bool {
-        self.terms().is_some()
+        self.told().is_some()
     }
 
     /// What a tenant is told; nothing, if such work makes no event.
-    pub(crate) fn terms(&self) -> Option<Terms> {
+    pub(crate) fn told(&self) -> Option<Told> {
         use {EventKind as K, EventSource::Platform, EventSource::User, Reason as R};
         let (kind, source, reason, duration_seconds) = match self {
             Self::UserRestart => (K::Reboot, User, R::UserRestart, UNKNOWN),
@@ -289,7 +285,7 @@ impl Cause {
             }
             Self::UserDelete(None) | Self::Reimage(OsImageNotice::Off) | Self::Power(_) => return None,
         };
-        Some(Terms { kind, source, reason, duration_seconds, notice: self.notice(kind) })
+        Some(Told { kind, source, reason, duration_seconds, notice: self.notice(kind) })
     }
 
     fn notice(&self, kind: EventKind) -> Duration {
@@ -381,6 +377,12 @@ impl Plan {
         self.parts.iter().find(|part| part.tenant == tenant)
     }
 
+    /// The hosts that it empties or interrupts.
+    #[must_use]
+    pub fn hosts(&self) -> &[HostId] {
+        self.cause.hosts()
+    }
+
     /// Every machine of every part.
     pub fn machines(&self) -> impl Iterator<Item = MachineId> {
         self.parts.iter().flat_map(|part| part.machines.iter().copied())
@@ -430,6 +432,22 @@ impl Impact {
             | Self::Stop
             | Self::Deallocate => None,
         }
+    }
+
+    /// How long it usually takes: as long as a Freeze was announced to last; otherwise what a quick machine would need. What
+    /// nobody was told of takes no time.
+    #[must_use]
+    pub fn usual_length(self, told: Option<&Announcement>) -> Duration {
+        let Some(told) = told else { return Duration::ZERO };
+        let seconds = match self {
+            Self::Pause { seconds } => u64::from(seconds),
+            Self::Migrate { .. } => u64::try_from(told.duration_seconds).unwrap_or(0),
+            Self::Reboot { .. } | Self::Reimage => 30,
+            Self::Redeploy { .. } => 120,
+            Self::Evict(_) | Self::Delete => 5,
+            Self::Stop | Self::Start { .. } | Self::Deallocate => 0,
+        };
+        Duration::from_secs(seconds)
     }
 
     /// Whether the machine is on, off or gone afterwards, whatever it was before.

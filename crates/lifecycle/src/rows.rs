@@ -3,16 +3,15 @@
 //! A row is what cannot be derived. Names, indexes, the agenda and the work that holds a tenant are made anew from rows,
 //! so that they cannot disagree with them. The order of rows is part of the bargain: what is spoken of comes first.
 
-use std::sync::Arc;
-
 use crate::agenda::Due;
 use crate::cluster::{Cluster, Counters};
 use crate::event::{Event, Phase};
 use crate::fleet::{Health, Host, Machine, ScaleSet};
 use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
-use crate::maintenance::{Maintenance, Rollout, Stage, Wait};
+use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
+use crate::rollout::{EndedRollout, Rollout};
 use crate::tenant::{Enrolment, Progress, Shape, Tenant, Work};
 use crate::time::Steady;
 
@@ -25,8 +24,10 @@ pub enum Row {
     Host(HostRow),
     /// A scale set.
     ScaleSet(ScaleSetId, ScaleSet),
-    /// A rollout.
-    Rollout(RolloutRow),
+    /// A rollout that is not over.
+    Rollout(RolloutId, Rollout),
+    /// A rollout that is over, in the order in which they ended.
+    EndedRollout(RolloutId, EndedRollout),
     /// A maintenance that is not over.
     Maintenance(Maintenance),
     /// A tenant.
@@ -60,17 +61,6 @@ pub struct HostRow {
     pub work: Option<MaintenanceId>,
     /// Ascending.
     pub machines: Vec<MachineId>,
-}
-
-/// A rollout, and whether it is looked at in the next tick.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RolloutRow {
-    /// Its number.
-    pub id: RolloutId,
-    /// The rollout.
-    pub rollout: Rollout,
-    /// Whether it is looked at in the next tick.
-    pub attention: Attention,
 }
 
 /// A machine, and whether it is looked at in the next tick.
@@ -125,14 +115,11 @@ impl Cluster {
     /// All that cannot be derived, in the order in which [`Restoring`] wants it.
     pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
         let head = Head { seed: self.seed, settings: self.settings, brake: self.brake, next: self.next };
-        let agenda = Arc::new(self.agenda);
+        let agenda = self.agenda;
         let hosts = self.hosts.into_rows().map(|(id, host)| Row::Host(HostRow::of(id, host)));
         let sets = self.scale_sets.into_rows().map(|(id, set)| Row::ScaleSet(id, set));
-        let again = Arc::clone(&agenda);
-        let rollouts = self.rollouts.into_iter().map(move |(id, rollout)| {
-            let attention = again.attention(Due::Advance(id));
-            Row::Rollout(RolloutRow { id, rollout, attention })
-        });
+        let rollouts = self.rollouts.into_iter().map(|(id, rollout)| Row::Rollout(id, rollout));
+        let ended = self.ended_rollouts.into_iter().map(|(id, ended)| Row::EndedRollout(id, ended));
         let maintenances = self.maintenances.into_values().map(Row::Maintenance);
         let tenants = self.tenants.into_rows().map(|(id, tenant)| Row::Tenant(tenant.into_row(id)));
         let machines = self.machines.into_rows().map(move |(id, machine)| {
@@ -140,7 +127,8 @@ impl Cluster {
             Row::Machine(MachineRow { id, machine, attention })
         });
         let head = std::iter::once(Row::Head(head));
-        head.chain(hosts).chain(sets).chain(rollouts).chain(maintenances).chain(tenants).chain(machines)
+        let fleet = tenants.chain(machines);
+        head.chain(hosts).chain(sets).chain(rollouts).chain(ended).chain(maintenances).chain(fleet)
     }
 }
 
@@ -180,7 +168,8 @@ impl Restoring {
             Row::Head(_) => Err(BadRows("there are two heads")),
             Row::Host(row) => cluster.restore_host(row),
             Row::ScaleSet(id, set) => cluster.restore_scale_set(id, set),
-            Row::Rollout(row) => cluster.restore_rollout(row),
+            Row::Rollout(id, rollout) => cluster.restore_rollout(id, rollout),
+            Row::EndedRollout(id, ended) => cluster.restore_ended_rollout(id, ended),
             Row::Maintenance(maintenance) => cluster.restore_maintenance(maintenance),
             Row::Tenant(row) => cluster.restore_tenant(row),
             Row::Machine(row) => cluster.restore_machine(row),
@@ -216,8 +205,9 @@ impl Cluster {
         if !machines.is_sorted_by(|one, other| one < other) {
             return Err(BadRows("the machines of a host do not ascend"));
         }
-        if health == Health::Healthy {
-            self.healthy.insert((zone, id));
+        match health {
+            Health::Healthy => drop(self.healthy.insert((zone, id))),
+            Health::Degraded | Health::Failed => drop(self.unwell.insert(id)),
         }
         self.hosts.insert(id, Host { name, zone, health, rollout, work, machines });
         Ok(())
@@ -231,14 +221,17 @@ impl Cluster {
         Ok(())
     }
 
-    fn restore_rollout(&mut self, row: RolloutRow) -> Result<(), BadRows> {
-        let RolloutRow { id, rollout, attention } = row;
+    fn restore_rollout(&mut self, id: RolloutId, rollout: Rollout) -> Result<(), BadRows> {
         known(&id.0, &self.next.rollout)?;
-        match attention {
-            Attention::Due => self.agenda.add(Steady::START, Due::Advance(id)),
-            Attention::Waits => {}
-        }
-        new(self.rollouts.insert(id, rollout).as_ref())
+        new(self.rollouts.insert(id, rollout).as_ref())?;
+        self.list_rollout(id);
+        Ok(())
+    }
+
+    fn restore_ended_rollout(&mut self, id: RolloutId, ended: EndedRollout) -> Result<(), BadRows> {
+        known(&id.0, &self.next.rollout)?;
+        self.ended_rollouts.push((id, ended));
+        Ok(())
     }
 
     fn restore_maintenance(&mut self, maintenance: Maintenance) -> Result<(), BadRows> {
@@ -254,9 +247,14 @@ impl Cluster {
         match &maintenance.stage {
             Stage::Running { .. } => drop(self.running.insert(id)),
             Stage::Waiting(Wait::Notice) => self.agenda.add(plan.steady_due, Due::Start(id)),
-            Stage::Waiting(Wait::Wall) => self.agenda.add_wall(plan.not_before, id),
+            Stage::Waiting(Wait::Wall) => self.agenda.add_wall(plan.not_before, Due::Start(id)),
             Stage::Waiting(Wait::Nothing) => self.agenda.add(Steady::START, Due::Start(id)),
-            Stage::Waiting(Wait::Held(hold)) => drop(self.held.insert((*hold, id))),
+            Stage::Waiting(Wait::Held(hold)) => {
+                self.held.insert((*hold, id));
+                if let Hold::Window { opens } = hold {
+                    self.agenda.add_wall(*opens, Due::Start(id));
+                }
+            }
         }
         new(self.maintenances.insert(id, maintenance).as_ref())
     }

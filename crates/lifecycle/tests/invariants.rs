@@ -50,6 +50,11 @@ fn let_everything_end(world: &mut World) -> Result<(), TestCaseError> {
             world.submit(Command::AdmitHost { name, zone: Some(Zone(zone)) }).expect("a new host");
         }
         world.complete_all();
+        // Whoever has to say that a rollout may go on does.
+        let rollouts: Vec<_> = world.cluster.rollouts().map(|(id, _)| id).collect();
+        for rollout in rollouts {
+            world.submit(Command::ResumeRollout(rollout)).expect("a known rollout");
+        }
         world.advance(Duration::from_hours(24));
         let free = |(_, host): (HostId, &Host)| host.work.is_none() && host.rollout.is_none();
         let over = world.cluster.maintenances().next().is_none() && world.cluster.rollouts().next().is_none();
@@ -94,6 +99,28 @@ proptest! {
     #[test]
     fn planned_work_is_in_one_update_domain_of_a_tenant_at_a_time(layout in layouts(), history in happenings()) {
         kept(&live(&layout, &history), Promise::UpdateDomains)?;
+    }
+
+    #[test]
+    fn a_rollout_stays_within_its_budgets(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::Budgets)?;
+    }
+
+    #[test]
+    fn a_rollout_announces_for_and_starts_in_its_windows_only(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::Windows)?;
+    }
+
+    #[test]
+    fn a_rollout_that_is_held_announces_nothing(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::Paused)?;
+    }
+
+    #[test]
+    fn a_rollout_works_on_each_of_its_hosts_once(layout in layouts(), history in happenings()) {
+        let mut world = live(&layout, &history);
+        let_everything_end(&mut world)?;
+        kept(&world, Promise::EachHostOnce)?;
     }
 
     #[test]
@@ -192,6 +219,7 @@ proptest! {
         }
         kept(&world, Promise::NeverEarly)?;
         kept(&world, Promise::NeverForgotten)?;
+        kept(&world, Promise::Windows)?;
     }
 }
 
@@ -212,5 +240,8 @@ fn random_histories_are_eventful() {
     }
     for what in ["appeared", "started", "gone", "approval", "planned start"] {
         assert!(seen.get(what).is_some_and(|count| *count >= 100), "{what}: {seen:?}");
+    }
+    for what in ["started in a window", "started at any time", "rollout paused"] {
+        assert!(seen.get(what).is_some_and(|count| *count >= 20), "{what}: {seen:?}");
     }
 }

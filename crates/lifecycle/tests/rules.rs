@@ -36,7 +36,8 @@ fn actions(changes: &[Change]) -> Vec<(MachineId, Impact)> {
 #[test]
 fn everything_can_be_looked_up() {
     let (mut bare, [one, two]) = pair();
-    let rollout = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] };
+    let rollout =
+        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() };
     bare.submit(rollout).unwrap();
     let cluster = &bare.cluster;
     assert_eq!(cluster.host_named("h1"), Some(HostId(1)));
@@ -54,7 +55,7 @@ fn everything_can_be_looked_up() {
         [MaintenanceId(0)]
     );
     assert_eq!(cluster.rollouts().map(|(id, _)| id).collect::<Vec<_>>(), [RolloutId(0)]);
-    assert_eq!(cluster.rollout(RolloutId(0)).unwrap().current, Some(MaintenanceId(0)));
+    assert_eq!(cluster.rollout(RolloutId(0)).unwrap().current(), Some(MaintenanceId(0)));
     assert_eq!(cluster.maintenance(MaintenanceId(0)).unwrap().wait(), Some(Wait::Notice));
     assert_eq!(
         cluster.maintenance(MaintenanceId(0)).unwrap().plan.machines().collect::<Vec<_>>(),
@@ -80,7 +81,12 @@ fn nothing_is_done_to_a_machine_that_has_left() {
     let (mut bare, [one, two]) = pair();
     bare.submit(Command::Redeploy(one)).unwrap();
     approve_all(&mut bare);
-    bare.submit(Command::Rollout { work: HostWork::Restart, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Restart,
+        hosts: vec![HostId(0)],
+        terms: Terms::default(),
+    })
+    .unwrap();
     bare.complete_all();
     assert_eq!(bare.cluster.machine(one).unwrap().host, HostId(1));
     assert_eq!(actions(&approve_all(&mut bare)), [(two, Impact::Reboot { to: None })]);
@@ -90,7 +96,12 @@ fn nothing_is_done_to_a_machine_that_has_left() {
 #[test]
 fn nothing_is_done_to_a_machine_that_was_deallocated_meanwhile() {
     let (mut bare, [one, two]) = pair();
-    bare.submit(Command::Rollout { work: HostWork::Restart, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Restart,
+        hosts: vec![HostId(0)],
+        terms: Terms::default(),
+    })
+    .unwrap();
     bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
     bare.complete_all();
     assert_eq!(actions(&approve_all(&mut bare)), [(two, Impact::Reboot { to: None })]);
@@ -101,14 +112,16 @@ fn a_machine_off_its_host_is_not_part_of_new_work() {
     let (mut bare, [one, two]) = pair();
     bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
     bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
+        .unwrap();
     assert_eq!(bare.events(TenantId(0))[0].announcement.resources, [name("web_1")].into());
     bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
     // A machine on its way to a host is not part of its work either.
     bare.submit(Command::Redeploy(two)).unwrap();
     approve_all(&mut bare);
     assert_eq!(bare.cluster.host(HostId(1)).unwrap().machines(), [two]);
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(1)] }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(1)], terms: Terms::default() })
+        .unwrap();
     assert_eq!(bare.events(TenantId(0)).len(), 1);
 }
 
@@ -148,7 +161,10 @@ fn what_is_unknown_is_refused() {
         (Command::FailHost(host), Refusal::NoSuchHost),
         (Command::RecoverHost(host), Refusal::NoSuchHost),
         (Command::DegradeHost { host, fails_in: None }, Refusal::NoSuchHost),
-        (Command::Rollout { work: HostWork::Update, hosts: vec![host] }, Refusal::NoSuchHost),
+        (
+            Command::Rollout { work: HostWork::Update, hosts: vec![host], terms: Terms::default() },
+            Refusal::NoSuchHost,
+        ),
         (admission("vm", at(7, 0)), Refusal::NoSuchHost),
         (Command::Restart(machine), Refusal::NoSuchMachine),
         (Command::Redeploy(machine), Refusal::NoSuchMachine),
@@ -348,7 +364,12 @@ fn nothing_is_left_of_a_history_that_is_over() {
     let before = bare.cluster.clone();
     bare.submit(Command::Restart(one)).unwrap();
     bare.submit(Command::Redeploy(two)).unwrap();
-    bare.submit(Command::Rollout { work: HostWork::Migration, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Migration,
+        hosts: vec![HostId(0)],
+        terms: Terms::default(),
+    })
+    .unwrap();
     bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
     bare.submit(Command::Cancel(MaintenanceId(0))).unwrap();
     bare.submit(Command::Cancel(MaintenanceId(1))).unwrap();
@@ -364,7 +385,7 @@ fn a_machine_that_is_being_started_is_waited_for() {
     let power = |machine, change| Command::ChangePower { machine, change };
     bare.submit(power(one, PowerChange::Deallocate)).unwrap();
     bare.complete_all();
-    let update = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] };
+    let update = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() };
     bare.submit(power(one, PowerChange::Start)).unwrap();
     bare.submit(update.clone()).unwrap();
     assert!(bare.events(TenantId(0)).is_empty());
@@ -385,7 +406,7 @@ fn a_migration_waits_for_a_machine_that_is_being_moved_and_other_work_does_not()
         let (mut bare, [one, _]) = pair();
         bare.submit(Command::Redeploy(one)).unwrap();
         approve_all(&mut bare);
-        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)] }).unwrap();
+        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)], terms: Terms::default() }).unwrap();
         approve_all(&mut bare);
         let moving = bare.cluster.held().any(|(_, hold)| hold == Hold::Moving);
         assert_eq!((moving, bare.cluster.unfinished().count()), (held, if held { 1 } else { 3 }), "{work:?}");
@@ -415,7 +436,8 @@ fn a_tenant_that_nobody_listens_for_is_afterwards_as_it_was() {
     let mut bare = Bare::with_hosts(1);
     bare.standalone("solo", at(0, 0));
     let before = bare.cluster.tenant(TenantId(0)).cloned();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
+        .unwrap();
     assert_ne!(bare.cluster.tenant(TenantId(0)).cloned(), before);
     bare.complete_all();
     assert_eq!(bare.cluster.tenant(TenantId(0)).cloned(), before);
@@ -440,7 +462,11 @@ fn what_is_held_is_not_held_again() {
 
 #[test]
 fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
-    let update = |host| Command::Rollout { work: HostWork::Update, hosts: vec![HostId(host)] };
+    let update = |host| Command::Rollout {
+        work: HostWork::Update,
+        hosts: vec![HostId(host)],
+        terms: Terms::default(),
+    };
     let mut bare = Bare::with_hosts(4);
     let db = bare.set("db", SetShape::AvailabilitySet);
     for (text, host, domain) in [("a", 0, 0), ("b", 1, 0), ("c", 2, 1)] {
@@ -462,7 +488,8 @@ fn a_machine_is_not_started_where_work_is_announced_that_it_was_not_told_of() {
     let power = |change| Command::ChangePower { machine: one, change };
     bare.submit(power(PowerChange::Deallocate)).unwrap();
     bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)] }).unwrap();
+    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
+        .unwrap();
     let started = bare.submit(power(PowerChange::Start)).unwrap();
     assert_eq!(actions(&started), [(one, Impact::Start { to: Some(HostId(1)) })]);
 }

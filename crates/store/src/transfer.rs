@@ -222,7 +222,8 @@ fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
                 tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
                 tenant.ended.clear();
             }
-            Row::Host(_) | Row::ScaleSet(..) | Row::Rollout(_) | Row::Machine(_) => {}
+            Row::Host(_) | Row::ScaleSet(..) | Row::Rollout(..) | Row::EndedRollout(..) | Row::Machine(_) => {
+            }
         }
         restoring.add(row)?;
     }

@@ -43,6 +43,12 @@ impl Player<'_> {
                 let found = self.machine(place, subject)?.disk;
                 (found != *wanted).then(|| format!("disk {found}"))
             }
+            Expected::Rollout(wanted) => {
+                let rollouts =
+                    self.stage.rollouts().map_err(|undone| place.mistake_here(undone.to_string()))?;
+                let found = rollouts.last().map_or("none", |rollout| &rollout.state).to_owned();
+                (found != *wanted).then_some(found)
+            }
             Expected::Power(wanted) => {
                 let found = self.machine(place, subject)?.power;
                 (found != *wanted).then_some(found)

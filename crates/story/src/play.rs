@@ -11,7 +11,7 @@ use forewarn_wire::{ReadEvent, Reading, read_document, show_duration};
 use crate::error::Mistake;
 use crate::rules::Rules;
 use crate::stage::{Stage, Undone};
-use crate::statement::{By, Deed, Named, Place, PolicyRule, Says, Story, Told};
+use crate::statement::{By, Deed, Named, Place, PolicyRule, RolloutDeed, Says, Story, Told};
 use crate::transcript::Transcript;
 
 /// Plays a story against the pure rules, on a virtual clock, with machines that pretend.
@@ -152,14 +152,19 @@ impl Player<'_> {
                 let event = self.event_called(place, event)?.to_string();
                 self.perform(place, &NamedCommand::ForceStart { event })
             }
-            Deed::CancelRollout => {
-                let rollouts = self.stage.rollouts();
-                let rollouts = rollouts.map_err(|undone| place.mistake_here(undone.to_string()))?;
-                let oldest = rollouts.first().ok_or_else(|| place.mistake_here("no rollout is under way"))?;
-                self.perform(place, &NamedCommand::CancelRollout { rollout: *oldest })
+            Deed::Rollout(deed) => {
+                let command = command_for(self.oldest_rollout(place)?, deed);
+                self.perform(place, &command)
             }
             Deed::Policy { tenant, rule, approve } => self.change_policy(place, tenant, *rule, *approve),
         }
+    }
+
+    /// The number of the oldest rollout that is not over.
+    fn oldest_rollout(&self, place: &Place) -> Result<u64, Mistake> {
+        let rollouts = self.stage.rollouts().map_err(|undone| place.mistake_here(undone.to_string()))?;
+        let oldest = rollouts.iter().find(|rollout| rollout.ended_at.is_none());
+        oldest.map(|rollout| rollout.id).ok_or_else(|| place.mistake_here("no rollout is under way"))
     }
 
     fn perform(&mut self, place: &Place, command: &NamedCommand) -> Result<(), Stopped> {
@@ -275,5 +280,20 @@ impl Player<'_> {
     ) -> Result<Result<MachineView, Unknown>, Mistake> {
         let machines = self.stage.machines().map_err(|undone| place.mistake_here(undone.to_string()))?;
         Ok(pick_machine(&machines, name.as_str()).cloned())
+    }
+}
+
+/// What is done to that rollout.
+fn command_for(rollout: u64, deed: &RolloutDeed) -> NamedCommand {
+    match deed {
+        RolloutDeed::Cancel => NamedCommand::CancelRollout { rollout },
+        RolloutDeed::Pause { take_back } => NamedCommand::PauseRollout { rollout, take_back: *take_back },
+        RolloutDeed::Resume => NamedCommand::ResumeRollout { rollout },
+        RolloutDeed::Change { terms, add, remove } => NamedCommand::ChangeRollout {
+            rollout,
+            terms: terms.clone(),
+            add: add.clone(),
+            remove: remove.clone(),
+        },
     }
 }

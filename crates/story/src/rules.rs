@@ -12,8 +12,8 @@ use forewarn_lifecycle::{
     Steady, TenantId, Timestamp, limits,
 };
 use forewarn_wire::operator::{
-    BadCommand, Details, MachineView, NamedCommand, Resolved, TenantView, Unknown, find_machine, find_tenant,
-    machine_view, tenant_view,
+    BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, find_machine,
+    find_tenant, machine_view, rollout_view, tenant_view,
 };
 use forewarn_wire::{Document, Edition};
 
@@ -108,8 +108,11 @@ impl Stage for Rules {
         Ok(machines.filter_map(|(id, _)| machine_view(&self.cluster, id, &details)).collect())
     }
 
-    fn rollouts(&self) -> Result<Vec<u64>, Undone> {
-        Ok(self.cluster.rollouts().map(|(id, _)| id.0).collect())
+    fn rollouts(&self) -> Result<Vec<RolloutView>, Undone> {
+        let over = self.cluster.ended_rollouts().map(|(id, _)| id);
+        let mut all: Vec<_> = over.chain(self.cluster.rollouts().map(|(id, _)| id)).collect();
+        all.sort_unstable();
+        Ok(all.into_iter().filter_map(|id| rollout_view(&self.cluster, self.now, id)).collect())
     }
 
     fn document(&self, tenant: &str) -> Result<Vec<u8>, Undone> {

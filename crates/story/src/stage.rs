@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::operator::{MachineView, NamedCommand, TenantView};
+use forewarn_wire::operator::{MachineView, NamedCommand, RolloutView, TenantView};
 
 /// A world on which a story is played, with a clock of its own that stands still unless it is told to run.
 ///
@@ -55,11 +55,11 @@ pub trait Stage {
     /// When they cannot be listed.
     fn machines(&self) -> Result<Vec<MachineView>, Undone>;
 
-    /// The numbers of the rollouts that are not over, in the order in which they were planned.
+    /// Every rollout, in the order in which they were planned; those that are over as long as they are remembered.
     ///
     /// # Errors
     /// When they cannot be listed.
-    fn rollouts(&self) -> Result<Vec<u64>, Undone>;
+    fn rollouts(&self) -> Result<Vec<RolloutView>, Undone>;
 
     /// What a machine of the tenant would read, in the newest edition, though nobody has asked.
     ///

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_wire::operator::{ApproveWord, NamedCommand};
+use forewarn_wire::operator::{ApproveWord, NamedCommand, TermsEntry};
 
 use crate::error::Mistake;
 use crate::stage::{ClockStep, ONLY_BY_THE_RULES};
@@ -64,13 +64,23 @@ pub(crate) enum Deed {
     },
     Cancel(Named),
     Force(Named),
-    CancelRollout,
+    /// Something about the oldest rollout.
+    Rollout(RolloutDeed),
     /// A tenant keeps its policy but for one rule.
     Policy {
         tenant: Named,
         rule: PolicyRule,
         approve: ApproveWord,
     },
+}
+
+/// What an operator does to a rollout under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RolloutDeed {
+    Cancel,
+    Pause { take_back: bool },
+    Resume,
+    Change { terms: TermsEntry, add: Vec<String>, remove: Vec<String> },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,6 +115,8 @@ pub(crate) enum Expected {
     Disk(u32),
     Power(&'static str),
     Gone,
+    /// The last rollout stands so: `going`, `paused`, `waits-for-window`, …
+    Rollout(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,9 @@
 //! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk.
 
 mod documents;
+mod log_lines;
 mod promises;
+mod reference;
 mod sources;
 
 use std::collections::BTreeMap;
@@ -71,5 +73,6 @@ fn check(tree: &Tree, texts: &Texts) -> Vec<Problem> {
     problems.extend(sources::check_clippy(texts));
     problems.extend(documents::check_architecture(texts));
     problems.extend(promises::check_specification(texts));
+    problems.extend(reference::check(texts));
     problems
 }

@@ -24,7 +24,8 @@ pub(super) fn check_source(path: &str, text: &str) -> Vec<Problem> {
 
 fn lines_before_tests(text: &str) -> usize {
     let lines: Vec<_> = text.lines().collect();
-    let begins_tests = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ");
+    let begins_tests =
+        |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');
     lines.windows(2).position(begins_tests).unwrap_or(lines.len())
 }
 

@@ -43,7 +43,7 @@ pub(crate) fn command(arguments: &Arguments, options: &Options) -> Result<()> {
     }
     let text = match options.output() {
         Output::Json => format!("{:#}\n", report.json()),
-        Output::Table => visible(&report.to_string()),
+        Output::Table | Output::Wide => visible(&report.to_string()),
     };
     print(&text)?;
     match report.findings() {

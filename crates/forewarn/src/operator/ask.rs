@@ -21,10 +21,10 @@ pub(super) struct Errand {
 
 /// How long a command takes.
 #[derive(Args, Clone, Copy)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     /// Wait until it is over, not only until it is announced.
     #[arg(long)]
-    wait: bool,
+    pub(super) wait: bool,
 }
 
 impl Errand {
@@ -59,7 +59,7 @@ pub(super) fn all(session: &Session, errands: &[Errand], patience: Patience) -> 
             let (ending, is_failure) = ended(work, &endings);
             match session.output() {
                 _ if is_failure => eprintln!("forewarn: {phrase} {ending}."),
-                Output::Table => print(&format!("{phrase} {ending}.\n"))?,
+                Output::Table | Output::Wide => print(&format!("{phrase} {ending}.\n"))?,
                 Output::Json => {}
             }
             unsuccessful += usize::from(is_failure);
@@ -90,7 +90,7 @@ pub(super) fn one(session: &Session, errand: &Errand) -> Result<Outcome> {
     let outcome: Outcome = understand(answer.clone())?;
     session.present(answer, |outcome: Outcome| Ok(say::outcome(&outcome, &errand.phrase)))?;
     match session.output() {
-        Output::Table => enrol::hints(session, &outcome.untold, errand.machine.as_deref())?,
+        Output::Table | Output::Wide => enrol::hints(session, &outcome.untold, errand.machine.as_deref())?,
         Output::Json => {}
     }
     Ok(outcome)

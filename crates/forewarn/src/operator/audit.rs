@@ -181,7 +181,7 @@ fn verify(session: &Session, file: Option<&Path>, expect: Option<&str>) -> Resul
     }
     match session.output() {
         Output::Json => print(&format!("{:#}\n", told(&verified))),
-        Output::Table => print(&sentence(&verified)),
+        Output::Table | Output::Wide => print(&sentence(&verified)),
     }
 }
 

@@ -10,7 +10,7 @@ use forewarn_wire::operator::{EventView, NamedCommand};
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
 use super::session::{Session, escaped, print};
-use super::table::{Table, listed, some};
+use super::table::{Table, Width, listed, some};
 use super::{Named, Output, explain, say};
 
 const EXAMPLES: &str = "\
@@ -85,14 +85,17 @@ fn called(event: &EventView) -> String {
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
     let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
-    session.list(&format!("/v1/events{query}"), |events: Vec<EventView>| Ok(table(&events, session.now()?)))
+    session.list(&format!("/v1/events{query}"), |events: Vec<EventView>| {
+        Ok(table(&events, session.now()?, session.width()))
+    })
 }
 
-fn table(events: &[EventView], now: Moment) -> String {
-    let mut table =
-        Table::new(&["id", "tenant", "event", "status", "machines", "not before", "approved", "why"]);
+fn table(events: &[EventView], now: Moment, width: Width) -> String {
+    let usual = ["id", "tenant", "event", "status", "machines", "not before", "approved", "why"];
+    let more = ["source", "seconds", "by", "progress", "work", "description"];
+    let mut table = Table::with_more(width, &usual, &more);
     for event in events {
-        table.row([
+        let usual = [
             event.id.clone(),
             event.tenant.clone(),
             event.kind.clone(),
@@ -101,7 +104,16 @@ fn table(events: &[EventView], now: Moment) -> String {
             event.not_before.map(|moment| say::when(moment, now)).unwrap_or_default(),
             if event.approved { "yes" } else { "no" }.to_owned(),
             event.cause.clone(),
-        ]);
+        ];
+        let more = [
+            event.source.clone(),
+            event.duration_seconds.to_string(),
+            event.by.clone().unwrap_or_default(),
+            event.progress.clone(),
+            event.work.to_string(),
+            event.description.clone(),
+        ];
+        table.row_with_more(usual, more);
     }
     table.to_string()
 }
@@ -165,7 +177,7 @@ fn approve_all(session: &Session, tenant: String) -> Result<()> {
 fn stand(session: &Session, events: &[EventView]) -> Result<()> {
     match session.output() {
         Output::Json => return Ok(()),
-        Output::Table => {}
+        Output::Table | Output::Wide => {}
     }
     let now = session.now()?;
     for event in events {
@@ -186,7 +198,7 @@ mod tests {
     fn events_are_listed_with_whole_ids() {
         let now = "2026-01-01T00:10:00Z".parse().unwrap();
         assert_eq!(
-            table(&[event("Scheduled"), event("Started")], now),
+            table(&[event("Scheduled"), event("Started")], now, Width::Usual),
             "ID                                    TENANT  EVENT   STATUS     MACHINES  \
              NOT BEFORE                    APPROVED  WHY\n\
              28512AF7-C957-4500-9BC4-842D6FB531E4  web     Reboot  Scheduled  web_0     \

@@ -6,10 +6,9 @@ use forewarn_wire::operator::{AskedView, EventExplanation, MachineExplanation, P
 use serde_json::Value;
 
 use super::Named;
-use super::Output;
 use super::identifier::Beginning;
 use super::say;
-use super::session::{Session, escaped, understand};
+use super::session::{Session, escaped};
 use super::table::Table;
 use super::watch::who;
 
@@ -37,13 +36,7 @@ pub(super) fn machine(session: &Session, Named(name): &Named, all: bool) -> Resu
     if let Some(members) = whole.as_object_mut() {
         members.remove("next");
     }
-    match session.output() {
-        Output::Json => session.present(whole, |_: Value| Ok(String::new())),
-        Output::Table => {
-            let explanation: MachineExplanation = understand(whole.clone())?;
-            session.present(whole, |_: Value| Ok(of_machine(&explanation)))
-        }
-    }
+    session.present(whole, |explanation| Ok(of_machine(&explanation)))
 }
 
 fn of_event(event: &EventExplanation) -> String {

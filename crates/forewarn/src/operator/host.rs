@@ -1,5 +1,7 @@
 //! `forewarn host`: hosts, and what is done to them.
 
+use std::collections::BTreeSet;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_wire::Span;
@@ -8,7 +10,7 @@ use forewarn_wire::operator::{HostView, NamedCommand};
 use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::session::{Session, escaped};
-use super::table::{Table, listed, some};
+use super::table::{Table, Width, listed, some};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -111,19 +113,23 @@ impl Host {
 }
 
 fn list(session: &Session) -> Result<()> {
-    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts)))
+    session.list("/v1/hosts", |hosts: Vec<HostView>| Ok(table(&hosts, session.width())))
 }
 
-fn table(hosts: &[HostView]) -> String {
-    let mut table = Table::new(&["name", "zone", "health", "machines", "work"]);
+fn table(hosts: &[HostView], width: Width) -> String {
+    let usual = ["name", "zone", "health", "machines", "work"];
+    let mut table = Table::with_more(width, &usual, &["count", "tenants"]);
     for host in hosts {
-        table.row([
+        let tenants: BTreeSet<_> =
+            host.machines.iter().filter_map(|name| Some(name.split_once('/')?.0)).collect();
+        let usual = [
             host.name.clone(),
             host.zone.map(|zone| zone.to_string()).unwrap_or_default(),
             host.health.clone(),
             listed(&host.machines),
             host.work.clone().unwrap_or_default(),
-        ]);
+        ];
+        table.row_with_more(usual, [host.machines.len().to_string(), listed(tenants)]);
     }
     table.to_string()
 }
@@ -152,7 +158,7 @@ mod tests {
             {"name": "h10", "zone": null, "health": "failed", "machines": [], "work": "waits for its turn"}
         ]);
         assert_eq!(
-            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap()),
+            table(&serde_json::from_value::<Vec<HostView>>(hosts).unwrap(), Width::Usual),
             "NAME  ZONE  HEALTH   MACHINES              WORK\n\
              h1    1     healthy  web/web_0, solo/solo  -\n\
              h10   -     failed   -                     waits for its turn\n"

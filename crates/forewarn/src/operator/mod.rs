@@ -13,6 +13,7 @@ mod explain;
 mod fleet;
 mod host;
 mod identifier;
+mod progress;
 mod rollout;
 mod say;
 mod session;
@@ -96,6 +97,8 @@ impl Options {
 pub(crate) enum Output {
     /// Tables and sentences.
     Table,
+    /// The same; tables have more columns.
+    Wide,
     /// The answer of the server.
     Json,
 }
@@ -148,7 +151,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Event(command) => event::run(&session, command),
         Command::Clock(command) => clock::run(&session, &command),
         Command::Fleet(command) => fleet::run(&session, &command),
-        Command::Rollout(command) => rollout::run(&session, &command),
+        Command::Rollout(command) => rollout::run(&session, command),
         Command::Brake(command) => rollout::brake(&session, command),
         Command::Audit(command) => audit::run(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::table::Width;
 use super::visible::visible;
 use super::{Options, Output};
 use crate::client::{Client, Refused};
@@ -28,6 +29,14 @@ impl Session {
 
     pub(super) fn output(&self) -> Output {
         self.output
+    }
+
+    /// How many columns tables have.
+    pub(super) fn width(&self) -> Width {
+        match self.output {
+            Output::Wide => Width::Wide,
+            Output::Table | Output::Json => Width::Usual,
+        }
     }
 
     pub(super) fn download(&self, path: &str, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
@@ -104,7 +113,7 @@ impl Session {
     {
         match self.output {
             Output::Json => print(&format!("{answer:#}\n")),
-            Output::Table => print(&visible(&text(understand(answer)?)?)),
+            Output::Table | Output::Wide => print(&visible(&text(understand(answer)?)?)),
         }
     }
 }

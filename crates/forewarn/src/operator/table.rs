@@ -19,17 +19,37 @@ const NAMES_SHOWN: usize = 3;
 /// Rows of cells.
 pub(super) struct Table {
     rows: Vec<Vec<String>>,
+    width: Width,
+}
+
+/// How many columns a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    /// Those that are looked at most.
+    Usual,
+    /// And the rest.
+    Wide,
 }
 
 impl Table {
     /// A table with a line of headings.
     pub(super) fn new(headings: &[&str]) -> Self {
-        Self { rows: vec![headings.iter().map(|heading| heading.to_uppercase()).collect()] }
+        Self::with_more(Width::Usual, headings, &[])
+    }
+
+    /// A table with a line of headings; with more of them, if it is wide.
+    pub(super) fn with_more(width: Width, headings: &[&str], more: &[&str]) -> Self {
+        let more = match width {
+            Width::Usual => &[],
+            Width::Wide => more,
+        };
+        let headings = headings.iter().chain(more).map(|heading| heading.to_uppercase()).collect();
+        Self { rows: vec![headings], width }
     }
 
     /// Names and values, one pair a line.
     pub(super) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
-        let mut table = Self { rows: Vec::new() };
+        let mut table = Self { rows: Vec::new(), width: Width::Usual };
         for (name, value) in facts {
             table.row([name.to_owned(), value]);
         }
@@ -39,6 +59,18 @@ impl Table {
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let shown = |cell: String| if cell.is_empty() { NOTHING.to_owned() } else { one_line(&cell) };
         self.rows.push(cells.into_iter().map(shown).collect());
+    }
+
+    /// A row; with more cells, if the table is wide.
+    pub(super) fn row_with_more<const N: usize, const M: usize>(
+        &mut self,
+        cells: [String; N],
+        more: [String; M],
+    ) {
+        match self.width {
+            Width::Usual => self.row(cells),
+            Width::Wide => self.row(cells.into_iter().chain(more)),
+        }
     }
 
     fn width(&self, column: usize) -> usize {
@@ -95,6 +127,17 @@ mod tests {
              FrontEnd_IN_0  -     stopped\n\
              größe          h10   -\n"
         );
+    }
+
+    #[test]
+    fn a_wide_table_has_more_columns() {
+        let shown = |width| {
+            let mut table = Table::with_more(width, &["name"], &["boots"]);
+            table.row_with_more(["a".to_owned()], ["7".to_owned()]);
+            table.to_string()
+        };
+        assert_eq!(shown(Width::Usual), "NAME\na\n");
+        assert_eq!(shown(Width::Wide), "NAME  BOOTS\na     7\n");
     }
 
     #[test]

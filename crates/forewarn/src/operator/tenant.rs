@@ -6,7 +6,7 @@ use forewarn_wire::operator::{ApproveWord, PolicyEntry, TenantView};
 
 use super::Named;
 use super::session::{Session, escaped};
-use super::table::{Table, listed};
+use super::table::{Table, Width, listed};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -21,24 +21,30 @@ pub(crate) enum Command {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Ls => session.list("/v1/tenants", |tenants: Vec<TenantView>| Ok(table(&tenants))),
+        Command::Ls => {
+            session.list("/v1/tenants", |tenants: Vec<TenantView>| Ok(table(&tenants, session.width())))
+        }
         Command::Show { name: Named(name) } => {
             session.show(&format!("/v1/tenants/{}", escaped(name)), |tenant| Ok(facts(tenant)))
         }
     }
 }
 
-fn table(tenants: &[TenantView]) -> String {
-    let mut table = Table::new(&["name", "kind", "enrolled", "incarnation", "machines", "events"]);
+fn table(tenants: &[TenantView], width: Width) -> String {
+    let usual = ["name", "kind", "enrolled", "incarnation", "machines", "events"];
+    let more = ["approves itself", "names of machines", "ids of events"];
+    let mut table = Table::with_more(width, &usual, &more);
     for tenant in tenants {
-        table.row([
+        let usual = [
             tenant.name.clone(),
             tenant.kind.clone(),
             enrolled(tenant).to_owned(),
             tenant.incarnation.to_string(),
             tenant.machines.len().to_string(),
             tenant.events.len().to_string(),
-        ]);
+        ];
+        let more = [automatic(tenant.policy), listed(&tenant.machines), listed(&tenant.events)];
+        table.row_with_more(usual, more);
     }
     table.to_string()
 }

@@ -9,7 +9,7 @@ use super::{Named, explain};
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
 use super::session::{Session, escaped};
-use super::table::{Table, listed};
+use super::table::{Table, Width, listed};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,13 +102,17 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
     let query = tenant.map(|Named(name)| format!("?tenant={}", escaped(name))).unwrap_or_default();
-    session.list(&format!("/v1/machines{query}"), |machines: Vec<MachineView>| Ok(table(&machines)))
+    session.list(&format!("/v1/machines{query}"), |machines: Vec<MachineView>| {
+        Ok(table(&machines, session.width()))
+    })
 }
 
-fn table(machines: &[MachineView]) -> String {
-    let mut table = Table::new(&["name", "tenant", "host", "ud", "fd", "power", "spot", "events"]);
+fn table(machines: &[MachineView], width: Width) -> String {
+    let usual = ["name", "tenant", "host", "ud", "fd", "power", "spot", "events"];
+    let more = ["boots", "disk", "model", "notice of deletion", "addresses", "tags"];
+    let mut table = Table::with_more(width, &usual, &more);
     for machine in machines {
-        table.row([
+        let usual = [
             machine.name.clone(),
             machine.tenant.clone(),
             machine.host.clone(),
@@ -117,7 +121,16 @@ fn table(machines: &[MachineView]) -> String {
             machine.power.clone(),
             eviction(machine.spot),
             listed(machine.events.iter().map(|id| short(id))),
-        ]);
+        ];
+        let more = [
+            machine.boots.to_string(),
+            machine.disk.to_string(),
+            machine.model.to_string(),
+            machine.terminate.map(|span| show_duration(span.0)).unwrap_or_default(),
+            listed(machine.addresses.iter().map(ToString::to_string)),
+            listed(machine.tags.iter().map(|(name, value)| format!("{name}={value}"))),
+        ];
+        table.row_with_more(usual, more);
     }
     table.to_string()
 }
@@ -175,10 +188,19 @@ mod tests {
     fn machines_are_listed_one_a_line() {
         let spot = MachineView { spot: Some(Eviction::Delete), events: Vec::new(), ..machine() };
         assert_eq!(
-            table(&[machine(), spot]),
+            table(&[machine(), spot], Width::Usual),
             "NAME   TENANT  HOST  UD  FD  POWER    SPOT    EVENTS\n\
              web_0  web     h1    0   2   running  -       28512AF7\n\
              web_0  web     h1    0   2   running  delete  -\n"
+        );
+    }
+
+    #[test]
+    fn a_wide_list_of_machines_has_the_rest() {
+        assert_eq!(
+            table(&[machine()], Width::Wide),
+            "NAME   TENANT  HOST  UD  FD  POWER    SPOT  EVENTS    BOOTS  DISK  MODEL  NOTICE OF DELETION  ADDRESSES  TAGS\n\
+             web_0  web     h1    0   2   running  -     28512AF7  1      1     1      5m                  10.0.0.4   role=front\n"
         );
     }
 

@@ -1,7 +1,7 @@
 //! Waiting until work is over.
 //!
-//! The server holds each question until nothing is left, or for a moment. In between, whatever has changed is said on
-//! standard error.
+//! The server holds each question until nothing is left, or for a moment. In between, how it stands is said on standard
+//! error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,8 +12,10 @@ use anyhow::Result;
 use forewarn_wire::operator::{ClockView, Ending, EventView, Outcome, RolloutView, Unfinished};
 use forewarn_wire::{Moment, show_duration};
 
-use super::say;
+use super::progress::{Progress, summary};
 use super::session::Session;
+use super::visible::visible;
+use super::{rollout, say};
 
 /// How long the server holds a question: as often is progress looked at.
 const HOLD: &str = "2s";
@@ -39,7 +41,9 @@ fn question(unfinished: &Unfinished, hold: &str) -> String {
 
 /// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
 pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, Ending>> {
-    let mut teller = Teller { session, said: BTreeMap::new(), advised: Vec::new() };
+    let all = unfinished.work.len() + unfinished.rollouts.len();
+    let progress = Progress::new();
+    let mut teller = Teller { session, progress, all, said: BTreeMap::new(), advised: Vec::new() };
     let mut endings = BTreeMap::new();
     let mut hold = FIRST_HOLD;
     while !is_over(&unfinished) {
@@ -50,12 +54,16 @@ pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Resul
         }
         hold = HOLD;
     }
+    teller.progress.end();
     Ok(endings)
 }
 
-/// Says what has changed since it last said something.
+/// Says how it stands.
 struct Teller<'a> {
     session: &'a Session,
+    progress: Progress<std::io::Stderr>,
+    /// Pieces of work and rollouts that are waited for.
+    all: usize,
     /// The last word about each event.
     said: BTreeMap<String, String>,
     /// The kinds of advice that have been given.
@@ -90,28 +98,43 @@ impl Teller<'_> {
     fn tell(&mut self, unfinished: &Unfinished) -> Result<()> {
         let clock: ClockView = self.session.get("/v1/clock")?;
         let events = self.events(unfinished)?;
+        let (mut standing, mut changes) = (Vec::new(), Vec::new());
         for event in &events {
-            let progress = event.progress.clone();
+            let (text, progress) = (visible(&say::standing(event, clock.now)), event.progress.clone());
             if self.said.insert(event.id.clone(), progress.clone()) != Some(progress) {
-                eprintln!("{}", say::standing(event, clock.now));
+                changes.push(text.clone());
             }
+            standing.push(text);
         }
+        let left = unfinished.work.len() + unfinished.rollouts.len();
+        self.progress.stand(&changes, &summary(self.all.saturating_sub(left), self.all, &standing));
         if let Some(advice) = advice(&clock, &events)
             && !self.advised.contains(&discriminant(&advice))
         {
-            eprintln!("{advice}");
+            self.progress.say(&advice.to_string());
             self.advised.push(discriminant(&advice));
         }
         Ok(())
     }
 
+    /// Says how far a rollout is, whenever it stands otherwise than before.
+    fn tell_rollout(&mut self, rollout: &RolloutView) {
+        let standing = format!("{} {}", rollout.state, rollout.groups);
+        if self.said.insert(format!("rollout {}", rollout.id), standing.clone()) != Some(standing) {
+            eprintln!("{}", rollout::standing(rollout));
+        }
+    }
+
     /// The events of the work that is not over.
-    fn events(&self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
+    fn events(&mut self, unfinished: &Unfinished) -> Result<Vec<EventView>> {
         let mut work = unfinished.work.clone();
         if !unfinished.rollouts.is_empty() {
             let rollouts: Vec<RolloutView> = self.session.all("/v1/rollouts")?;
             let ours = rollouts.iter().filter(|rollout| unfinished.rollouts.contains(&rollout.id));
-            work.extend(ours.filter_map(|rollout| rollout.current));
+            for rollout in ours {
+                self.tell_rollout(rollout);
+                work.extend(rollout.current);
+            }
         }
         let events: Vec<EventView> = self.session.all("/v1/events")?;
         Ok(events.into_iter().filter(|event| work.contains(&event.work)).collect())

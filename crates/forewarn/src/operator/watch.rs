@@ -46,7 +46,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<()> {
 fn tell(session: &Session, data: &str) -> Result<ControlFlow<()>> {
     let line = match session.output() {
         Output::Json => data.to_owned(),
-        Output::Table => line(&serde_json::from_str(data).context("the stream is not understood")?),
+        Output::Table | Output::Wide => {
+            line(&serde_json::from_str(data).context("the stream is not understood")?)
+        }
     };
     let mut out = io::stdout().lock();
     match writeln!(out, "{line}").and_then(|()| out.flush()) {

@@ -119,9 +119,10 @@ impl Stage for Live {
         self.list("/v1/machines")
     }
 
-    fn rollouts(&self) -> Result<Vec<u64>, Undone> {
-        let rollouts: Vec<RolloutView> = self.list("/v1/rollouts")?;
-        Ok(rollouts.iter().map(|rollout| rollout.id).collect())
+    fn rollouts(&self) -> Result<Vec<RolloutView>, Undone> {
+        let mut rollouts: Vec<RolloutView> = self.list("/v1/rollouts?ended=true")?;
+        rollouts.sort_by_key(|rollout| rollout.id);
+        Ok(rollouts)
     }
 
     fn document(&self, tenant: &str) -> Result<Vec<u8>, Undone> {
@@ -175,11 +176,15 @@ mod tests {
 
     #[test]
     fn what_a_server_says_no_to_is_sorted_by_its_status() {
-        let sorted = |status| undone(Refused { status, kind: String::new(), detail: "so".to_owned() }.into());
+        let refused = |status, kind: &str| {
+            undone(Refused { status, kind: kind.to_owned(), detail: "so".to_owned() }.into())
+        };
+        let sorted = |status| refused(status, "");
         assert_eq!(sorted(409), Undone::Refused("so".to_owned()));
         assert_eq!(sorted(400), Undone::Mistaken("so".to_owned()));
         assert_eq!(sorted(404), Undone::Mistaken("so".to_owned()));
         assert_eq!(sorted(503), Undone::Broken("so".to_owned()));
+        assert_eq!(refused(409, "/problems/ambiguous"), Undone::Mistaken("so".to_owned()));
     }
 
     #[test]

@@ -58,7 +58,12 @@ fn whatever_is_wrong_the_answer_is_a_problem_document() {
         ),
         ("POST /v1/fleet", b"{\"hots\":[]}", 400, "the body is not understood: unknown field `hots`"),
         ("POST /v1/fleet?dry_run=maybe", b"{}", 400, "the query is not understood"),
-        ("GET /v1/machines?colour=red", b"", 400, "the query is not understood: colour: unknown field"),
+        (
+            "GET /v1/machines?colour=red",
+            b"",
+            400,
+            "the query is not understood: this parameter is not known: \"colour\"",
+        ),
         ("GET /v1/unfinished?wait=soon", b"", 400, "the query is not understood"),
         ("GET /v1/hosts/%ff", b"", 400, "the path is not understood"),
         ("GET /v1/hosts/nobody", b"", 404, "no such host: nobody"),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | what was answered survives a kill at any moment, and nothing goes back | `kill` |
 //! | one effect for each event and machine, wherever it dies | `gaps` |
+//! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
@@ -36,6 +37,8 @@ mod place;
 mod random;
 #[cfg(test)]
 mod refused;
+#[cfg(test)]
+mod rollout;
 #[cfg(test)]
 mod site;
 #[cfg(test)]

@@ -12,9 +12,10 @@ use crate::command::Refusal;
 use crate::event::Announcement;
 use crate::ids::{EventId, MachineId, MaintenanceId, TenantId, UpdateDomain};
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{Cause, Maintenance, Part, Plan, Terms, Withdrawal};
+use crate::maintenance::{Cause, Maintenance, Part, Plan, Told, Withdrawal};
 use crate::placement::Move;
 use crate::time::Now;
+use crate::window::Window;
 
 pub(super) struct Draft<'a> {
     pub(super) cluster: &'a Cluster,
@@ -28,6 +29,8 @@ pub(super) struct Draft<'a> {
     /// Machines moved by this decision.
     pub(super) moves: Vec<Move>,
     announced: BTreeMap<TenantId, usize>,
+    /// The windows of a rollout that this decision plans.
+    pub(super) windows: &'a [Window],
     /// Whether a tenant that sees as many events as it can is told all the same: there is no one left to refuse.
     pub(super) crowding: Crowding,
 }
@@ -50,19 +53,20 @@ impl<'a> Draft<'a> {
             begun: Vec::new(),
             moves: Vec::new(),
             announced: BTreeMap::new(),
+            windows: &[],
             crowding: Crowding::Refused,
         }
     }
 
     /// Plans work on machines, tells every enrolled tenant, and starts it if there is nothing to wait for.
     pub(super) fn plan(&mut self, cause: Cause, machines: &[MachineId]) -> Result<(), Refusal> {
-        let terms = cause.terms();
-        let notice = terms.map(|terms| terms.notice).unwrap_or_default();
+        let told = cause.told();
+        let notice = told.map(|told| told.notice).unwrap_or_default();
         let not_before = self.now.wall.plus(notice).rounded_up();
         let steady_due = self.now.steady.plus(notice.max(not_before.since(self.now.wall)));
         let mut parts = self.parts(machines);
         for part in &mut parts {
-            part.announcement = self.announcement(&cause, terms, part)?;
+            part.announcement = self.announcement(&cause, told, part)?;
         }
         let id = MaintenanceId(self.next.maintenance);
         self.next.maintenance += 1;
@@ -92,11 +96,11 @@ impl<'a> Draft<'a> {
     fn announcement(
         &mut self,
         cause: &Cause,
-        terms: Option<Terms>,
+        told: Option<Told>,
         part: &Part,
     ) -> Result<Option<Arc<Announcement>>, Refusal> {
         let tenant = self.cluster.known_tenant(part.tenant)?;
-        let Some(terms) = terms.filter(|_| tenant.is_enrolled()) else { return Ok(None) };
+        let Some(told) = told.filter(|_| tenant.is_enrolled()) else { return Ok(None) };
         let announced = self.announced.entry(part.tenant).or_insert(tenant.events().len());
         *announced += 1;
         if self.crowding == Crowding::Refused && !matches!(cause, Cause::FailedHost { .. }) {
@@ -106,7 +110,7 @@ impl<'a> Draft<'a> {
         self.next.event += 1;
         let names = part.machines.iter().filter_map(|id| self.cluster.machine(*id));
         let resources = names.map(|machine| machine.name.clone()).collect();
-        let Terms { kind, source, reason, duration_seconds, .. } = terms;
+        let Told { kind, source, reason, duration_seconds, .. } = told;
         Ok(Some(Arc::new(Announcement { id, kind, source, reason, duration_seconds, resources })))
     }
 

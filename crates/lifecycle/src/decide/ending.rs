@@ -6,6 +6,7 @@ use crate::command::Refusal;
 use crate::fleet::EvictionPolicy;
 use crate::ids::{HostId, MachineId, MaintenanceId};
 use crate::maintenance::{Cause, Impact, Report, Withdrawal};
+use crate::rollout::{Pause, Rollout};
 
 /// What has become of a machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +30,19 @@ impl Draft<'_> {
         self.changes.push(Change::Completed { maintenance, machine, report });
         match report {
             Report::Done => self.take_along(machine, fate(action.impact)),
-            Report::Failed => Ok(()),
+            Report::Failed => {
+                self.stop_if_enough(maintenance);
+                Ok(())
+            }
+        }
+    }
+
+    /// A rollout pauses itself when as many impacts have failed as its terms permit.
+    fn stop_if_enough(&mut self, id: MaintenanceId) {
+        let Some(maintenance) = self.cluster.maintenance(id) else { return };
+        let Cause::HostWork { rollout, .. } = maintenance.plan.cause else { return };
+        if self.cluster.rollout(rollout).is_some_and(Rollout::stops_at_next_failure) {
+            self.changes.push(Change::RolloutPaused { rollout, why: Pause::Failures });
         }
     }
 

@@ -7,7 +7,9 @@ mod draft;
 mod ending;
 mod enrolment;
 mod fleet;
+mod group;
 mod hosts;
+mod rollouts;
 mod start;
 mod user;
 
@@ -56,7 +58,12 @@ impl Cluster {
             Command::Reimage(machine) => draft.reimage(*machine),
             Command::Evict(machine) => draft.evict(*machine),
             Command::ChangePower { machine, change } => draft.change_power(*machine, *change),
-            Command::Rollout { work, hosts } => draft.rollout(*work, hosts),
+            Command::Rollout { work, hosts, terms } => draft.rollout(*work, hosts, terms),
+            Command::PauseRollout { rollout, announced } => draft.pause_rollout(*rollout, *announced),
+            Command::ResumeRollout(rollout) => draft.resume_rollout(*rollout),
+            Command::ChangeRollout { rollout, terms, add, remove } => {
+                draft.change_rollout(*rollout, terms, add, remove)
+            }
             Command::CancelRollout(rollout) => draft.cancel_rollout(*rollout),
             Command::DegradeHost { host, fails_in } => draft.degrade_host(*host, *fails_in),
             Command::FailHost(host) => draft.fail_host(*host),

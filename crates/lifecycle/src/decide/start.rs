@@ -15,6 +15,8 @@ use crate::names::Name;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
 use crate::tenant::{Progress, Tenant, WorkKind};
+use crate::time::Timestamp;
+use crate::window;
 
 /// What lets a tenant's machines be worked on; a later one is stronger.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,7 +47,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// The operator does not want to wait. The brake still holds, and a machine still needs somewhere to go.
+    /// The operator does not want to wait, be it for a window. The brake still holds, and a machine still needs somewhere to go.
     pub(super) fn force_start(&mut self, id: MaintenanceId) -> Result<(), Refusal> {
         let maintenance = self.cluster.maintenance(id).ok_or(Refusal::NoSuchMaintenance)?;
         match maintenance.stage {
@@ -78,12 +80,12 @@ impl Draft<'_> {
 
     /// What lets a maintenance start now, if anything does.
     fn entitlement(&self, plan: &Plan) -> Option<StartCause> {
-        let Some(terms) = plan.cause.terms() else { return Some(StartCause::AtOnce) };
+        let Some(told) = plan.cause.told() else { return Some(StartCause::AtOnce) };
         if matches!(plan.cause, Cause::FailedHost { .. }) {
             return Some(StartCause::Failure);
         }
         let consent =
-            self.consent(plan).filter(|_| terms.kind != EventKind::Terminate || self.others_ready(plan));
+            self.consent(plan).filter(|_| told.kind != EventKind::Terminate || self.others_ready(plan));
         let notice_over = self.now.wall >= plan.not_before && self.now.steady >= plan.steady_due;
         consent.or_else(|| notice_over.then_some(StartCause::Expired))
     }
@@ -126,7 +128,7 @@ impl Draft<'_> {
 
     /// What holds a maintenance that might start.
     fn obstacle(&self, plan: &Plan, cause: StartCause) -> Option<Hold> {
-        let makes_events = plan.cause.terms().is_some();
+        let makes_events = plan.cause.told().is_some();
         if self.cluster.brake == Brake::On && makes_events && cause != StartCause::Failure {
             return Some(Hold::Brake);
         }
@@ -134,7 +136,18 @@ impl Draft<'_> {
         if planned && plan.parts.iter().any(|part| self.works_elsewhere(plan.id, part)) {
             return Some(Hold::UpdateDomain);
         }
+        if let Some(opens) = self.opens(plan) {
+            return Some(Hold::Window { opens });
+        }
         self.moves_what_moves(plan).map(|_| Hold::Moving)
+    }
+
+    /// When the next window of its rollout opens, if none is open now.
+    fn opens(&self, plan: &Plan) -> Option<Timestamp> {
+        let Cause::HostWork { rollout, .. } = &plan.cause else { return None };
+        let windows = self.cluster.rollout(*rollout).map_or(self.windows, |known| &known.terms.windows);
+        let opens = window::next_open(windows, self.now.wall);
+        (opens > self.now.wall).then_some(opens)
     }
 
     /// A machine that this would move while it is being moved: one after the other, unless its host has failed.
@@ -189,8 +202,7 @@ impl Draft<'_> {
     /// What is done to one machine; nothing, if it has to leave its host and no other can take it.
     fn impact(&self, plan: &Plan, machine: &Machine, moves: &[Move]) -> Option<Impact> {
         let elsewhere = || self.cluster.place(machine, plan.cause.hosts(), moves);
-        let seconds =
-            plan.cause.terms().map_or(0, |terms| u32::try_from(terms.duration_seconds).unwrap_or(0));
+        let seconds = plan.cause.told().map_or(0, |told| u32::try_from(told.duration_seconds).unwrap_or(0));
         Some(match &plan.cause {
             Cause::UserRestart => Impact::Reboot { to: None },
             Cause::UserRedeploy | Cause::DegradedHost { .. } => Impact::Redeploy { to: Some(elsewhere()?) },

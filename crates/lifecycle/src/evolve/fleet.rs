@@ -27,6 +27,8 @@ impl Cluster {
         if let Some(host) = self.hosts.remove(&id) {
             self.host_names.remove(&host.name);
             self.healthy.remove(&(host.zone, id));
+            self.unwell.remove(&id);
+            self.look_at_unwell();
         }
     }
 
@@ -37,15 +39,19 @@ impl Cluster {
         match health {
             Health::Healthy => {
                 self.healthy.insert(place);
+                self.unwell.remove(&id);
+                self.look_at_unwell();
                 self.offer_room();
                 self.advance_rollout_of(id);
                 self.machines_on(id).into_iter().for_each(|machine| self.look_after(machine));
             }
             Health::Degraded => {
                 self.healthy.remove(&place);
+                self.unwell.insert(id);
             }
             Health::Failed => {
                 self.healthy.remove(&place);
+                self.unwell.insert(id);
                 self.postpone_work(id);
                 self.retry_held(Hold::NoHost);
             }
@@ -164,6 +170,7 @@ impl Cluster {
         }
         let comes_or_goes = impact.destination().is_some() || impact.changes_power();
         if comes_or_goes {
+            self.look_at_unwell();
             self.look_after(id);
         }
     }

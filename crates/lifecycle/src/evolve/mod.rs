@@ -3,6 +3,7 @@
 //! It writes, cannot fail, and decides nothing. A change about something that is no longer there does nothing.
 
 mod fleet;
+mod rollouts;
 mod work;
 
 use crate::change::{Change, Effect};
@@ -10,6 +11,7 @@ use crate::cluster::Cluster;
 use crate::ids::TenantId;
 use crate::maintenance::Hold;
 use crate::policy::Brake;
+use crate::rollout::Standing;
 use crate::tenant::Enrolment;
 use crate::time::{Now, Steady};
 
@@ -40,16 +42,25 @@ impl Cluster {
             Change::ProfileChanged { machine, model_version, profile } => {
                 self.profile_changed(*machine, *model_version, *profile);
             }
-            Change::RolloutPlanned { rollout, work, hosts } => self.rollout_planned(*rollout, *work, hosts),
-            Change::RolloutWaits(rollout) => self.rollout_waits(*rollout),
-            Change::RolloutEnded(rollout) => self.rollout_ended(*rollout),
+            Change::RolloutPlanned { rollout, work, terms, hosts } => {
+                self.rollout_planned(now, *rollout, *work, terms, hosts);
+            }
+            Change::RolloutWaits { rollout, standing } => self.set_standing(*rollout, *standing),
+            Change::RolloutPaused { rollout, why } => self.rollout_paused(*rollout, *why),
+            Change::RolloutResumed(rollout) => self.rollout_resumed(*rollout),
+            Change::RolloutChanged { rollout, terms, added, removed } => {
+                self.rollout_changed(*rollout, terms, added, removed);
+            }
+            Change::RolloutEnded { rollout, how } => self.rollout_ended(now, *rollout, *how),
             Change::Planned(plan) => self.planned(plan, out),
             Change::Approved { tenant, event, approval } => self.approved(*tenant, *event, *approval),
             Change::Waits { maintenance, wait } => self.set_wait(*maintenance, *wait),
             Change::Started { maintenance, cause, actions } => {
                 self.started(now, *maintenance, *cause, actions, out);
             }
-            Change::Withdrawn { maintenance, tenants, .. } => self.withdrawn(now, *maintenance, tenants, out),
+            Change::Withdrawn { maintenance, tenants, why } => {
+                self.withdrawn(now, *maintenance, tenants, *why, out);
+            }
             Change::Completed { maintenance, machine, report } => {
                 self.completed(now, *maintenance, *machine, *report, out);
             }
@@ -72,6 +83,7 @@ impl Cluster {
         self.brake = brake;
         if brake == Brake::Off {
             self.retry_held(Hold::Brake);
+            self.look_at_rollouts(|rollout| rollout.standing == Standing::Brake);
         }
     }
 

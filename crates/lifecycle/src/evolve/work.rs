@@ -1,45 +1,19 @@
-//! Maintenances and rollouts, applied: from the plan to the end.
+//! Maintenances, applied: from the plan to the end.
 
 use std::sync::Arc;
 
+use super::rollouts::GroupEnd;
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::event::{Approval, Event, EventKind, Phase, StartCause};
-use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, TenantId};
+use crate::ids::{EventId, MachineId, MaintenanceId, TenantId};
 use crate::limits::EVENTS_PER_TENANT_MAX;
-use crate::maintenance::{
-    Action, Cause, Hold, HostWork, Maintenance, Part, Plan, Report, Rollout, Stage, Wait,
-};
+use crate::maintenance::{Action, Cause, Hold, Maintenance, Part, Plan, Report, Stage, Wait, Withdrawal};
 use crate::tenant::{Progress, Shape, Work};
 use crate::time::{Now, Steady};
 
 impl Cluster {
-    pub(super) fn rollout_planned(&mut self, id: RolloutId, work: HostWork, hosts: &[HostId]) {
-        self.next.rollout = id.0 + 1;
-        for host in hosts {
-            if let Some(host) = self.hosts.get_mut(host) {
-                host.rollout = Some(id);
-            }
-        }
-        self.rollouts.insert(id, Rollout { work, waiting: hosts.to_vec(), current: None });
-    }
-
-    pub(super) fn rollout_waits(&mut self, id: RolloutId) {
-        self.agenda.remove(Steady::START, Due::Advance(id));
-    }
-
-    /// Hosts of a group that is under way are freed when it is over.
-    pub(super) fn rollout_ended(&mut self, id: RolloutId) {
-        self.agenda.remove(Steady::START, Due::Advance(id));
-        let Some(rollout) = self.rollouts.remove(&id) else { return };
-        for host in &rollout.waiting {
-            if let Some(host) = self.hosts.get_mut(host) {
-                host.rollout = None;
-            }
-        }
-    }
-
     pub(super) fn planned(&mut self, plan: &Plan, out: &mut Vec<Effect>) {
         let id = plan.id;
         self.next.maintenance = id.0 + 1;
@@ -53,11 +27,7 @@ impl Cluster {
                     host.work = Some(id);
                 }
             }
-            if let Some(rollout) = self.rollouts.get_mut(rollout) {
-                rollout.waiting.retain(|host| hosts.binary_search(host).is_err());
-                rollout.current = Some(id);
-            }
-            self.agenda.remove(Steady::START, Due::Advance(*rollout));
+            self.group_planned(*rollout, id, hosts);
         }
         if let Cause::FailedHost { .. } | Cause::DegradedHost { .. } = plan.cause {
             plan.machines().for_each(|machine| self.agenda.remove(Steady::START, Due::Stranded(machine)));
@@ -99,10 +69,13 @@ impl Cluster {
         *current = wait;
         match wait {
             Wait::Notice => self.agenda.add(maintenance.plan.steady_due, Due::Start(id)),
-            Wait::Wall => self.agenda.add_wall(maintenance.plan.not_before, id),
+            Wait::Wall => self.agenda.add_wall(maintenance.plan.not_before, Due::Start(id)),
             Wait::Nothing => self.agenda.add(Steady::START, Due::Start(id)),
             Wait::Held(hold) => {
                 self.held.insert((hold, id));
+                if let Hold::Window { opens } = hold {
+                    self.agenda.add_wall(opens, Due::Start(id));
+                }
             }
         }
     }
@@ -112,10 +85,13 @@ impl Cluster {
         let Some(maintenance) = self.maintenances.get(&id) else { return };
         match maintenance.wait() {
             Some(Wait::Notice) => self.agenda.remove(maintenance.plan.steady_due, Due::Start(id)),
-            Some(Wait::Wall) => self.agenda.remove_wall(maintenance.plan.not_before, id),
+            Some(Wait::Wall) => self.agenda.remove_wall(maintenance.plan.not_before, Due::Start(id)),
             Some(Wait::Nothing) => self.agenda.remove(Steady::START, Due::Start(id)),
             Some(Wait::Held(hold)) => {
                 self.held.remove(&(hold, id));
+                if let Hold::Window { opens } = hold {
+                    self.agenda.remove_wall(opens, Due::Start(id));
+                }
             }
             None => {}
         }
@@ -147,6 +123,7 @@ impl Cluster {
         maintenance.stage = Stage::Running { cause, actions: keyed };
         self.running.insert(id);
         let parts = maintenance.plan.parts.clone();
+        self.group_started(id, actions);
         for part in &parts {
             let Some(tenant) = self.tenants.get_mut(&part.tenant) else { continue };
             tenant.work_runs(id);
@@ -181,6 +158,7 @@ impl Cluster {
         now: Now,
         id: MaintenanceId,
         tenants: &[TenantId],
+        why: Withdrawal,
         out: &mut Vec<Effect>,
     ) {
         let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
@@ -192,7 +170,8 @@ impl Cluster {
         // Those that are left may all have approved; and who is not worked on any more may be worked on elsewhere.
         self.look_again(id);
         self.advance_rollouts();
-        self.finish_if_empty(id);
+        let unstarted = if why == Withdrawal::Postponed { GroupEnd::Postponed } else { GroupEnd::Skipped };
+        self.finish_if_empty(now, id, unstarted);
     }
 
     pub(super) fn completed(
@@ -209,7 +188,7 @@ impl Cluster {
         let from = self.machines.get(&machine).map(|machine| machine.host);
         match report {
             Report::Done => self.apply(machine, action.impact),
-            Report::Failed => {}
+            Report::Failed => self.impact_failed(id, machine),
         }
         let to = action.impact.destination();
         if let Some(to) = to {
@@ -223,15 +202,6 @@ impl Cluster {
         self.end_parts(now, id, out);
     }
 
-    /// Something has changed on a host: the rollout that waits for it may go on.
-    pub(super) fn advance_rollout_of(&mut self, host: HostId) {
-        let rollout = self.hosts.get(&host).and_then(|host| host.rollout);
-        let waits = |id: &RolloutId| self.rollouts.get(id).is_some_and(|rollout| rollout.current.is_none());
-        if let Some(id) = rollout.filter(waits) {
-            self.agenda.add(Steady::START, Due::Advance(id));
-        }
-    }
-
     /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
     fn end_parts(&mut self, now: Now, id: MaintenanceId, out: &mut Vec<Effect>) {
         let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
@@ -241,7 +211,7 @@ impl Cluster {
         for part in &over {
             self.end_part(now, id, part, out);
         }
-        self.finish_if_empty(id);
+        self.finish_if_empty(now, id, GroupEnd::Skipped);
     }
 
     fn end_part(&mut self, now: Now, id: MaintenanceId, part: &Part, out: &mut Vec<Effect>) {
@@ -284,7 +254,8 @@ impl Cluster {
         }
     }
 
-    fn finish_if_empty(&mut self, id: MaintenanceId) {
+    /// A maintenance without parts is over. If it has not started, `unstarted` says what that means to a rollout.
+    fn finish_if_empty(&mut self, now: Now, id: MaintenanceId, unstarted: GroupEnd) {
         if self.maintenances.get(&id).is_none_or(|maintenance| !maintenance.plan.parts.is_empty()) {
             return;
         }
@@ -292,52 +263,8 @@ impl Cluster {
         self.running.remove(&id);
         let Some(over) = self.maintenances.remove(&id) else { return };
         if let Cause::HostWork { rollout, hosts, .. } = &over.plan.cause {
-            self.free_hosts(*rollout, hosts);
-        }
-    }
-
-    /// A group is done: its hosts are free, and every rollout that waits may go on.
-    fn free_hosts(&mut self, rollout: RolloutId, hosts: &[HostId]) {
-        for host in hosts {
-            if let Some(host) = self.hosts.get_mut(host) {
-                (host.rollout, host.work) = (None, None);
-            }
-        }
-        if let Some(rollout) = self.rollouts.get_mut(&rollout) {
-            rollout.current = None;
-        }
-        self.offer_room();
-        self.advance_rollouts();
-    }
-
-    /// There may be room where there was none: for machines that have nowhere to go, and for migrations that wait for it.
-    pub(super) fn offer_room(&mut self) {
-        self.retry_held(Hold::NoHost);
-        let waits = |rollout: &Rollout| rollout.current.is_none() && rollout.work == HostWork::Migration;
-        for (id, _) in self.rollouts.iter().filter(|(_, rollout)| waits(rollout)) {
-            self.agenda.add(Steady::START, Due::Advance(*id));
-        }
-    }
-
-    /// A host that fails leaves the group that was announced for it; its rollout comes back to it when it is well.
-    pub(super) fn postpone_work(&mut self, id: HostId) {
-        let Some(host) = self.hosts.get_mut(&id) else { return };
-        let work = host.work.and_then(|work| self.maintenances.get_mut(&work));
-        let Some(work) = work.filter(|work| work.wait().is_some()) else { return };
-        if let Cause::HostWork { rollout, hosts, .. } = &mut work.plan.cause {
-            hosts.retain(|other| *other != id);
-            host.work = None;
-            match self.rollouts.get_mut(rollout) {
-                Some(rollout) => rollout.waiting.push(id),
-                None => host.rollout = None,
-            }
-        }
-    }
-
-    /// Has the next ticks look at every rollout that waits.
-    fn advance_rollouts(&mut self) {
-        for (id, _) in self.rollouts.iter().filter(|(_, rollout)| rollout.current.is_none()) {
-            self.agenda.add(Steady::START, Due::Advance(*id));
+            let end = if over.wait().is_none() { GroupEnd::Done } else { unstarted };
+            self.group_ended(now, *rollout, hosts, end);
         }
     }
 }

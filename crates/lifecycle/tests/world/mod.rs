@@ -2,6 +2,7 @@
 
 pub mod observer;
 pub mod random;
+pub mod rollouts;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use forewarn_lifecycle::*;
 
+use super::rollouts::Books;
+
 /// The promises, numbered as in SPECIFICATION.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
@@ -17,6 +19,10 @@ pub enum Promise {
     UpdateDomains = 6,
     Approval = 7,
     OneWay = 8,
+    Budgets = 9,
+    Windows = 10,
+    Paused = 11,
+    EachHostOnce = 12,
 }
 
 #[derive(Default)]
@@ -26,6 +32,7 @@ pub struct Observer {
     gone: BTreeSet<EventId>,
     forced: BTreeSet<MaintenanceId>,
     incarnations: BTreeMap<TenantId, (u64, Shown)>,
+    books: Books,
     /// How often each kind of thing was seen, so that a test can tell that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
 }
@@ -134,6 +141,13 @@ impl Observer {
             self.check_domains_at_start(cluster, *maintenance);
         }
         self.check_hosts(cluster, change);
+        let forced =
+            matches!(change, Change::Started { maintenance, .. } if self.forced.contains(maintenance));
+        let (broken, seen) = self.books.changed(cluster, now, change, forced);
+        self.broken.extend(broken);
+        if !seen.is_empty() {
+            self.count(seen);
+        }
     }
 
     /// Compares what a tenant shows with what it showed, and says how many steps lie between.
@@ -302,8 +316,30 @@ impl Observer {
                 self.note(Promise::NeverForgotten, format!("{id:?} is held by {hold:?}, which is over"));
             }
         }
+        self.check_rollouts(cluster);
         self.check_nobody_is_waited_for(cluster);
         self.check_everybody_was_told(cluster);
+    }
+
+    /// A rollout waits for something that there is.
+    fn check_rollouts(&mut self, cluster: &Cluster) {
+        for (id, rollout) in cluster.rollouts() {
+            let waits = match rollout.standing {
+                Standing::Next => false,
+                Standing::Works(group) => cluster.maintenance(group).is_some(),
+                Standing::Brake => cluster.brake() == Brake::On,
+                Standing::Unwell => cluster.unwell_of(rollout).next().is_some(),
+                Standing::Paused => rollout.pause.is_some(),
+                Standing::Unconfirmed => rollout.groups > rollout.confirmed,
+                Standing::Room(_) | Standing::Rests { .. } | Standing::Window { .. } => true,
+            };
+            if !waits || (rollout.waiting.is_empty() && rollout.current().is_none()) {
+                self.note(
+                    Promise::NeverForgotten,
+                    format!("{id:?} waits for nothing: {:?}", rollout.standing),
+                );
+            }
+        }
     }
 
     /// What waits for approvals lacks one.
@@ -353,6 +389,7 @@ fn holds(cluster: &Cluster, now: Now, id: MaintenanceId, hold: Hold) -> bool {
         Hold::Moving => running().flat_map(Maintenance::actions).any(|action| {
             action.impact.destination().is_some() && plan.machines().any(|machine| machine == action.machine)
         }),
+        Hold::Window { opens } => now.wall < opens,
     }
 }
 

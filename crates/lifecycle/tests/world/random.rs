@@ -16,7 +16,10 @@ pub enum Happening {
     User(u8, u8),
     DeleteNotified(u8),
     Power(u8, PowerChange),
-    HostWork(HostWork, Vec<u8>),
+    HostWork(HostWork, Vec<u8>, u16),
+    PauseRollout(u8, Announced),
+    ResumeRollout(u8),
+    ChangeRollout(u8, u16, u8, u8),
     CancelRollout,
     Degrade(u8, u16),
     Fail(u8),
@@ -49,6 +52,7 @@ fn happening() -> impl Strategy<Value = Happening> {
         HostWork::Restart,
     ]);
     let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
+    let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
     let report = prop_oneof![9 => Just(Report::Done), 1 => Just(Report::Failed)];
     prop_oneof![
         10 => prop_oneof![1u32..40, 100u32..1_000, Just(86_500)].prop_map(H::Advance),
@@ -57,7 +61,14 @@ fn happening() -> impl Strategy<Value = Happening> {
         14 => (any::<u8>(), 0u8..5).prop_map(|(machine, what)| H::User(machine, what)),
         8 => any::<u8>().prop_map(H::DeleteNotified),
         3 => (any::<u8>(), power).prop_map(|(machine, change)| H::Power(machine, change)),
-        8 => (work, prop::collection::vec(any::<u8>(), 1..4)).prop_map(|(work, hosts)| H::HostWork(work, hosts)),
+        8 => (work, prop::collection::vec(any::<u8>(), 1..6), terms_bits()).prop_map(|(work, hosts, terms)| {
+            H::HostWork(work, hosts, terms)
+        }),
+        2 => (any::<u8>(), announced).prop_map(|(rollout, announced)| H::PauseRollout(rollout, announced)),
+        4 => any::<u8>().prop_map(H::ResumeRollout),
+        2 => (any::<u8>(), terms_bits(), any::<u8>(), any::<u8>()).prop_map(|(rollout, terms, add, remove)| {
+            H::ChangeRollout(rollout, terms, add, remove)
+        }),
         1 => Just(H::CancelRollout),
         3 => (any::<u8>(), 0u16..600).prop_map(|(host, minutes)| H::Degrade(host, minutes)),
         2 => any::<u8>().prop_map(H::Fail),
@@ -125,7 +136,7 @@ pub fn build(layout: &Layout) -> World {
         let placement = Placement {
             host: HostId(u32::from(host % layout.hosts)),
             update_domain: UpdateDomain(u16::from(domain) % layout.domains),
-            fault_domain: FaultDomain(0),
+            fault_domain: FaultDomain(u16::from(domain / 16) % 3),
         };
         drop(world.submit(admission(tenant % 6, number, placement)));
     }
@@ -167,6 +178,7 @@ impl World {
         let tenants: Vec<_> = self.cluster.tenants().map(|(id, _)| id).collect();
         let busy: Vec<_> =
             self.cluster.tenants().filter(|(_, t)| !t.events().is_empty()).map(|(id, _)| id).collect();
+        let rollouts: Vec<_> = self.cluster.rollouts().map(|(id, _)| id).collect();
         let plans: Vec<_> = self.cluster.maintenances().map(|maintenance| maintenance.plan.id).collect();
         let command = match happening {
             Happening::Advance(seconds) => return self.advance(Duration::from_secs((*seconds).into())),
@@ -188,14 +200,16 @@ impl World {
             Happening::Power(number, change) => {
                 pick(&machines, *number).map(|machine| Command::ChangePower { machine, change: *change })
             }
-            Happening::HostWork(work, numbers) => {
+            Happening::HostWork(work, numbers, terms) => {
                 let hosts = numbers.iter().filter_map(|number| pick(&hosts, *number)).collect();
-                Some(Command::Rollout { work: *work, hosts })
+                Some(Command::Rollout { work: *work, hosts, terms: terms_of(*terms) })
             }
-            Happening::CancelRollout => (0..64)
-                .map(RolloutId)
-                .find(|id| self.cluster.rollout(*id).is_some())
-                .map(Command::CancelRollout),
+            Happening::PauseRollout(number, announced) => pick(&rollouts, *number)
+                .map(|rollout| Command::PauseRollout { rollout, announced: *announced }),
+            Happening::ResumeRollout(number) => pick(&rollouts, *number).map(Command::ResumeRollout),
+            Happening::ChangeRollout(number, terms, add, remove) => pick(&rollouts, *number)
+                .map(|rollout| self.rollout_change(rollout, terms_of(*terms), *add, *remove)),
+            Happening::CancelRollout => rollouts.first().copied().map(Command::CancelRollout),
             Happening::Degrade(number, minutes) => pick(&hosts, *number).map(|host| Command::DegradeHost {
                 host,
                 fails_in: (*minutes > 0).then(|| Duration::from_mins((*minutes).into())),
@@ -230,6 +244,15 @@ impl World {
         }
     }
 
+    /// Some come, some go, some of neither.
+    fn rollout_change(&self, rollout: RolloutId, terms: Terms, add: u8, remove: u8) -> Command {
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
+        let remove = pick(waiting, remove).into_iter().filter(|_| remove.is_multiple_of(3)).collect();
+        let add = pick(&hosts, add).into_iter().filter(|_| add.is_multiple_of(2)).collect();
+        Command::ChangeRollout { rollout, terms, add, remove }
+    }
+
     fn approval(&self, tenant: Option<TenantId>, which: Option<u8>) -> Option<Command> {
         let tenant = tenant?;
         let all: Vec<_> = self.cluster.tenant(tenant)?.events().iter().map(Event::id).collect();
@@ -255,6 +278,30 @@ impl World {
     fn approver(&self, tenant: TenantId) -> Approver {
         let machines = self.cluster.tenant(tenant).map_or(&[][..], Tenant::machines);
         machines.first().map_or(Approver::Owner, |machine| Approver::Machine(*machine))
+    }
+}
+
+/// Half of the rollouts have no terms to speak of.
+fn terms_bits() -> impl Strategy<Value = u16> {
+    prop_oneof![Just(0), any::<u16>()]
+}
+
+/// Every pair of bits is one of the terms.
+fn terms_of(bits: u16) -> Terms {
+    let pair = |place: u16| usize::from(bits >> (2 * place) & 3);
+    let nights = Window::new(Weekdays::ALL, 22 * 60, 6 * 60, 60).expect("a window");
+    let mornings =
+        Window::new(Weekdays::from_bits(0b1_1111).expect("days"), 300, 420, -300).expect("a window");
+    let limit = |number: usize| u16::try_from(number).ok().and_then(std::num::NonZeroU16::new);
+    Terms {
+        hosts_at_once: limit(pair(0)),
+        tenant_share: [None, Percent::new(30), Percent::new(50), Percent::new(100)][pair(1)],
+        fault_domains: [FaultDomains::Any, FaultDomains::OneAtATime][pair(2) % 2],
+        windows: [vec![], vec![], vec![nights], vec![mornings, nights]][pair(3)].clone(),
+        pause_between: Duration::from_secs([0, 0, 300, 7_200][pair(4)]),
+        confirm: [Confirm::Never, Confirm::Never, Confirm::First, Confirm::Each][pair(5)],
+        health: [HealthGate::Awaited, HealthGate::Ignored][pair(6) % 2],
+        stop_after: [limit(1), None, limit(2), limit(3)][pair(7)],
     }
 }
 

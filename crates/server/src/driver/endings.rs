@@ -49,8 +49,11 @@ impl Endings {
             | Change::MachineAdmitted { .. }
             | Change::ProfileChanged { .. }
             | Change::RolloutPlanned { .. }
-            | Change::RolloutWaits(_)
-            | Change::RolloutEnded(_)
+            | Change::RolloutWaits { .. }
+            | Change::RolloutPaused { .. }
+            | Change::RolloutResumed(_)
+            | Change::RolloutChanged { .. }
+            | Change::RolloutEnded { .. }
             | Change::Planned(_)
             | Change::Approved { .. }
             | Change::Waits { .. }

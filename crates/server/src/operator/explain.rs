@@ -141,6 +141,7 @@ impl Gathered {
         let onlooker = Onlooker {
             knows: &|entry: &TrailEntry| self.audience.admits(entry),
             sees: &|tenant| self.permit.sees(state.cluster, tenant),
+            is_limited: !self.permit.scope.tenants.is_all(),
         };
         explain(&Scene {
             name: &self.cluster,

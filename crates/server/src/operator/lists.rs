@@ -171,10 +171,26 @@ pub(super) async fn events(
     visit.engine.look(list).await?.map_err(|fault| visit.discreet(fault))
 }
 
-pub(super) async fn rollouts(visit: Visit, page: Page) -> Listed<RolloutView> {
+/// Which rollouts are wanted.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(super) struct RolloutFilter {
+    /// Also those that are over, as long as they are remembered.
+    #[serde(default)]
+    ended: bool,
+}
+
+pub(super) async fn rollouts(
+    visit: Visit,
+    Query(RolloutFilter { ended }): Query<RolloutFilter>,
+    page: Page,
+) -> Listed<RolloutView> {
     let list = move |state: &engine::State<'_>| {
-        let rollouts = state.cluster.rollouts_from(RolloutId(page.first_number(u64::MAX)));
-        page.fill(rollouts.filter_map(|(id, _)| Some((place(id.0), rollout_view(state.cluster, id)?))))
+        let first = RolloutId(page.first_number(u64::MAX));
+        let over = state.cluster.ended_rollouts().map(|(id, _)| id).filter(|id| ended && *id >= first);
+        let mut all: Vec<_> = over.chain(state.cluster.rollouts_from(first).map(|(id, _)| id)).collect();
+        all.sort_unstable();
+        let shown = |id: RolloutId| Some((place(id.0), rollout_view(state.cluster, state.now, id)?));
+        page.fill(all.into_iter().filter_map(shown))
     };
     Ok(visit.engine.look(list).await?)
 }

@@ -29,6 +29,8 @@ mod role;
 mod route;
 mod schemas;
 mod table;
+#[cfg(test)]
+mod tests;
 mod token;
 #[cfg(test)]
 mod trail_tests;

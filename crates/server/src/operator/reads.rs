@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
-    ClockView, Details, EndedView, EventView, HostView, MachineView, ServerView, TenantView, Unfinished,
-    clock_view, event_view, find_event, find_host, find_machine, find_tenant, host_view, machine_view,
-    tenant_view,
+    self, ClockView, Details, EndedView, EventView, HostView, MachineView, NoPreview, PreviewView,
+    RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, find_event,
+    find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_wire::{Document, Edition, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -137,6 +138,25 @@ pub(super) fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) 
         view.progress.push_str(trouble);
     }
     view
+}
+
+pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> Answer<RolloutView> {
+    let unknown = Fault::not_found(format!("no such rollout: {id}"));
+    let Ok(id) = id.parse().map(RolloutId) else { return Err(unknown) };
+    look(&visit, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown)).await
+}
+
+/// What a rollout would do: played on a copy of the cluster, beside the driver.
+pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
+    let entry: RolloutEntry = super::writes::read(&body)?;
+    let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
+    let played = tokio::task::spawn_blocking(move || operator::preview(&cluster, now, &entry)).await;
+    let played = played.map_err(|_| Fault::from(engine::Problem::Unavailable))?;
+    let view = played.map_err(|problem| match problem {
+        NoPreview::Bad(bad) => Fault::from(engine::Problem::Bad(bad)),
+        NoPreview::Refused(refusal) => Fault::from(engine::Problem::Refused(refusal)),
+    })?;
+    Ok(Json(view))
 }
 
 pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {

@@ -39,6 +39,10 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::UpdateNetwork { .. }
         | C::MigrateHosts { .. }
         | C::RebootHosts { .. }
+        | C::StartRollout(_)
+        | C::PauseRollout { .. }
+        | C::ResumeRollout { .. }
+        | C::ChangeRollout { .. }
         | C::CancelRollout { .. }
         | C::DegradeHost { .. }
         | C::FailHost { .. }
@@ -88,6 +92,10 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::UpdateNetwork { .. }
         | C::MigrateHosts { .. }
         | C::RebootHosts { .. }
+        | C::StartRollout(_)
+        | C::PauseRollout { .. }
+        | C::ResumeRollout { .. }
+        | C::ChangeRollout { .. }
         | C::CancelRollout { .. }
         | C::DegradeHost { .. }
         | C::FailHost { .. }

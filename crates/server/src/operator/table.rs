@@ -5,9 +5,9 @@
 use forewarn_catalogue::Role;
 use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
-    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items,
-    MachineExplanation, MachineView,
-    NamedCommand, Outcome, RolloutView, ServerView, TenantView, Unfinished,
+    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView,
+    Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry, RolloutView, ServerView,
+    TenantView, Unfinished,
 };
 use serde_json::json;
 
@@ -25,7 +25,8 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    [places(), tenants(), work(), trail(), whole(), server()].into_iter().flatten().collect()
+    let parts = [places(), tenants(), work(), rollouts(), trail(), whole(), server()];
+    parts.into_iter().flatten().collect()
 }
 
 /// Hosts and machines.
@@ -165,14 +166,6 @@ fn work() -> Vec<Route> {
             .json::<EventView>()
             .may_be(&[Unavailable])
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
-        Route::get("/v1/rollouts", "listRollouts", "Host work that is not over", lists::rollouts)
-            .needs(Needs::OfCluster(Role::Viewer))
-.about(Subject::Work)
-.of_cluster()
-            .query::<Paging>()
-            .json::<Items<RolloutView>>()
-            .may_be(&[Unavailable])
-            .link(next_page("listRollouts")),
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
             .about(Subject::Work)
 .of_cluster()
@@ -270,6 +263,45 @@ fn trail() -> Vec<Route> {
         .query::<audit::Part>()
         .other(audit::NDJSON, "One entry a line, the oldest first; if it breaks off, it is not whole.")
         .may_be(&[Unavailable]),
+    ]
+}
+
+/// Work over many hosts.
+fn rollouts() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/rollouts",
+            "listRollouts",
+            "Rollouts: terms, how far they are, what they wait for, what failed",
+            lists::rollouts,
+        )
+        .needs(Needs::OfCluster(Role::Viewer))
+        .about(Subject::Work)
+        .of_cluster()
+        .query::<lists::RolloutFilter>()
+        .query::<Paging>()
+        .json::<Items<RolloutView>>()
+        .may_be(&[Unavailable])
+        .link(next_page("listRollouts"))
+        .link(Link::to("getRollout", "One of them.").with("id", first!("id"))),
+        Route::get("/v1/rollouts/{id}", "getRollout", "A rollout, be it over", reads::rollout)
+            .needs(Needs::OfCluster(Role::Viewer))
+            .about(Subject::Work)
+            .of_cluster()
+            .part::<u64>("id")
+            .json::<RolloutView>()
+            .may_be(&[NotFound, Unavailable]),
+        Route::post::<RolloutEntry, _, _>(
+            "/v1/rollouts/preview",
+            "previewRollout",
+            "What a rollout would do, played on a copy: once when nobody approves, once when everybody does",
+            reads::preview,
+        )
+        .needs(Needs::OfCluster(Role::Viewer))
+        .about(Subject::Work)
+        .of_cluster()
+        .json::<PreviewView>()
+        .may_be(&[NotFound, Refused, Unavailable]),
     ]
 }
 

@@ -227,3 +227,62 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Held<S> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::{AsyncReadExt, DuplexStream, duplex};
+
+    /// Connections without a network; whoever has the other ends keeps them.
+    struct Pipes(tokio::sync::mpsc::UnboundedSender<DuplexStream>);
+
+    impl Listener for Pipes {
+        type Io = DuplexStream;
+        type Addr = ();
+
+        async fn accept(&mut self) -> (Self::Io, ()) {
+            let (ours, theirs) = duplex(64);
+            self.0.send(theirs).expect("the test listens");
+            (ours, ())
+        }
+
+        fn local_addr(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_connection_too_many_waits_for_another_to_end() {
+        let (sender, _others) = tokio::sync::mpsc::unbounded_channel();
+        let mut listener = Counted::new(Pipes(sender), 2);
+        let (first, ()) = listener.accept().await;
+        let (_second, ()) = listener.accept().await;
+        let third = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
+        assert!(third.is_err(), "there is no room");
+        drop(first);
+        let third = tokio::time::timeout(Duration::from_secs(1), listener.accept()).await;
+        assert!(third.is_ok(), "there is room again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_ends_a_connection_and_a_word_prolongs_it() {
+        let (sender, mut others) = tokio::sync::mpsc::unbounded_channel();
+        let mut listener = Counted::new(Pipes(sender), 1);
+        let (mut ours, ()) = listener.accept().await;
+        let mut theirs = others.recv().await.expect("the other end");
+        let begin = Instant::now();
+        let mut byte = [0; 1];
+        assert_eq!(ours.read(&mut byte).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(begin.elapsed(), FIRST_WORD_MAX);
+        theirs.write_all(b"x").await.unwrap();
+        assert_eq!(ours.read(&mut byte).await.unwrap(), 1);
+        let begin = Instant::now();
+        assert_eq!(ours.read(&mut byte).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(begin.elapsed(), SILENCE_MAX);
+        // Whoever does not read what is written is silent, too.
+        drop(theirs.write_all(b"x").await);
+        ours.read_exact(&mut byte).await.unwrap();
+        let stuck = ours.write_all(&[0; 1_000]).await;
+        assert_eq!(stuck.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -9,6 +9,7 @@
 
 mod catalogue;
 mod plain;
+mod rollouts;
 mod rows;
 mod rules;
 pub(crate) mod seal;

@@ -1,6 +1,6 @@
 //! Numbers, texts, lists and what else has no meaning of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ macro_rules! stored_number {
     )* };
 }
 
-stored_number!(u16 u32 u64);
+stored_number!(u8 u16 u32 u64);
 
 impl Stored for i64 {
     /// Small ones are short on either side of zero.
@@ -181,6 +181,24 @@ impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
     }
 }
 
+impl<T: Stored + Ord> Stored for BTreeSet<T> {
+    fn write(&self, out: &mut Writer) {
+        out.number(self.len() as u64);
+        self.iter().for_each(|item| item.write(out));
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let length = input.length()?;
+        let mut set = Self::new();
+        for _ in 0..length {
+            if !set.insert(T::read(input)?) {
+                return Err(Malformed::Impossible("an item that is there twice"));
+            }
+        }
+        Ok(set)
+    }
+}
+
 impl Stored for Ipv4Addr {
     fn write(&self, out: &mut Writer) {
         out.bytes(&self.octets());
@@ -226,6 +244,7 @@ mod tests {
         same(&"größer".to_owned());
         same(&vec![Some(1u32), None, Some(u32::MAX)]);
         same(&BTreeMap::from([("a".to_owned(), 1u16), ("b".to_owned(), 2)]));
+        same(&BTreeSet::from([1u32, 7, 300]));
         same(&IpAddr::from([10, 0, 0, 1]));
         same(&IpAddr::from([1u16, 2, 3, 4, 5, 6, 7, 8]));
     }
@@ -240,6 +259,7 @@ mod tests {
         assert!(from_bytes::<IpAddr>(&[5, 0, 0, 0, 0]).is_err());
         assert!(from_bytes::<String>(&[1, 0xff]).is_err());
         assert!(from_bytes::<BTreeMap<u16, u16>>(&[2, 1, 1, 1, 1]).is_err());
+        assert!(from_bytes::<BTreeSet<u16>>(&[2, 1, 1]).is_err());
         let mut too_much = Writer::default();
         too_much.number(1);
         too_much.number(1_000_000_000);

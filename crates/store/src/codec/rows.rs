@@ -1,8 +1,7 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, Head, HostRow, MachineRow, Maintenance, Phase, Rollout, RolloutRow, Row,
-    Stage, TenantRow,
+    Attention, Counters, Enrolment, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage, TenantRow,
 };
 
 use super::{stored_enum, stored_struct};
@@ -11,18 +10,17 @@ stored_enum!(Row {
     0 => Head(head),
     1 => Host(host),
     2 => ScaleSet(id, set),
-    3 => Rollout(rollout),
+    3 => Rollout(id, rollout),
     4 => Maintenance(maintenance),
     5 => Tenant(tenant),
     6 => Machine(machine),
+    7 => EndedRollout(id, ended),
 });
 
 stored_struct! {
     Head { seed, settings, brake, next }
     Counters { host, tenant, machine, scale_set, maintenance, rollout, event }
     HostRow { id, name, zone, health, rollout, work, machines }
-    RolloutRow { id, rollout, attention }
-    Rollout { work, waiting, current }
     MachineRow { id, machine, attention }
     Maintenance { plan, stage }
     TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended }

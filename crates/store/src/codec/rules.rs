@@ -113,9 +113,9 @@ stored_enum!(Change {
     10 => ScaleSetRemoved(scale_set),
     11 => MachineAdmitted { machine, new },
     12 => ProfileChanged { machine, model_version, profile },
-    13 => RolloutPlanned { rollout, work, hosts },
-    14 => RolloutWaits(rollout),
-    15 => RolloutEnded(rollout),
+    13 => RolloutPlanned { rollout, work, terms, hosts },
+    14 => RolloutWaits { rollout, standing },
+    15 => RolloutEnded { rollout, how },
     16 => Planned(plan),
     17 => Approved { tenant, event, approval },
     18 => Waits { maintenance, wait },
@@ -127,6 +127,9 @@ stored_enum!(Change {
     24 => Disabled(tenant),
     25 => BrakeSet(brake),
     26 => SettingsChanged(settings),
+    27 => RolloutPaused { rollout, why },
+    28 => RolloutResumed(rollout),
+    29 => RolloutChanged { rollout, terms, added, removed },
 });
 
 stored_enum!(Cause {
@@ -182,7 +185,7 @@ stored_enum!(Reason {
 stored_enum!(Approver { 0 => Machine(machine), 1 => Owner });
 stored_enum!(StartCause { 0 => Approved, 1 => Expired, 2 => Automatic, 3 => Failure, 4 => Forced, 5 => AtOnce });
 stored_enum!(Wait { 0 => Notice, 1 => Wall, 2 => Nothing, 3 => Held(hold) });
-stored_enum!(Hold { 0 => Brake, 1 => UpdateDomain, 2 => NoHost, 3 => Moving });
+stored_enum!(Hold { 0 => Brake, 1 => UpdateDomain, 2 => NoHost, 3 => Moving, 4 => Window { opens } });
 stored_enum!(Report { 0 => Done, 1 => Failed });
 stored_enum!(Withdrawal {
     0 => Cancelled,
@@ -190,4 +193,5 @@ stored_enum!(Withdrawal {
     2 => Unconcerned,
     3 => HostFailed,
     4 => HostRecovered,
+    5 => Postponed,
 });

@@ -4,9 +4,9 @@ use forewarn_wire::Span;
 use forewarn_wire::operator::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
 
 use super::fleet::{fleet_deed, profile};
-use super::{choice, known, name};
+use super::{choice, known, name, rollout};
 use crate::error::Mistake;
-use crate::statement::{By, Deed, PolicyRule};
+use crate::statement::{By, Deed, PolicyRule, RolloutDeed};
 use crate::words::{Line, Word};
 
 /// Every word with which a line may begin, for suggestions.
@@ -31,6 +31,10 @@ const VERBS: &[&str] = &[
     "update",
     "migrate",
     "reboot",
+    "rollout",
+    "pause",
+    "resume",
+    "change",
     "degrade",
     "fail",
     "recover",
@@ -65,9 +69,11 @@ pub(super) fn deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Deed, Mistake>
     Ok(match verb.text {
         "approve" => approve(line)?,
         "cancel" => match line.take_if("rollout") {
-            Some(_) => Deed::CancelRollout,
+            Some(_) => Deed::Rollout(RolloutDeed::Cancel),
             None => Deed::Cancel(name(line, "an event, such as E1, or `rollout`")?),
         },
+        "rollout" => Deed::Perform(vec![rollout::start(line)?]),
+        "pause" | "resume" | "change" => Deed::Rollout(rollout::deed(line, verb.text)?),
         "force" => Deed::Force(name(line, "an event, such as E1")?),
         "brake" => Deed::Perform(vec![match choice(line, &["on", "off"])? {
             "on" => NamedCommand::BrakeOn {},

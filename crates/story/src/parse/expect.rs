@@ -1,15 +1,34 @@
 //! What a story expects.
 
-use super::name;
+use super::{choice, name};
 use crate::error::Mistake;
 use crate::statement::{Expectation, Expected, Seen};
 use crate::words::Line;
 
+/// How the last rollout may stand.
+const STATES: [&str; 11] = [
+    "going",
+    "rests",
+    "paused",
+    "paused-by-failures",
+    "finished",
+    "cancelled",
+    "waits-for-room",
+    "waits-for-window",
+    "waits-for-health",
+    "waits-for-brake",
+    "waits-for-confirmation",
+];
+
 pub(super) fn expectations(line: &mut Line<'_>) -> Result<Vec<Expectation>, Mistake> {
     let mut all = Vec::new();
     while !line.is_over() || all.is_empty() {
-        let subject = name(line, "a tenant or a machine")?;
-        all.push(Expectation { subject, is: expected(line)? });
+        let subject = name(line, "a tenant, a machine or `rollout`")?;
+        let is = match subject.as_str() {
+            "rollout" => Expected::Rollout(choice(line, &STATES)?.to_owned()),
+            _ => expected(line)?,
+        };
+        all.push(Expectation { subject, is });
     }
     Ok(all)
 }

@@ -3,6 +3,7 @@
 mod deed;
 mod expect;
 mod fleet;
+mod rollout;
 
 use forewarn_lifecycle::Name;
 

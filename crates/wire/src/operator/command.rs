@@ -10,6 +10,7 @@ use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 use super::schema;
+use super::terms::{RolloutEntry, TermsEntry};
 use crate::span::Span;
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
@@ -100,6 +101,26 @@ pub enum NamedCommand {
     MigrateHosts { hosts: Vec<String> },
     /// Hosts are restarted, and their machines with them.
     RebootHosts { hosts: Vec<String> },
+    /// Work on hosts, group by group, on terms.
+    StartRollout(RolloutEntry),
+    /// Nothing more of a rollout is announced until it is resumed; what is announced stays, or is taken back.
+    PauseRollout {
+        rollout: u64,
+        #[serde(default)]
+        take_back: bool,
+    },
+    /// A rollout goes on: after a pause, after failures, or past a gate.
+    ResumeRollout { rollout: u64 },
+    /// Other terms, and hosts that come or go; what is not said stays.
+    ChangeRollout {
+        rollout: u64,
+        #[serde(default)]
+        terms: TermsEntry,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        add: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        remove: Vec<String>,
+    },
     /// No further host of a rollout.
     CancelRollout { rollout: u64 },
     /// A host is expected to fail: in seven days, if not said.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::full_name;
+use super::rollout::rollout_happening;
 use super::trail::Told;
 use super::view::{approver, cause, few, start};
 use crate::span::Moment;
@@ -83,12 +84,7 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::HostAdmitted { name, .. } => teller.of_host("admitted", name.to_string(), "has joined"),
         Change::HostRemoved(host) => teller.of_host("removed", teller.host(*host), "has left"),
         Change::HealthChanged { host, health } => {
-            let health = match health {
-                Health::Healthy => "is well",
-                Health::Degraded => "is expected to fail",
-                Health::Failed => "has failed",
-            };
-            teller.of_host("health", teller.host(*host), health)
+            teller.of_host("health", teller.host(*host), health_words(*health))
         }
         Change::TenantAdmitted { name, .. } => {
             let tenants = vec![name.to_string()];
@@ -110,12 +106,12 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::ModelChanged { scale_set, version, .. } => {
             teller.of_scale_set("changed", *scale_set, &format!("has model {version}"))
         }
-        Change::RolloutPlanned { rollout, hosts, .. } => {
-            let count = format!("{} {}", hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" });
-            let happening = teller.of_rollout("planned", *rollout, &format!("over {count} is planned"));
-            Happening { hosts: hosts.iter().map(|host| teller.host(*host)).collect(), ..happening }
-        }
-        Change::RolloutEnded(rollout) => teller.of_rollout("ended", *rollout, "is over"),
+        Change::RolloutPlanned { rollout, .. }
+        | Change::RolloutWaits { rollout, .. }
+        | Change::RolloutPaused { rollout, .. }
+        | Change::RolloutResumed(rollout)
+        | Change::RolloutChanged { rollout, .. }
+        | Change::RolloutEnded { rollout, .. } => teller.of_rollout(now, change, *rollout)?,
         Change::Planned(plan) => teller.planned(plan),
         Change::Approved { tenant, event, approval } => teller.approved(*tenant, *event, approval.by),
         Change::Waits { maintenance, wait } => teller.of_work("held", *maintenance, hold(*wait)?),
@@ -129,7 +125,7 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::BrakeSet(Brake::On) => teller.plain("brake", "the brake is on: nothing starts".to_owned()),
         Change::BrakeSet(Brake::Off) => teller.plain("brake", "the brake is off".to_owned()),
         Change::SettingsChanged(_) => teller.plain("changed", "there are other settings".to_owned()),
-        Change::SeedSet(_) | Change::RolloutWaits(_) | Change::Heard { .. } => return None,
+        Change::SeedSet(_) | Change::Heard { .. } => return None,
     })
 }
 
@@ -161,8 +157,10 @@ impl Teller<'_> {
         Happening { tenants, ..self.plain(kind, format!("scale set {} {text}", set.name)) }
     }
 
-    fn of_rollout(&self, kind: &str, rollout: RolloutId, text: &str) -> Happening {
-        Happening { rollout: Some(rollout.0), ..self.plain(kind, format!("rollout {rollout} {text}")) }
+    fn of_rollout(&self, now: Now, change: &Change, rollout: RolloutId) -> Option<Happening> {
+        let (kind, text, hosts) = rollout_happening(self.cluster, now, change)?;
+        let hosts = hosts.iter().map(|host| self.host(*host)).collect();
+        Some(Happening { rollout: Some(rollout.0), hosts, ..self.plain(kind, text) })
     }
 
     fn of_work(&self, kind: &str, id: MaintenanceId, text: &str) -> Happening {
@@ -308,6 +306,14 @@ impl Teller<'_> {
     }
 }
 
+fn health_words(health: Health) -> &'static str {
+    match health {
+        Health::Healthy => "is well",
+        Health::Degraded => "is expected to fail",
+        Health::Failed => "has failed",
+    }
+}
+
 fn all(plan: &Plan) -> Vec<&Part> {
     plan.parts.iter().collect()
 }
@@ -319,6 +325,7 @@ fn hold(wait: Wait) -> Option<&'static str> {
         Wait::Held(Hold::UpdateDomain) => Some("is held: another update domain is being worked on"),
         Wait::Held(Hold::NoHost) => Some("is held: no other host can take a machine"),
         Wait::Held(Hold::Moving) => Some("is held: a machine is being moved"),
+        Wait::Held(Hold::Window { .. }) => Some("is held until the next window of its rollout"),
         Wait::Wall => Some("waits for the wall clock, which was set back"),
         Wait::Notice | Wait::Nothing => None,
     }
@@ -331,5 +338,6 @@ fn withdrawal(why: Withdrawal) -> &'static str {
         Withdrawal::Unconcerned => "is withdrawn: none of its machines is concerned any more",
         Withdrawal::HostFailed => "is withdrawn: the host has failed",
         Withdrawal::HostRecovered => "is withdrawn: the host is well again",
+        Withdrawal::Postponed => "is withdrawn for now: its rollout is paused",
     }
 }

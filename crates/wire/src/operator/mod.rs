@@ -27,8 +27,11 @@ mod fleet;
 mod happening;
 mod object;
 mod outcome;
+mod preview;
 mod resolve;
+mod rollout;
 pub mod schema;
+mod terms;
 mod trail;
 mod view;
 
@@ -52,12 +55,18 @@ pub use find::{
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
+pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use rollout::{RolloutView, rollout_view};
+pub use terms::{
+    AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
+    WindowEntry, WorkWord, ZoneSelection,
+};
 pub use trail::{
     AuditPage, BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
 };
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
-    MachineView, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
-    machine_view, rollout_view, tenant_view,
+    MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
+    tenant_view,
 };

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{
-    Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostWork,
-    MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Unenrolled,
-    UpdateDomain, Zone,
+    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain,
+    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Terms,
+    Unenrolled, UpdateDomain, Zone,
 };
 
 use super::check::{self, ControlCharacter};
 use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+use super::terms::{BadTerms, RolloutEntry, TermsEntry, find_hosts};
 use crate::span::Span;
 
 /// What a command by name comes to.
@@ -92,6 +93,9 @@ pub enum BadCommand {
         /// How many there may be.
         max: usize,
     },
+    /// The terms of a rollout are none.
+    #[error(transparent)]
+    Terms(#[from] BadTerms),
     /// A text that cannot be read without harm.
     #[error(transparent)]
     Control(#[from] ControlCharacter),
@@ -144,15 +148,9 @@ impl NamedCommand {
             }
             Self::UpgradeInstance { machine: name } => Command::UpgradeInstance(machine(name)?),
             Self::Describe { machine: name, addresses, tags } => {
-                let change = DetailsChange { addresses: addresses.clone(), tags: tags.clone() };
-                let Details { addresses, tags } = change.apply(&Details::default());
-                details(name, &addresses, &tags)?;
-                return Ok(Resolved::Describe(machine(name)?, change));
+                return describe(cluster, name, addresses.as_deref(), tags.as_ref());
             }
-            Self::ChangeSite(site) => {
-                check::site(&site.apply(&Site::default()))?;
-                return Ok(Resolved::Site(site.clone()));
-            }
+            Self::ChangeSite(site) => return change_site(site),
             Self::Restart { machine: name } => Command::Restart(machine(name)?),
             Self::Redeploy { machine: name } => Command::Redeploy(machine(name)?),
             Self::Delete { machine: name } => Command::Delete(machine(name)?),
@@ -165,6 +163,13 @@ impl NamedCommand {
             Self::UpdateNetwork { hosts } => rollout(cluster, HostWork::NetworkUpdate, hosts)?,
             Self::MigrateHosts { hosts } => rollout(cluster, HostWork::Migration, hosts)?,
             Self::RebootHosts { hosts } => rollout(cluster, HostWork::Restart, hosts)?,
+            Self::StartRollout(entry) => start_rollout(cluster, entry)?,
+            Self::PauseRollout { rollout, take_back: true } => pause(*rollout, Announced::TakenBack),
+            Self::PauseRollout { rollout, take_back: false } => pause(*rollout, Announced::Stays),
+            Self::ResumeRollout { rollout } => Command::ResumeRollout(RolloutId(*rollout)),
+            Self::ChangeRollout { rollout, terms, add, remove } => {
+                change_rollout(cluster, RolloutId(*rollout), terms, add, remove)?
+            }
             Self::CancelRollout { rollout } => Command::CancelRollout(RolloutId(*rollout)),
             Self::DegradeHost { host: name, fails_in } => {
                 Command::DegradeHost { host: host(name)?, fails_in: fails_in.map(|Span(span)| span) }
@@ -249,9 +254,47 @@ fn change_policy(
     })
 }
 
+fn describe(
+    cluster: &Cluster,
+    name: &str,
+    addresses: Option<&[IpAddr]>,
+    tags: Option<&BTreeMap<String, String>>,
+) -> Result<Resolved, BadCommand> {
+    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned() };
+    let Details { addresses, tags } = change.apply(&Details::default());
+    details(name, &addresses, &tags)?;
+    Ok(Resolved::Describe(find_machine(cluster, name)?, change))
+}
+
+fn change_site(site: &SiteChange) -> Result<Resolved, BadCommand> {
+    check::site(&site.apply(&Site::default()))?;
+    Ok(Resolved::Site(site.clone()))
+}
+
+fn pause(rollout: u64, announced: Announced) -> Command {
+    Command::PauseRollout { rollout: RolloutId(rollout), announced }
+}
+
+fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, BadCommand> {
+    let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&Terms::default())?);
+    Ok(Command::Rollout { work: entry.work.into(), hosts, terms })
+}
+
 fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {
-    let hosts = hosts.iter().map(|host| find_host(cluster, host)).collect::<Result<_, _>>()?;
-    Ok(Command::Rollout { work, hosts })
+    Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: Terms::default() })
+}
+
+fn change_rollout(
+    cluster: &Cluster,
+    rollout: RolloutId,
+    terms: &TermsEntry,
+    add: &[String],
+    remove: &[String],
+) -> Result<Command, BadCommand> {
+    // One that is not there is refused by the rules, whatever its terms.
+    let known = cluster.rollout(rollout).map(|known| known.terms.clone()).unwrap_or_default();
+    let (add, remove) = (find_hosts(cluster, add)?, find_hosts(cluster, remove)?);
+    Ok(Command::ChangeRollout { rollout, terms: terms.apply(&known)?, add, remove })
 }
 
 fn approve(cluster: &Cluster, tenant: TenantId, ids: &[String]) -> Result<Command, BadCommand> {

@@ -120,7 +120,7 @@ pub(super) fn of_commands(schema: &mut Schema) {
             ("machine", "string") => text::<MachineName>(),
             ("host" | "tenant" | "scale_set", "string") => text::<Name>(),
             ("event", "string") => text::<EventId>(),
-            ("hosts", "array") => json!({ "type": "array", "items": text::<Name>() }),
+            ("hosts" | "add" | "remove", "array") => json!({ "type": "array", "items": text::<Name>() }),
             ("events", "array") => json!({ "type": "array", "items": text::<EventId>() }),
             // What joins has no machines yet: they come with commands of their own.
             ("machine" | "instance", "array") => json!({ "type": "array", "maxItems": 0 }),

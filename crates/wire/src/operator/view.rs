@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{
     Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
-    PowerChange, RolloutId, Shape, Stage, StartCause, TenantId, Wait,
+    PowerChange, Shape, Stage, StartCause, TenantId, Wait,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -121,19 +121,6 @@ pub struct ClockView {
     pub next_in: Option<Span>,
 }
 
-/// Work over many hosts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct RolloutView {
-    /// Its number.
-    pub id: u64,
-    /// What is done, in words.
-    pub work: String,
-    /// The hosts that have not been announced yet.
-    pub waiting: Vec<String>,
-    /// The number of the work that is announced or under way.
-    pub current: Option<u64>,
-}
-
 /// A server, as it describes itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerView {
@@ -220,25 +207,6 @@ pub enum DifferenceState {
     Planned,
     /// Nothing yet: something else has to go first.
     Later,
-}
-
-/// How a rollout is.
-#[must_use]
-pub fn rollout_view(cluster: &Cluster, id: RolloutId) -> Option<RolloutView> {
-    let rollout = cluster.rollout(id)?;
-    let work = match rollout.work {
-        HostWork::Update => "update",
-        HostWork::NetworkUpdate => "network update",
-        HostWork::Migration => "live migration",
-        HostWork::Restart => "restart",
-    };
-    let waiting = rollout.waiting.iter().filter_map(|host| cluster.host(*host));
-    Some(RolloutView {
-        id: id.0,
-        work: work.to_owned(),
-        waiting: waiting.map(|host| host.name.to_string()).collect(),
-        current: rollout.current.map(|work| work.0),
-    })
 }
 
 /// How a host is.
@@ -426,6 +394,9 @@ pub(super) fn progress(work: &Maintenance) -> String {
         Stage::Waiting(Wait::Held(Hold::UpdateDomain)) => "held: another update domain is being worked on",
         Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",
         Stage::Waiting(Wait::Held(Hold::Moving)) => "held: a machine is being moved",
+        Stage::Waiting(Wait::Held(Hold::Window { opens })) => {
+            return format!("held until the next window of its rollout: {}", Moment(*opens));
+        }
         Stage::Running { actions, .. } => {
             let left = actions.len();
             return format!("under way: {left} {} to go", if left == 1 { "machine" } else { "machines" });

@@ -136,7 +136,11 @@ fn names_come_to_numbers() {
     assert_eq!(rules(r#"{"command":"evict","machine":"web/web_1"}"#), Command::Evict(web_1));
     let stop = Command::ChangePower { machine: solo, change: PowerChange::Stop };
     assert_eq!(rules(r#"{"command":"stop","machine":"solo"}"#), stop);
-    let rollout = Command::Rollout { work: HostWork::Restart, hosts: vec![HostId(1), HostId(0)] };
+    let rollout = Command::Rollout {
+        work: HostWork::Restart,
+        hosts: vec![HostId(1), HostId(0)],
+        terms: Terms::default(),
+    };
     assert_eq!(rules(r#"{"command":"reboot_hosts","hosts":["h2","h1"]}"#), rollout);
     let degrade = Command::DegradeHost { host: HostId(0), fails_in: Some(Duration::from_secs(7_200)) };
     assert_eq!(rules(r#"{"command":"degrade_host","host":"h1","fails_in":"2h"}"#), degrade);

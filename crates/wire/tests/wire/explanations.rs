@@ -122,7 +122,7 @@ impl Tale {
             polls: &|machine| self.polls.get(&machine).copied(),
             troubles: &self.troubles,
             chronicle: &chronicle,
-            onlooker: Onlooker { knows: &knows, sees: &sees },
+            onlooker: Onlooker { knows: &knows, sees: &sees, is_limited: scope.is_some() },
         })
     }
 
@@ -220,7 +220,7 @@ fn what_is_in_the_way_is_named() {
     let of = |tenant: &str| outcome.events.iter().find(|event| event.tenant == tenant).unwrap().id.clone();
     let (web, solo) = (of("web"), of("solo"));
     let told = tale.event(&web).unwrap();
-    assert_eq!(told.why, "update of h1: a step of rollout 0");
+    assert_eq!(told.why, "update of h1: step 1 of rollout 0");
     let other = "tenant solo has not approved, whose machines are part of the same work";
     assert_eq!(told.blockers, [other, "tenant web has not approved"]);
     assert!(told.next[0].starts_with("it starts as soon as all its tenants approve"), "{:?}", told.next);
@@ -319,7 +319,8 @@ fn a_machine_is_explained_with_who_restarted_it_and_what_is_coming() {
     tale.ask("socket", r#"{"command":"update_hosts","hosts":["h1","h2"]}"#);
     let coming = tale.machine(WEB_0).coming;
     assert!(coming[0].text.starts_with("Freeze of web_0 (update of h1): waits for approval"), "{coming:?}");
-    assert_eq!(tale.machine(WEB_0 + 1).coming[0].text, "rollout 0 will come to its host, h2");
+    let coming = &tale.machine(WEB_0 + 1).coming[0].text;
+    assert!(coming.starts_with("rollout 0 will come to its host, h2 (1 host of it: waits for approval"), "{coming}");
 }
 
 #[test]

@@ -19,6 +19,10 @@ mod problems;
 #[cfg(test)]
 mod reading;
 #[cfg(test)]
+mod rollouts;
+#[cfg(test)]
+mod schemas;
+#[cfg(test)]
 mod start_requests;
 #[cfg(test)]
 mod support;

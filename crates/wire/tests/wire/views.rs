@@ -58,7 +58,7 @@ fn an_event_is_shown_from_its_announcement_to_its_start() {
     assert_eq!(view.progress, "waits for approval or for the end of the notice");
     assert_eq!(view.not_before.unwrap().to_string(), "2026-01-01T00:15:00Z");
     let rollouts: Vec<_> = town.cluster.rollouts().map(|(id, _)| id).collect();
-    let rollout = rollout_view(&town.cluster, rollouts[0]).unwrap();
+    let rollout = rollout_view(&town.cluster, town.now, rollouts[0]).unwrap();
     assert_eq!((rollout.work.as_str(), rollout.waiting.as_slice()), ("update", &["h2".to_owned()][..]));
     let host = host_view(&town.cluster, HostId(0)).unwrap().work.unwrap();
     assert_eq!(host, "update of h1, waits for approval or for the end of the notice");

@@ -21,7 +21,7 @@ enum Whose {
 }
 
 /// Every command, without what it is about.
-const COMMANDS: [(&str, Role, Whose, &str); 39] = [
+const COMMANDS: [(&str, Role, Whose, &str); 43] = [
     ("admit_host", Role::Admin, Whose::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
     ("admit_vm", Role::Admin, Whose::Everybody, r#"{"name":"new","host":"h1"}"#),
@@ -60,6 +60,10 @@ const COMMANDS: [(&str, Role, Whose, &str); 39] = [
     ("update_network", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
     ("migrate_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
     ("reboot_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
+    ("start_rollout", Role::Operator, Whose::Everybody, r#"{"work":"update","hosts":"all"}"#),
+    ("pause_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
+    ("resume_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
+    ("change_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
     ("cancel_rollout", Role::Operator, Whose::Everybody, r#"{"rollout":0}"#),
     ("degrade_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),
     ("fail_host", Role::Operator, Whose::Everybody, r#"{"host":"h1"}"#),

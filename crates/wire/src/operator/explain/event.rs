@@ -106,7 +106,10 @@ impl Scene<'_> {
         };
         let why = cause(self.cluster, &work.plan.cause);
         match work.plan.cause.rollout() {
-            Some(rollout) => format!("{why}: a step of rollout {rollout}"),
+            Some(id) => match self.cluster.rollout(id) {
+                Some(rollout) => format!("{why}: step {} of rollout {id}", rollout.groups + 1),
+                None => format!("{why}: a step of rollout {id}"),
+            },
             None => why,
         }
     }

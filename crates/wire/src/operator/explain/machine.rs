@@ -4,6 +4,7 @@ use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Shape, Tenant};
 
 use super::super::find::full_name;
 use super::super::resolve::Details;
+use super::super::rollout::rollout_view;
 use super::super::view::{event_view, few, machine_view};
 use super::event::blindness;
 use super::obstacles::Behind;
@@ -103,15 +104,20 @@ impl Scene<'_> {
                 ComingView { event: Some(view.id), text, not_before: view.not_before }
             })
             .collect();
-        if let Some((host, rollout)) = self
-            .cluster
-            .host(machine.host)
-            .and_then(|host| Some((host, host.rollout.filter(|_| host.work.is_none())?)))
-        {
-            let text = format!("rollout {rollout} will come to its host, {}", host.name);
-            all.push(ComingView { event: None, text, not_before: None });
-        }
+        all.extend(self.rollout_to_come(machine));
         all
+    }
+
+    /// The rollout that will come to its host, and what that waits for.
+    fn rollout_to_come(&self, machine: &Machine) -> Option<ComingView> {
+        let host = self.cluster.host(machine.host)?;
+        let rollout = host.rollout.filter(|_| host.work.is_none())?;
+        let mut text = format!("rollout {rollout} will come to its host, {}", host.name);
+        // What a rollout waits for may be somewhere else altogether.
+        if let Some(view) = rollout_view(self.cluster, self.now, rollout).filter(|_| !self.onlooker.is_limited) {
+            text.push_str(&format!(" ({})", view.text));
+        }
+        Some(ComingView { event: None, text, not_before: None })
     }
 
     /// What of the usual troubles can be seen here.

@@ -68,6 +68,8 @@ pub struct Onlooker<'a> {
     pub knows: &'a dyn Fn(&TrailEntry) -> bool,
     /// Whether they may know of a tenant.
     pub sees: &'a dyn Fn(TenantId) -> bool,
+    /// Whether there are tenants of which they may not know.
+    pub is_limited: bool,
 }
 
 impl fmt::Debug for Scene<'_> {

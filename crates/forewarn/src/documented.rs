@@ -1,0 +1,86 @@
+//! That `docs/reference/cli.md` speaks of every command and every option that the program knows.
+
+use std::collections::BTreeSet;
+
+use clap::{Command, CommandFactory};
+
+use crate::Arguments;
+
+const DOCUMENT: &str = include_str!("../../../docs/reference/cli.md");
+
+/// A section of the document: the words of each piece of code in it, one after the other.
+struct Section(Vec<Vec<&'static str>>);
+
+impl Section {
+    fn new(text: &'static str) -> Self {
+        let inline = text.split('`').skip(1).step_by(2);
+        let pieces = inline.flat_map(str::lines).map(|piece| {
+            let words = piece.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+            words.filter(|word| !word.is_empty()).collect()
+        });
+        Self(pieces.collect())
+    }
+
+    /// Whether one piece of code has these words, in their order.
+    fn has(&self, words: &[&str]) -> bool {
+        self.0.iter().any(|piece| {
+            let mut rest = piece.iter();
+            words.iter().all(|word| rest.any(|found| found == word))
+        })
+    }
+}
+
+/// Everything that is not told: commands by their words, options with their command.
+fn untold(sections: &[Section], path: &[&str], command: &Command, missing: &mut BTreeSet<String>) {
+    let told: Vec<_> = sections.iter().filter(|section| section.has(path)).collect();
+    if !path.is_empty() && told.is_empty() {
+        missing.insert(path.join(" "));
+        return;
+    }
+    let options = command.get_arguments().filter(|option| !option.is_global_set() || path.is_empty());
+    let options = options.filter(|option| !option.is_hide_set()).filter_map(clap::Arg::get_long);
+    for option in options.filter(|option| !["help", "version"].contains(option)) {
+        let word = format!("--{option}");
+        if !told.iter().any(|section| section.has(&[&word])) {
+            missing.insert([path, &[&word]].concat().join(" "));
+        }
+    }
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help")
+    {
+        untold(sections, &[path, &[below.get_name()]].concat(), below, missing);
+    }
+}
+
+fn sections(document: &'static str) -> Vec<Section> {
+    document.split("\n## ").map(Section::new).collect()
+}
+
+#[test]
+fn every_command_and_every_option_is_in_the_reference() {
+    let mut missing = BTreeSet::new();
+    untold(&sections(DOCUMENT), &[], &Arguments::command(), &mut missing);
+    let list: Vec<_> = missing.iter().map(|words| format!("  {words}")).collect();
+    assert!(
+        missing.is_empty(),
+        "docs/reference/cli.md does not speak of:\n{}\n  hint: a command as code, with its words in order; an option as code in the \
+         same section",
+        list.join("\n")
+    );
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let document =
+        "a `--api` b\n## X\n`vm ls [--tenant T]`, `vm stop|start NAME…`\n## Y\n`host ls`, `--wait`\n";
+    let command = Command::new("f")
+        .arg(clap::Arg::new("api").long("api"))
+        .subcommand(Command::new("host").subcommand(Command::new("ls")).subcommand(Command::new("gone")))
+        .subcommand(
+            Command::new("vm")
+                .subcommand(Command::new("ls").arg(clap::Arg::new("tenant").long("tenant")))
+                .subcommand(Command::new("start").arg(clap::Arg::new("wait").long("wait"))),
+        );
+    let mut missing = BTreeSet::new();
+    untold(&sections(document), &[], &command, &mut missing);
+    assert_eq!(missing.into_iter().collect::<Vec<_>>(), ["host gone", "vm start --wait"]);
+}

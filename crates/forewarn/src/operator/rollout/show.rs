@@ -1,0 +1,214 @@
+//! Rollouts and previews, for people.
+
+use forewarn_wire::operator::{
+    ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, StepView, TermsEntry,
+};
+use forewarn_wire::{Moment, Span, show_duration};
+
+use super::super::say::{capital, date, when};
+use super::super::table::{Table, listed, some};
+
+/// Characters of a bar.
+const BAR_WIDTH: usize = 20;
+
+pub(super) fn table(rollouts: &[RolloutView]) -> String {
+    let mut table = Table::new(&["id", "work", "hosts", "state", "now", "waiting"]);
+    for rollout in rollouts {
+        table.row([
+            rollout.id.to_string(),
+            rollout.work.clone(),
+            format!("{}/{}", worked_on(rollout), all(rollout)),
+            rollout.state.clone(),
+            some(&rollout.current_hosts),
+            some(&rollout.waiting),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Hosts that have been worked on.
+fn worked_on(view: &RolloutView) -> usize {
+    view.done.len() + view.failed.len()
+}
+
+fn all(view: &RolloutView) -> usize {
+    worked_on(view) + view.skipped.len() + view.current_hosts.len() + view.waiting.len()
+}
+
+/// `9 of 20 hosts`.
+pub(super) fn progress(view: &RolloutView) -> String {
+    format!("{} of {} hosts", worked_on(view), all(view))
+}
+
+fn bar(view: &RolloutView) -> String {
+    let full = (worked_on(view) * BAR_WIDTH).checked_div(all(view)).unwrap_or(BAR_WIDTH);
+    format!("[{}{}] {}", "#".repeat(full), ".".repeat(BAR_WIDTH - full), progress(view))
+}
+
+pub(super) fn status(view: &RolloutView, now: Moment) -> String {
+    let mut facts = vec![
+        ("id", view.id.to_string()),
+        ("work", view.work.clone()),
+        ("state", view.state.clone()),
+        ("progress", bar(view)),
+        ("now", view.text.clone()),
+        ("hosts now", listed(&view.current_hosts)),
+        ("waiting", listed(&view.waiting)),
+        ("done", listed(&view.done)),
+        ("failed", listed(&view.failed)),
+        ("skipped", listed(&view.skipped)),
+        ("groups done", view.groups.to_string()),
+        ("failures", view.failures.to_string()),
+        ("terms", terms(&view.terms)),
+        ("planned", when(view.planned_at, now)),
+    ];
+    facts.extend(view.ended_at.map(|at| ("ended", when(at, now))));
+    Table::facts(facts).to_string()
+}
+
+/// The terms that are not as usual.
+fn terms(terms: &TermsEntry) -> String {
+    let mut words = Vec::new();
+    match terms.at_once {
+        Some(0) | None => {}
+        Some(max) => words.push(format!("at most {max} hosts at once")),
+    }
+    match terms.tenant_share {
+        Some(100) | None => {}
+        Some(share) => words.push(format!("at most {share} % of a tenant at once")),
+    }
+    if terms.one_fault_domain == Some(true) {
+        words.push("one fault domain of a tenant at a time".to_owned());
+    }
+    words.extend(terms.windows.iter().flatten().map(|window| format!("in the window {window}")));
+    match terms.pause_between {
+        Some(Span(span)) if !span.is_zero() => {
+            words.push(format!("rests {} between groups", show_duration(span)));
+        }
+        Some(_) | None => {}
+    }
+    match terms.confirm {
+        Some(ConfirmWord::First) => words.push("waits for resume after the first group".to_owned()),
+        Some(ConfirmWord::Each) => words.push("waits for resume after each group".to_owned()),
+        Some(ConfirmWord::Never) | None => {}
+    }
+    if terms.health == Some(HealthWord::Ignored) {
+        words.push("does not look at the health of hosts".to_owned());
+    }
+    match terms.stop_after {
+        Some(0) => words.push("never stops for failures".to_owned()),
+        Some(1) | None => {}
+        Some(max) => words.push(format!("stops after {max} failures")),
+    }
+    words.join("; ")
+}
+
+pub(super) fn preview(view: &PreviewView) -> String {
+    let PreviewView { work, hosts, longest, shortest, notes } = view;
+    let host = if *hosts == 1 { "host" } else { "hosts" };
+    let mut text = format!(
+        "{} of {hosts} {host}: {} if nobody approves, {} if everybody does at once.\n",
+        capital(work),
+        length(longest),
+        length(shortest)
+    );
+    notes.iter().for_each(|note| text.push_str(&format!("{}.\n", capital(note))));
+    let mut table = Table::new(&["step", "hosts", "announced", "starts", "ends", "tenants"]);
+    for (number, step) in (1usize..).zip(&longest.steps) {
+        table.row([
+            number.to_string(),
+            some(&step.hosts),
+            date(step.announced),
+            date(step.starts),
+            date(step.ends),
+            tenants(step),
+        ]);
+    }
+    text.push_str(&table.to_string());
+    if let Some(stuck) = &longest.stuck {
+        text.push_str(&format!("After that it does not go on by itself: {stuck}.\n"));
+    }
+    text
+}
+
+fn length(course: &CourseView) -> String {
+    let steps = course.steps.len();
+    let step = if steps == 1 { "step" } else { "steps" };
+    format!("{} in {steps} {step}", show_duration(course.lasts.0))
+}
+
+/// What each tenant sees: `web: Freeze of web_0 (UD 1)`.
+fn tenants(step: &StepView) -> String {
+    let each = step.tenants.iter().map(|tenant| {
+        let what = match &tenant.event {
+            Some(kind) => format!("{kind} of {}", some(&tenant.machines)),
+            None => format!("{}, not told", some(&tenant.machines)),
+        };
+        format!("{}: {what} (UD {})", tenant.tenant, tenant.update_domain)
+    });
+    some(&each.collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rollout() -> RolloutView {
+        serde_json::from_value(serde_json::json!({
+            "id": 3, "work": "update", "state": "rests", "text": "rests for 9m before its next group",
+            "terms": {"at_once": 2, "tenant_share": 25, "one_fault_domain": true, "windows": ["22:00-06:00"],
+                      "pause_between": "10m", "confirm": "first", "health": "ignored", "stop_after": 2},
+            "planned_at": "2026-01-01T00:00:00Z", "ended_at": null, "waiting": ["h3", "h4"], "current": null,
+            "current_hosts": [], "done": ["h1"], "failed": ["h2"], "skipped": [], "failures": 1, "groups": 1
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn rollouts_are_listed_with_how_far_they_are() {
+        assert_eq!(
+            table(&[rollout()]),
+            "ID  WORK    HOSTS  STATE  NOW  WAITING\n3   update  2/4    rests  -    h3, h4\n"
+        );
+    }
+
+    #[test]
+    fn the_status_of_a_rollout_says_all_of_it() {
+        let shown = status(&rollout(), "2026-01-01T01:00:00Z".parse().unwrap());
+        for line in [
+            "progress     [##########..........] 2 of 4 hosts",
+            "now          rests for 9m before its next group",
+            "failed       h2",
+            "terms        at most 2 hosts at once; at most 25 % of a tenant at once; one fault domain of a tenant at a \
+             time; in the window 22:00-06:00; rests 10m between groups; waits for resume after the first group; does \
+             not look at the health of hosts; stops after 2 failures",
+            "planned      2026-01-01 00:00:00Z (1h ago)",
+        ] {
+            assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
+        }
+    }
+
+    #[test]
+    fn a_preview_has_its_steps_and_both_lengths() {
+        let step = serde_json::json!({
+            "hosts": ["h1"], "announced": "2026-01-01T00:00:00Z", "starts": "2026-01-01T00:15:00Z",
+            "ends": "2026-01-01T00:15:09Z",
+            "tenants": [{"tenant": "web", "event": "Freeze", "update_domain": 0, "machines": ["web_0"]},
+                        {"tenant": "solo", "event": null, "update_domain": 0, "machines": ["solo"]}]
+        });
+        let view = serde_json::from_value(serde_json::json!({
+            "work": "update", "hosts": 1, "notes": ["the brake is on"],
+            "longest": {"steps": [step], "lasts": "15m9s", "stuck": "waits: it does"},
+            "shortest": {"steps": [step], "lasts": "9s"}
+        }));
+        assert_eq!(
+            preview(&view.unwrap()),
+            "Update of 1 host: 15m9s in 1 step if nobody approves, 9s in 1 step if everybody does at once.\n\
+             The brake is on.\n\
+             STEP  HOSTS  ANNOUNCED             STARTS                ENDS                  TENANTS\n\
+             1     h1     2026-01-01 00:00:00Z  2026-01-01 00:15:00Z  2026-01-01 00:15:09Z  web: Freeze of web_0 (UD 0), \
+             solo: solo, not told (UD 0)\n\
+             After that it does not go on by itself: waits: it does.\n"
+        );
+    }
+}

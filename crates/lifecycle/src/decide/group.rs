@@ -1,0 +1,200 @@
+//! The next group of a rollout: as many of the waiting hosts as may be worked on together, beside what is planned already.
+//!
+//! Budgets count what is planned: announced or under way, in this rollout and in others. A single host is the smallest step.
+//! Where it alone carries more of a tenant than a budget permits, or several of its fault domains, it goes while nothing
+//! else of that tenant is in planned work; otherwise it would wait for ever.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use super::draft::Draft;
+use crate::command::Refusal;
+use crate::fleet::{Health, Machine};
+use crate::ids::{FaultDomain, HostId, MachineId, RolloutId, TenantId, UpdateDomain};
+use crate::limits::{
+    EVENTS_PER_TENANT_MAX, HOSTS_TRIED_PER_GROUP_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX,
+};
+use crate::maintenance::{Cause, HostWork};
+use crate::rollout::{FaultDomains, Obstacle, Standing, Terms};
+use crate::tenant::{Work, WorkKind};
+
+/// Hosts that may be worked on together: no tenant has two update domains on them.
+struct Group<'a> {
+    terms: &'a Terms,
+    hosts: Vec<HostId>,
+    machines: Vec<MachineId>,
+    tenants: BTreeMap<TenantId, (UpdateDomain, usize)>,
+    /// What each tenant has in planned work, this group included; only where a budget asks.
+    loads: BTreeMap<TenantId, Load>,
+}
+
+/// Machines of one tenant in planned work.
+#[derive(Clone, Default)]
+struct Load {
+    machines: usize,
+    domains: Vec<FaultDomain>,
+}
+
+impl Load {
+    fn add(&mut self, machine: &Machine) {
+        self.machines += 1;
+        if !self.domains.contains(&machine.fault_domain) {
+            self.domains.push(machine.fault_domain);
+        }
+    }
+}
+
+impl<'a> Group<'a> {
+    fn new(terms: &'a Terms) -> Self {
+        let (hosts, machines) = (Vec::new(), Vec::new());
+        Self { terms, hosts, machines, tenants: BTreeMap::new(), loads: BTreeMap::new() }
+    }
+
+    fn is_full(&self) -> bool {
+        self.terms.hosts_at_once.is_some_and(|max| self.hosts.len() >= usize::from(max.get()))
+    }
+
+    fn has_budgets(&self) -> bool {
+        self.terms.tenant_share.is_some() || self.terms.fault_domains == FaultDomains::OneAtATime
+    }
+}
+
+impl Draft<'_> {
+    /// Announces as many of the waiting hosts as may be worked on together; says what is in the way, if none may.
+    pub(super) fn announce_group(
+        &mut self,
+        rollout: RolloutId,
+        work: HostWork,
+        terms: &Terms,
+        waiting: &[HostId],
+    ) -> Result<(), Refusal> {
+        let mut group = Group::new(terms);
+        let waiting = &waiting[..waiting.len().min(HOSTS_TRIED_PER_GROUP_MAX)];
+        let mut avoid = waiting.to_vec();
+        avoid.sort_unstable();
+        let mut first = None;
+        for id in waiting {
+            if group.is_full() {
+                break;
+            }
+            let joined = if work != HostWork::Migration || self.can_be_emptied(*id, &avoid) {
+                self.join(&mut group, *id)
+            } else {
+                Err(Obstacle::NoHost)
+            };
+            first = first.or(joined.err());
+        }
+        // Hosts that can only take each other's machines go one by one.
+        for id in waiting.iter().filter(|_| work == HostWork::Migration) {
+            if group.hosts.is_empty() && self.can_be_emptied(*id, &[*id]) {
+                let _ = self.join(&mut group, *id);
+            }
+        }
+        if group.hosts.is_empty() {
+            self.waits(rollout, Standing::Room(first.unwrap_or(Obstacle::Full)));
+            return Ok(());
+        }
+        group.hosts.sort_unstable();
+        group.machines.sort_unstable();
+        let Group { hosts, machines, .. } = group;
+        self.plan(Cause::HostWork { rollout, work, hosts }, &machines)
+    }
+
+    /// Adds a host to a group, if it can join it now: it has not failed, nobody is on the way to it, and each of its tenants
+    /// can see one more event, has only this update domain in the group and in other planned work, and stays within the
+    /// budgets.
+    fn join(&self, group: &mut Group<'_>, id: HostId) -> Result<(), Obstacle> {
+        let machines = self.cluster.machines_on(id);
+        if self.cluster.host(id).is_none_or(|host| host.health == Health::Failed) {
+            return Err(Obstacle::Failed);
+        }
+        if group.machines.len() + machines.len() > MACHINES_PER_GROUP_MAX {
+            return Err(Obstacle::Full);
+        }
+        if self.cluster.expects_arrivals(id) {
+            return Err(Obstacle::Arrivals);
+        }
+        let mut joined = BTreeMap::new();
+        for machine in machines.iter().filter_map(|id| self.cluster.machine(*id)) {
+            let tenant = machine.tenant;
+            let present = joined.get(&tenant).or_else(|| group.tenants.get(&tenant)).copied();
+            let (domain, count) = present.unwrap_or((machine.update_domain, 0));
+            if domain != machine.update_domain {
+                return Err(Obstacle::UpdateDomain);
+            }
+            if count == RESOURCES_PER_EVENT_MAX {
+                return Err(Obstacle::Full);
+            }
+            joined.insert(tenant, (domain, count + 1));
+        }
+        joined.iter().try_for_each(|(tenant, (domain, _))| self.can_be_told(*tenant, *domain))?;
+        let loads = self.loads_with(group, &machines)?;
+        group.loads.extend(loads);
+        group.tenants.extend(joined);
+        group.machines.extend(machines);
+        group.hosts.push(id);
+        Ok(())
+    }
+
+    /// What the tenants of a host have in planned work once it joins, if that is within the budgets.
+    fn loads_with(
+        &self,
+        group: &mut Group<'_>,
+        machines: &[MachineId],
+    ) -> Result<BTreeMap<TenantId, Load>, Obstacle> {
+        let mut loads = BTreeMap::new();
+        if !group.has_budgets() {
+            return Ok(loads);
+        }
+        for machine in machines.iter().filter_map(|id| self.cluster.machine(*id)) {
+            let before = match group.loads.entry(machine.tenant) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(self.planned_load(machine.tenant)),
+            };
+            loads.entry(machine.tenant).or_insert_with(|| before.clone()).add(machine);
+        }
+        for (id, load) in &loads {
+            let alone = group.loads.get(id).is_none_or(|before| before.machines == 0);
+            let count = self.cluster.tenant(*id).map_or(0, |tenant| tenant.machines().len());
+            let share = group.terms.tenant_share.is_none_or(|share| load.machines <= share.of(count));
+            let domains = group.terms.fault_domains == FaultDomains::Any || load.domains.len() <= 1;
+            match (alone, share, domains) {
+                (true, ..) | (false, true, true) => {}
+                (false, false, _) => return Err(Obstacle::TenantShare),
+                (false, true, false) => return Err(Obstacle::FaultDomain),
+            }
+        }
+        Ok(loads)
+    }
+
+    /// What a tenant has in the planned work of other groups.
+    fn planned_load(&self, id: TenantId) -> Load {
+        let mut load = Load::default();
+        let works = self.cluster.tenant(id).map_or(&[][..], |tenant| tenant.works());
+        let planned = works.iter().filter(|work| work.kind == WorkKind::HostWork);
+        let plans = planned.filter_map(|work| self.cluster.maintenance(work.maintenance));
+        let machines = plans.filter_map(|known| known.plan.part(id)).flat_map(|part| &part.machines);
+        machines.filter_map(|id| self.cluster.machine(*id)).for_each(|machine| load.add(machine));
+        load
+    }
+
+    /// Whether host work in that update domain of a tenant may be announced.
+    fn can_be_told(&self, tenant: TenantId, domain: UpdateDomain) -> Result<(), Obstacle> {
+        let Some(tenant) = self.cluster.tenant(tenant) else { return Ok(()) };
+        let elsewhere = |work: &Work| work.kind == WorkKind::HostWork && work.update_domain != domain;
+        if tenant.works().iter().any(elsewhere) {
+            return Err(Obstacle::UpdateDomain);
+        }
+        if tenant.events().len() < EVENTS_PER_TENANT_MAX { Ok(()) } else { Err(Obstacle::Events) }
+    }
+
+    /// Whether every machine of a host can be moved elsewhere.
+    fn can_be_emptied(&self, id: HostId, avoid: &[HostId]) -> bool {
+        self.cluster.machines_on(id).into_iter().all(|machine| self.can_leave(machine, avoid))
+    }
+
+    pub(super) fn can_leave(&self, machine: MachineId, avoid: &[HostId]) -> bool {
+        let machine = self.cluster.machine(machine);
+        machine.is_none_or(|machine| self.cluster.place(machine, avoid, &[]).is_some())
+    }
+}

@@ -1,0 +1,190 @@
+//! Rollouts: accepted, paused, resumed, changed, cancelled; and what is in the way of the next group.
+
+use std::collections::BTreeSet;
+
+use super::draft::Draft;
+use crate::change::Change;
+use crate::command::Refusal;
+use crate::fleet::Health;
+use crate::ids::{HostId, RolloutId};
+use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
+use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
+use crate::policy::Brake;
+use crate::rollout::{Announced, HealthGate, HostFate, Pause, Rollout, RolloutEnd, Standing, Terms};
+use crate::window;
+
+impl<'a> Draft<'a> {
+    /// Accepts work on hosts, and announces the first group if it may be announced now.
+    pub(super) fn rollout(
+        &mut self,
+        work: HostWork,
+        named: &[HostId],
+        terms: &'a Terms,
+    ) -> Result<(), Refusal> {
+        if named.is_empty() {
+            return Err(Refusal::NoHosts);
+        }
+        check_terms(terms)?;
+        Refusal::check(named.len(), HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
+        Refusal::check(self.cluster.rollouts.len() + 1, ROLLOUTS_MAX, "rollouts at once")?;
+        let hosts = each_once(named);
+        hosts.iter().try_for_each(|id| self.check_workable(work, *id))?;
+        let rollout = RolloutId(self.next.rollout);
+        let (windows, planned) = (&terms.windows, terms.clone());
+        self.windows = windows;
+        self.changes.push(Change::RolloutPlanned { rollout, work, terms: planned, hosts: hosts.clone() });
+        match self.brake_or_window(work, terms) {
+            Some(standing) => self.waits(rollout, standing),
+            None => self.announce_group(rollout, work, terms, &hosts)?,
+        }
+        Ok(())
+    }
+
+    fn check_workable(&self, work: HostWork, id: HostId) -> Result<(), Refusal> {
+        let host = self.cluster.known_host(id)?;
+        if host.health == Health::Failed {
+            return Err(Refusal::HostFailed(host.name.clone()));
+        }
+        if host.rollout.is_some() {
+            return Err(Refusal::HostBusy(host.name.clone()));
+        }
+        if work != HostWork::Migration {
+            return Ok(());
+        }
+        let stuck = self.cluster.machines_on(id).into_iter().find(|machine| !self.can_leave(*machine, &[id]));
+        match stuck.and_then(|machine| self.cluster.machine(machine)) {
+            Some(machine) => Err(Refusal::NoHost(machine.name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// A rollout goes on, waits, or is over.
+    pub(super) fn advance(&mut self, id: RolloutId) -> Result<(), Refusal> {
+        let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
+        if rollout.waiting.is_empty() {
+            self.changes.push(Change::RolloutEnded { rollout: id, how: RolloutEnd::Finished });
+            return Ok(());
+        }
+        if let Some(standing) = self.in_the_way(rollout) {
+            self.waits(id, standing);
+            return Ok(());
+        }
+        self.announce_group(id, rollout.work, &rollout.terms, &rollout.waiting)
+    }
+
+    pub(super) fn waits(&mut self, rollout: RolloutId, standing: Standing) {
+        self.changes.push(Change::RolloutWaits { rollout, standing });
+    }
+
+    /// What keeps a rollout from announcing anything, whatever the hosts are. What people have to do comes first.
+    fn in_the_way(&self, rollout: &Rollout) -> Option<Standing> {
+        if rollout.pause.is_some() {
+            return Some(Standing::Paused);
+        }
+        if rollout.is_unconfirmed() {
+            return Some(Standing::Unconfirmed);
+        }
+        if let Some(until) = rollout.rests_until().filter(|until| *until > self.now.steady) {
+            return Some(Standing::Rests { until });
+        }
+        let awaited = rollout.terms.health == HealthGate::Awaited;
+        if awaited && self.cluster.unwell_of(rollout).next().is_some() {
+            return Some(Standing::Unwell);
+        }
+        self.brake_or_window(rollout.work, &rollout.terms)
+    }
+
+    /// While the brake is on, a notice would run out for nothing; and it has to end in a window.
+    fn brake_or_window(&self, work: HostWork, terms: &Terms) -> Option<Standing> {
+        if self.cluster.brake == Brake::On {
+            return Some(Standing::Brake);
+        }
+        let cause = Cause::HostWork { rollout: RolloutId(0), work, hosts: Vec::new() };
+        let notice = cause.told().map(|told| told.notice).unwrap_or_default();
+        let announces = window::next_announcement(&terms.windows, self.now.wall, notice);
+        (announces > self.now.wall).then_some(Standing::Window { announces })
+    }
+
+    /// Nothing new is announced; what is announced stays, or is taken back.
+    pub(super) fn pause_rollout(&mut self, id: RolloutId, announced: Announced) -> Result<(), Refusal> {
+        let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
+        if rollout.pause.is_none() {
+            self.changes.push(Change::RolloutPaused { rollout: id, why: Pause::Operator });
+        }
+        if let (Announced::TakenBack, Some(group)) = (announced, self.announced_group(rollout)) {
+            self.withdraw_all(group, Withdrawal::Postponed);
+        }
+        Ok(())
+    }
+
+    fn announced_group(&self, rollout: &Rollout) -> Option<&'a Maintenance> {
+        let group = rollout.current().and_then(|id| self.cluster.maintenance(id));
+        group.filter(|group| group.wait().is_some())
+    }
+
+    /// A rollout goes on. Where nothing but time or room is in the way, that is already so.
+    pub(super) fn resume_rollout(&mut self, id: RolloutId) -> Result<(), Refusal> {
+        let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
+        let waits = matches!(rollout.standing, Standing::Unconfirmed | Standing::Unwell);
+        if rollout.pause.is_some() || waits {
+            self.changes.push(Change::RolloutResumed(id));
+        }
+        Ok(())
+    }
+
+    /// Other terms; hosts that come or go. What is announced stays announced.
+    pub(super) fn change_rollout(
+        &mut self,
+        id: RolloutId,
+        terms: &Terms,
+        add: &[HostId],
+        remove: &[HostId],
+    ) -> Result<(), Refusal> {
+        let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
+        check_terms(terms)?;
+        let waiting: BTreeSet<_> = rollout.waiting.iter().copied().collect();
+        let removed = each_once(remove);
+        for host in &removed {
+            let known = self.cluster.known_host(*host)?;
+            if !waiting.contains(host) {
+                return Err(Refusal::NotWaiting(known.name.clone()));
+            }
+        }
+        let mut added = each_once(add);
+        added.retain(|host| !waiting.contains(host));
+        for host in &added {
+            self.check_workable(rollout.work, *host)?;
+            if rollout.past.get(host) == Some(&HostFate::Done) {
+                return Err(Refusal::AlreadyDone(self.cluster.known_host(*host)?.name.clone()));
+            }
+        }
+        let all = rollout.past.len() + waiting.len() + added.len();
+        Refusal::check(all, HOSTS_PER_ROLLOUT_MAX, "hosts in a rollout")?;
+        if *terms != rollout.terms || !added.is_empty() || !removed.is_empty() {
+            let terms = terms.clone();
+            self.changes.push(Change::RolloutChanged { rollout: id, terms, added, removed });
+        }
+        Ok(())
+    }
+
+    /// No further host; what has started goes on.
+    pub(super) fn cancel_rollout(&mut self, id: RolloutId) -> Result<(), Refusal> {
+        let rollout = self.cluster.rollout(id).ok_or(Refusal::NoSuchRollout)?;
+        if let Some(group) = self.announced_group(rollout) {
+            self.withdraw_all(group, Withdrawal::Cancelled);
+        }
+        self.changes.push(Change::RolloutEnded { rollout: id, how: RolloutEnd::Cancelled });
+        Ok(())
+    }
+}
+
+fn check_terms(terms: &Terms) -> Result<(), Refusal> {
+    Refusal::check(terms.windows.len(), WINDOWS_PER_ROLLOUT_MAX, "windows of a rollout")?;
+    if terms.pause_between > PAUSE_BETWEEN_MAX { Err(Refusal::PauseTooLong) } else { Ok(()) }
+}
+
+/// The hosts in the order in which they are named, each once.
+fn each_once(named: &[HostId]) -> Vec<HostId> {
+    let mut seen = BTreeSet::new();
+    named.iter().copied().filter(|id| seen.insert(*id)).collect()
+}

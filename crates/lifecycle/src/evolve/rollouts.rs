@@ -1,0 +1,286 @@
+//! Rollouts, applied: from the plan to what is remembered of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::agenda::Due;
+use crate::cluster::Cluster;
+use crate::ids::{HostId, MachineId, MaintenanceId, RolloutId};
+use crate::limits::ENDED_ROLLOUTS_MAX;
+use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
+use crate::rollout::{EndedRollout, HostFate, Pause, Rollout, RolloutEnd, Standing, Terms};
+use crate::time::{Now, Steady};
+
+/// How a group has come to its end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum GroupEnd {
+    /// It was carried out.
+    Done,
+    /// It never started, and will not.
+    Skipped,
+    /// It has not started, and its hosts wait again.
+    Postponed,
+}
+
+impl Cluster {
+    pub(super) fn rollout_planned(
+        &mut self,
+        now: Now,
+        id: RolloutId,
+        work: HostWork,
+        terms: &Terms,
+        hosts: &[HostId],
+    ) {
+        self.next.rollout = id.0 + 1;
+        self.claim(hosts, Some(id));
+        let rollout = Rollout {
+            work,
+            terms: terms.clone(),
+            planned_at: now.wall,
+            waiting: hosts.to_vec(),
+            past: BTreeMap::new(),
+            standing: Standing::Next,
+            pause: None,
+            failures: 0,
+            groups: 0,
+            confirmed: 0,
+            group_over: None,
+            last_machines: Vec::new(),
+            excused: BTreeSet::new(),
+        };
+        self.rollouts.insert(id, rollout);
+        self.list_rollout(id);
+    }
+
+    /// Gives hosts to a rollout, or sets them free.
+    fn claim(&mut self, hosts: &[HostId], rollout: Option<RolloutId>) {
+        for host in hosts {
+            if let Some(host) = self.hosts.get_mut(host) {
+                host.rollout = rollout;
+            }
+        }
+    }
+
+    /// Moves a rollout from one list to another.
+    pub(super) fn set_standing(&mut self, id: RolloutId, standing: Standing) {
+        self.unlist_rollout(id);
+        if let Some(rollout) = self.rollouts.get_mut(&id) {
+            rollout.standing = standing;
+        }
+        self.list_rollout(id);
+    }
+
+    /// Puts a rollout into the list in which it waits, if it waits for time.
+    pub(crate) fn list_rollout(&mut self, id: RolloutId) {
+        let due = Due::Advance(id);
+        match self.rollouts.get(&id).map(|rollout| rollout.standing) {
+            Some(Standing::Next) => self.agenda.add(Steady::START, due),
+            Some(Standing::Rests { until }) => self.agenda.add(until, due),
+            Some(Standing::Window { announces }) => self.agenda.add_wall(announces, due),
+            Some(
+                Standing::Works(_)
+                | Standing::Room(_)
+                | Standing::Unwell
+                | Standing::Unconfirmed
+                | Standing::Brake
+                | Standing::Paused,
+            )
+            | None => {}
+        }
+    }
+
+    fn unlist_rollout(&mut self, id: RolloutId) {
+        let due = Due::Advance(id);
+        match self.rollouts.get(&id).map(|rollout| rollout.standing) {
+            Some(Standing::Next) => self.agenda.remove(Steady::START, due),
+            Some(Standing::Rests { until }) => self.agenda.remove(until, due),
+            Some(Standing::Window { announces }) => self.agenda.remove_wall(announces, due),
+            Some(
+                Standing::Works(_)
+                | Standing::Room(_)
+                | Standing::Unwell
+                | Standing::Unconfirmed
+                | Standing::Brake
+                | Standing::Paused,
+            )
+            | None => {}
+        }
+    }
+
+    pub(super) fn rollout_paused(&mut self, id: RolloutId, why: Pause) {
+        let Some(rollout) = self.rollouts.get_mut(&id) else { return };
+        rollout.pause = Some(why);
+        if rollout.current().is_none() {
+            self.set_standing(id, Standing::Paused);
+        }
+    }
+
+    /// Whoever resumes a rollout has seen what has failed; and what is not well, if that is what it waits for.
+    pub(super) fn rollout_resumed(&mut self, id: RolloutId) {
+        let Some(rollout) = self.rollouts.get(&id) else { return };
+        let looked = rollout.standing == Standing::Unwell;
+        let seen: Vec<_> = self.unwell_of(rollout).filter(|_| looked).collect();
+        let Some(rollout) = self.rollouts.get_mut(&id) else { return };
+        (rollout.pause, rollout.failures, rollout.confirmed) = (None, 0, rollout.groups);
+        rollout.excused.extend(seen);
+        self.look_if_idle(id);
+    }
+
+    pub(super) fn rollout_changed(
+        &mut self,
+        id: RolloutId,
+        terms: &Terms,
+        added: &[HostId],
+        removed: &[HostId],
+    ) {
+        let Some(rollout) = self.rollouts.get_mut(&id) else { return };
+        rollout.terms = terms.clone();
+        let removed_set: BTreeSet<_> = removed.iter().collect();
+        rollout.waiting.retain(|host| !removed_set.contains(host));
+        rollout.waiting.extend(added);
+        for host in added {
+            rollout.past.remove(host);
+        }
+        let current = rollout.current();
+        self.claim(removed, None);
+        self.claim(added, Some(id));
+        let group = current.and_then(|group| self.maintenances.get(&group));
+        let held = group.filter(|group| matches!(group.wait(), Some(Wait::Held(Hold::Window { .. }))));
+        if let Some(group) = held.map(|group| group.plan.id) {
+            self.look_again(group);
+        }
+        self.look_if_idle(id);
+    }
+
+    /// Hosts of a group that is under way are freed when it is over.
+    pub(super) fn rollout_ended(&mut self, now: Now, id: RolloutId, how: RolloutEnd) {
+        self.unlist_rollout(id);
+        let Some(rollout) = self.rollouts.remove(&id) else { return };
+        self.claim(&rollout.waiting, None);
+        if self.ended_rollouts.len() == ENDED_ROLLOUTS_MAX {
+            self.ended_rollouts.remove(0);
+        }
+        self.ended_rollouts.push((id, EndedRollout { rollout, at: now.wall, how }));
+    }
+
+    /// A group of a rollout is announced.
+    pub(super) fn group_planned(&mut self, id: RolloutId, group: MaintenanceId, hosts: &[HostId]) {
+        let ill = |host: &&HostId| self.unwell.contains(*host);
+        let excused: Vec<_> = hosts.iter().filter(ill).copied().collect();
+        if let Some(rollout) = self.rollouts.get_mut(&id) {
+            rollout.waiting.retain(|host| hosts.binary_search(host).is_err());
+            rollout.excused.extend(excused);
+        }
+        self.set_standing(id, Standing::Works(group));
+    }
+
+    /// A group of a rollout has started.
+    pub(super) fn group_started(&mut self, group: MaintenanceId, actions: &[Action]) {
+        let cause = self.maintenances.get(&group).map(|group| &group.plan.cause);
+        let Some(Cause::HostWork { rollout, .. }) = cause else { return };
+        if let Some(rollout) = self.rollouts.get_mut(rollout) {
+            rollout.last_machines = actions.iter().map(|action| action.machine).collect();
+        }
+    }
+
+    /// An impact of a group could not be done.
+    pub(super) fn impact_failed(&mut self, group: MaintenanceId, machine: MachineId) {
+        let cause = self.maintenances.get(&group).map(|group| &group.plan.cause);
+        let Some(Cause::HostWork { rollout, hosts, .. }) = cause else { return };
+        let (id, host) = (*rollout, self.machines.get(&machine).map(|machine| machine.host));
+        let host = host.filter(|host| hosts.contains(host));
+        if let Some(rollout) = self.remembered_rollout(id) {
+            rollout.failures += 1;
+            rollout.past.extend(host.map(|host| (host, HostFate::Failed)));
+        }
+    }
+
+    /// A rollout, be it over.
+    fn remembered_rollout(&mut self, id: RolloutId) -> Option<&mut Rollout> {
+        let ended = self.ended_rollouts.iter_mut().find(|(ended, _)| *ended == id);
+        self.rollouts.get_mut(&id).or_else(|| ended.map(|(_, ended)| &mut ended.rollout))
+    }
+
+    /// A group is over: its hosts are free, unless they wait again, and every rollout that waits may go on.
+    pub(super) fn group_ended(&mut self, now: Now, id: RolloutId, hosts: &[HostId], end: GroupEnd) {
+        let goes_on = self.rollouts.contains_key(&id);
+        for host in hosts {
+            if let Some(host) = self.hosts.get_mut(host) {
+                host.work = None;
+                host.rollout = host.rollout.filter(|_| goes_on && end == GroupEnd::Postponed);
+            }
+        }
+        if let Some(rollout) = self.remembered_rollout(id) {
+            match end {
+                GroupEnd::Done => {
+                    rollout.groups += 1;
+                    rollout.group_over = Some(now.steady);
+                    for host in hosts {
+                        rollout.past.entry(*host).or_insert(HostFate::Done);
+                    }
+                }
+                GroupEnd::Skipped => rollout.past.extend(hosts.iter().map(|host| (*host, HostFate::Skipped))),
+                GroupEnd::Postponed => drop(rollout.waiting.splice(0..0, hosts.iter().copied())),
+            }
+            if !goes_on {
+                rollout.standing = Standing::Next;
+            }
+        }
+        self.set_standing(id, Standing::Next);
+        self.offer_room();
+        self.advance_rollouts();
+    }
+
+    /// A host that fails leaves the group that was announced for it; its rollout comes back to it when it is well.
+    pub(super) fn postpone_work(&mut self, id: HostId) {
+        let Some(host) = self.hosts.get_mut(&id) else { return };
+        let work = host.work.and_then(|work| self.maintenances.get_mut(&work));
+        let Some(work) = work.filter(|work| work.wait().is_some()) else { return };
+        if let Cause::HostWork { rollout, hosts, .. } = &mut work.plan.cause {
+            hosts.retain(|other| *other != id);
+            host.work = None;
+            match self.rollouts.get_mut(rollout) {
+                Some(rollout) => rollout.waiting.push(id),
+                None => host.rollout = None,
+            }
+        }
+    }
+
+    /// There may be room where there was none: for machines that have nowhere to go, and for migrations that wait for it.
+    pub(super) fn offer_room(&mut self) {
+        self.retry_held(Hold::NoHost);
+        self.look_at_rollouts(|rollout| rollout.waits_for_room() && rollout.work == HostWork::Migration);
+    }
+
+    /// Something has changed on a host: the rollout that waits for it may go on.
+    pub(super) fn advance_rollout_of(&mut self, host: HostId) {
+        let rollout = self.hosts.get(&host).and_then(|host| host.rollout);
+        let waits = |id: &RolloutId| self.rollouts.get(id).is_some_and(Rollout::waits_for_room);
+        if let Some(id) = rollout.filter(waits) {
+            self.set_standing(id, Standing::Next);
+        }
+    }
+
+    /// Has the next ticks look at every rollout that waits for room.
+    pub(super) fn advance_rollouts(&mut self) {
+        self.look_at_rollouts(Rollout::waits_for_room);
+    }
+
+    /// Has the next ticks look at every rollout that waits for something to be well.
+    pub(super) fn look_at_unwell(&mut self) {
+        self.look_at_rollouts(|rollout| rollout.standing == Standing::Unwell);
+    }
+
+    /// Has the next ticks look at some rollouts that wait.
+    pub(super) fn look_at_rollouts(&mut self, which: impl Fn(&Rollout) -> bool) {
+        let some: Vec<_> =
+            self.rollouts.iter().filter(|(_, rollout)| which(rollout)).map(|(id, _)| *id).collect();
+        some.into_iter().for_each(|id| self.set_standing(id, Standing::Next));
+    }
+
+    /// Has the next tick look at a rollout, unless it is busy with a group.
+    fn look_if_idle(&mut self, id: RolloutId) {
+        if self.rollouts.get(&id).is_some_and(|rollout| rollout.current().is_none()) {
+            self.set_standing(id, Standing::Next);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Windows: the hours of the week in which a rollout may work.
+//!
+//! A window is daily: on some weekdays, from one minute of the day to another, in a fixed distance from UTC. One that ends
+//! at or before its beginning ends on the next day; the weekday is that of its beginning. There are no time zones here, and
+//! so no hours that come twice or never.
+
+use std::time::Duration;
+
+use crate::time::Timestamp;
+
+/// Hours on some days of the week.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    days: Weekdays,
+    from_minute: u16,
+    to_minute: u16,
+    offset_minutes: i16,
+}
+
+/// Days of the week; at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weekdays(u8);
+
+/// Minutes in a day.
+const DAY_MINUTES: u16 = 24 * 60;
+const MINUTE_MILLIS: i64 = 60_000;
+const DAY_MILLIS: i64 = DAY_MINUTES as i64 * MINUTE_MILLIS;
+
+/// The farthest that local time lies from UTC: 14 hours.
+const OFFSET_MINUTES_MAX: i16 = 14 * 60;
+
+/// 1970-01-01 was a Thursday; days are counted from Monday.
+const FIRST_WEEKDAY: i64 = 3;
+
+impl Weekdays {
+    /// Every day.
+    pub const ALL: Self = Self(0b111_1111);
+
+    /// The days whose bits are set: Monday is the lowest. At least one, and no eighth.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        if bits == 0 || bits > Self::ALL.0 { None } else { Some(Self(bits)) }
+    }
+
+    /// A bit for each day; Monday is the lowest.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether the day is among them; Monday is 0.
+    #[must_use]
+    pub const fn contains(self, day: u8) -> bool {
+        day < 7 && self.0 & (1 << day) != 0
+    }
+}
+
+impl Window {
+    /// On these days from one minute of the day to another, that many minutes ahead of UTC; nothing, if there is no such
+    /// minute or no such place. With both minutes the same it is open all day.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::{Timestamp, Weekdays, Window};
+    /// // Nights, an hour ahead of UTC: open at 22:30 UTC.
+    /// let nights = Window::new(Weekdays::ALL, 22 * 60, 6 * 60, 60).unwrap();
+    /// assert!(nights.is_open(Timestamp::from_millis((22 * 60 + 30) * 60_000)));
+    /// assert_eq!(Window::new(Weekdays::ALL, 1440, 0, 0), None);
+    /// ```
+    #[must_use]
+    pub const fn new(days: Weekdays, from_minute: u16, to_minute: u16, offset_minutes: i16) -> Option<Self> {
+        let minutes = from_minute < DAY_MINUTES && to_minute < DAY_MINUTES;
+        let offset = offset_minutes.unsigned_abs() <= OFFSET_MINUTES_MAX.unsigned_abs();
+        if minutes && offset { Some(Self { days, from_minute, to_minute, offset_minutes }) } else { None }
+    }
+
+    /// The days on which it opens.
+    #[must_use]
+    pub const fn days(self) -> Weekdays {
+        self.days
+    }
+
+    /// The minute of the day at which it opens.
+    #[must_use]
+    pub const fn from_minute(self) -> u16 {
+        self.from_minute
+    }
+
+    /// The minute of the day, or of the next day, at which it closes.
+    #[must_use]
+    pub const fn to_minute(self) -> u16 {
+        self.to_minute
+    }
+
+    /// How far its clock is ahead of UTC.
+    #[must_use]
+    pub const fn offset_minutes(self) -> i16 {
+        self.offset_minutes
+    }
+
+    /// Whether it is open then.
+    #[must_use]
+    pub fn is_open(self, at: Timestamp) -> bool {
+        self.next_open(at) == at
+    }
+
+    /// The first moment from then on at which it is open.
+    #[must_use]
+    pub fn next_open(self, at: Timestamp) -> Timestamp {
+        let ahead = i64::from(self.offset_minutes) * MINUTE_MILLIS;
+        let local = at.millis() + ahead;
+        let today = local.div_euclid(DAY_MILLIS);
+        // One that opened yesterday may still be open; each opens within a week.
+        for day in today - 1..=today + 7 {
+            let weekday = (day + FIRST_WEEKDAY).rem_euclid(7);
+            let opens = day * DAY_MILLIS + i64::from(self.from_minute) * MINUTE_MILLIS;
+            let is_one = u8::try_from(weekday).is_ok_and(|weekday| self.days.contains(weekday));
+            if is_one && local < opens + self.length_millis() {
+                return Timestamp::from_millis(local.max(opens) - ahead);
+            }
+        }
+        at
+    }
+
+    fn length_millis(self) -> i64 {
+        let overnight = self.to_minute <= self.from_minute;
+        let to = i64::from(self.to_minute) + if overnight { i64::from(DAY_MINUTES) } else { 0 };
+        (to - i64::from(self.from_minute)) * MINUTE_MILLIS
+    }
+}
+
+/// The first moment from then on at which one of the windows is open; at once, if there are none.
+pub(crate) fn next_open(windows: &[Window], at: Timestamp) -> Timestamp {
+    windows.iter().map(|window| window.next_open(at)).min().unwrap_or(at)
+}
+
+/// When something may be announced whose notice has that length, so that it ends in a window: from then on, at the earliest.
+pub(crate) fn next_announcement(windows: &[Window], now: Timestamp, notice: Duration) -> Timestamp {
+    let not_before = now.plus(notice).rounded_up();
+    let opens = next_open(windows, not_before);
+    if opens == not_before { now } else { now.plus(opens.since(now).saturating_sub(notice)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Thursday, 2026-01-01T00:00:00Z, and minutes after it.
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::from_millis(1_767_225_600_000 + minutes * MINUTE_MILLIS)
+    }
+
+    fn window(days: u8, from: u16, to: u16, offset: i16) -> Window {
+        Window::new(Weekdays::from_bits(days).unwrap(), from, to, offset).unwrap()
+    }
+
+    const THURSDAY: u8 = 1 << 3;
+
+    #[test]
+    fn a_window_opens_at_its_first_minute_and_is_closed_at_its_last() {
+        let morning = window(THURSDAY, 60, 120, 0);
+        for (minute, open) in [(59, false), (60, true), (119, true), (120, false)] {
+            assert_eq!(morning.is_open(at(minute)), open, "{minute}");
+        }
+        assert_eq!(morning.next_open(at(0)), at(60));
+        assert_eq!(morning.next_open(at(120)), at(60 + 7 * 1440));
+        assert!(!morning.is_open(Timestamp::from_millis(at(120).millis())));
+        assert!(morning.is_open(Timestamp::from_millis(at(120).millis() - 1)));
+    }
+
+    #[test]
+    fn a_night_belongs_to_the_day_on_which_it_begins() {
+        let night = window(THURSDAY, 22 * 60, 6 * 60, 0);
+        assert!(!night.is_open(at(60)), "that is Wednesday's night");
+        assert_eq!(night.next_open(at(60)), at(22 * 60));
+        assert!(night.is_open(at(1440 + 5 * 60)));
+        assert!(!night.is_open(at(1440 + 6 * 60)));
+    }
+
+    #[test]
+    fn other_places_have_other_hours() {
+        // 22:00 to 06:00 in a place an hour ahead is 21:00 to 05:00.
+        let night = window(THURSDAY, 22 * 60, 6 * 60, 60);
+        assert_eq!(night.next_open(at(0)), at(21 * 60));
+        // Where it is still Wednesday, Thursday comes later.
+        let west = window(THURSDAY, 0, 60, -8 * 60);
+        assert_eq!(west.next_open(at(0)), at(8 * 60));
+    }
+
+    #[test]
+    fn a_window_that_ends_when_it_begins_is_open_all_day() {
+        let all = window(0b111_1111, 600, 600, 0);
+        for minute in [0, 599, 600, 601, 1439, 5000] {
+            assert!(all.is_open(at(minute)), "{minute}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_window_is_none() {
+        assert_eq!(Weekdays::from_bits(0), None);
+        assert_eq!(Weekdays::from_bits(128), None);
+        assert_eq!(Window::new(Weekdays::ALL, 0, 1440, 0), None);
+        assert_eq!(Window::new(Weekdays::ALL, 0, 60, 841), None);
+        assert!(Window::new(Weekdays::ALL, 0, 60, -840).is_some());
+        assert!(!Weekdays::ALL.contains(7));
+    }
+
+    #[test]
+    fn an_announcement_has_its_notice_end_in_a_window() {
+        let notice = Duration::from_mins(15);
+        let morning = [window(THURSDAY, 60, 120, 0)];
+        assert_eq!(next_announcement(&morning, at(0), notice), at(45));
+        assert_eq!(next_announcement(&morning, at(50), notice), at(50));
+        assert_eq!(next_announcement(&morning, at(104), notice), at(104));
+        assert_eq!(next_announcement(&morning, at(105), notice), at(45 + 7 * 1440));
+        assert_eq!(next_announcement(&[], at(105), notice), at(105));
+        let late = Timestamp::from_millis(at(0).millis() + 250);
+        assert_eq!(next_announcement(&morning, late, notice), at(45));
+        let two = [morning[0], window(THURSDAY, 200, 210, 0)];
+        assert_eq!(next_announcement(&two, at(120), notice), at(185));
+    }
+}

@@ -1,0 +1,314 @@
+//! What must hold for every route: what is refused everywhere, and that every document tells of the same routes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode, header};
+use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_wire::operator::{Fleet, NamedCommand, ServerView};
+use serde_json::Value;
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use super::fault::{Fault, Kind};
+use super::route::Needs;
+use super::route::Route;
+use super::{Access, HostNames, openapi, router, table};
+use crate::clock::{Clock, Speed};
+use crate::engine::Engine;
+use crate::telemetry::Telemetry;
+
+/// Where people read of all this, and the variable that has it written anew.
+const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/operator-api.md");
+const WRITE: &str = "FOREWARN_WRITE_REFERENCE";
+
+const FLEET: &str = r#"
+    host = [{ name = "h1", zone = 1 }, { name = "h2", zone = 2 }, { name = "h3", zone = 1 }, { name = "h4" }]
+    vm = [{ name = "solo", host = "h1" }, { name = "other", host = "h2" }]
+    availability_set = [{ name = "db", machine = [{ name = "db-0", host = "h1" }, { name = "db-1", host = "h2" }] }]
+"#;
+
+struct Api {
+    engine: Engine,
+    router: Router,
+    /// While this lives, the server does.
+    _stop: watch::Sender<bool>,
+}
+
+impl Api {
+    fn new(access: Access) -> Self {
+        let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
+        let engine = Engine::pretending(Seed([7; 16]), clock);
+        let about = ServerView {
+            version: String::new(),
+            mode: "dev".to_owned(),
+            metadata: Vec::new(),
+            prefix: true,
+            default_machine: None,
+        };
+        let (stop, stopped) = watch::channel(false);
+        let router =
+            router(engine.clone(), about, Telemetry::new(), None, (access, HostNames::default()), stopped);
+        Self { engine, router, _stop: stop }
+    }
+
+    async fn with_fleet() -> Self {
+        let api = Self::new(Access::Open("anyone"));
+        let fleet = serde_json::to_string(&Fleet::parse(FLEET).unwrap()).unwrap();
+        assert_eq!(api.send(Method::POST, "/v1/fleet", "application/json", fleet).await.0, StatusCode::OK);
+        api
+    }
+
+    /// Status, header fields and body of an answer; a refusal has to be a problem document.
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: impl Into<Body>,
+    ) -> (StatusCode, axum::http::HeaderMap, Value) {
+        let request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+        let request = request.header(header::CONTENT_TYPE, content_type).body(body.into()).unwrap();
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        let body: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+        if !status.is_success() {
+            assert_eq!(headers[header::CONTENT_TYPE], Fault::CONTENT_TYPE, "{path}");
+            assert_eq!(body["status"], status.as_u16(), "{path}");
+            let kinds = Kind::ALL.map(Kind::reference);
+            assert!(kinds.iter().any(|kind| body["type"] == *kind), "{path}: {body}");
+        }
+        (status, headers, body)
+    }
+
+    async fn get(&self, path: &str) -> (StatusCode, Value) {
+        let (status, _, body) = self.send(Method::GET, path, "", Body::empty()).await;
+        (status, body)
+    }
+}
+
+/// A path with something in its places.
+fn filled(path: &str) -> String {
+    path.replace(['{', '}'], "")
+}
+
+#[tokio::test]
+async fn every_path_refuses_other_methods_and_says_which_it_takes() {
+    let api = Api::with_fleet().await;
+    let mut methods = BTreeMap::<_, BTreeSet<_>>::new();
+    for route in table::routes() {
+        methods.entry(route.path).or_default().insert(route.method.to_string());
+    }
+    for (path, mut methods) in methods {
+        let (status, headers, _) = api.send(Method::PATCH, &filled(path), "", Body::empty()).await;
+        assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
+        if methods.contains("GET") {
+            methods.insert("HEAD".to_owned());
+        }
+        let allowed: BTreeSet<_> =
+            headers[header::ALLOW].to_str().unwrap().split(',').map(str::to_owned).collect();
+        assert_eq!(allowed, methods, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_route_refuses_a_parameter_that_means_nothing() {
+    let api = Api::with_fleet().await;
+    for route in table::routes() {
+        let path = format!("{}?nonsense=1", filled(route.path));
+        let (status, _, body) = api.send(route.method, &path, "application/json", "{}").await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
+        let detail = "the query is not understood: this parameter is not known: \"nonsense\"";
+        assert_eq!(body["detail"], detail, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_is_not_there_is_not_found() {
+    let api = Api::with_fleet().await;
+    for route in
+        table::routes().into_iter().filter(|route| route.query_names().contains(&"cluster".to_owned()))
+    {
+        let path = format!("{}?cluster=nobody", filled(route.path));
+        let (status, _, body) = api.send(route.method, &path, "application/json", "{}").await;
+        assert_eq!((status, &body["hint"]), (StatusCode::NOT_FOUND, &"there is default".into()), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn every_body_is_json_and_no_longer_than_its_limit() {
+    let api = Api::with_fleet().await;
+    for route in table::routes() {
+        let Some(body) = &route.body else { continue };
+        let longest = " ".repeat(body.bytes_max);
+        for (kind, body, expected) in [
+            ("text/plain", "{}".to_owned(), StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            ("application/json", format!("{longest} "), StatusCode::PAYLOAD_TOO_LARGE),
+            ("application/json", longest, StatusCode::BAD_REQUEST),
+            ("application/json", "[]".to_owned(), StatusCode::BAD_REQUEST),
+        ] {
+            let (status, _, _) = api.send(route.method.clone(), route.path, kind, body).await;
+            assert_eq!(status, expected, "{} {kind}", route.path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_a_token_only_what_is_for_anyone_is_answered() {
+    let api = Api::new(Access::Tokens);
+    for route in table::routes() {
+        let (status, headers, _) =
+            api.send(route.method, &filled(route.path), "application/json", "{}").await;
+        let is_refused = status == StatusCode::UNAUTHORIZED;
+        assert_eq!(is_refused, route.needs != Needs::Nothing, "{}", route.path);
+        assert_eq!(headers.contains_key(header::WWW_AUTHENTICATE), is_refused, "{}", route.path);
+    }
+    assert_eq!(api.get("/v1/nothing").await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(Api::new(Access::Open("anyone")).get("/v1/nothing").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn pages_of_any_size_come_to_the_same_list() {
+    let api = Api::with_fleet().await;
+    let work = [
+        NamedCommand::UpdateHosts { hosts: vec!["h1".to_owned()] },
+        NamedCommand::RebootHosts { hosts: vec!["h2".to_owned()] },
+        NamedCommand::Restart { machine: "solo".to_owned() },
+        NamedCommand::BrakeOn {},
+    ];
+    for tenant in ["solo", "db", "other"] {
+        let id = move |state: &crate::engine::State<'_>| state.cluster.tenant_named(tenant).unwrap();
+        let tenant = api.engine.look(id).await.unwrap();
+        api.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+    }
+    for command in work {
+        api.engine.order(vec![command]).await.unwrap();
+    }
+    for (list, count) in [
+        ("/v1/hosts?", 4),
+        ("/v1/hosts?zone=1&", 2),
+        ("/v1/hosts?health=failed&", 0),
+        ("/v1/machines?", 4),
+        ("/v1/machines?tenant=db&", 2),
+        ("/v1/machines?host=h1&", 2),
+        ("/v1/machines?host=h1&tenant=db&", 1),
+        ("/v1/tenants?", 3),
+        ("/v1/events?", 5),
+        ("/v1/events?tenant=db&", 2),
+        ("/v1/events?kind=Reboot&", 3),
+        ("/v1/events?status=Started&", 0),
+        ("/v1/rollouts?", 2),
+    ] {
+        let (_, whole) = api.get(&format!("{list}limit=1000")).await;
+        assert_eq!(
+            (whole["items"].as_array().unwrap().len(), &whole["next"]),
+            (count, &Value::Null),
+            "{list}"
+        );
+        for limit in 1..=count {
+            let mut path = format!("{list}limit={limit}");
+            let mut items = Vec::new();
+            loop {
+                let (_, headers, page) = api.send(Method::GET, &path, "", Body::empty()).await;
+                items.extend(page["items"].as_array().unwrap().clone());
+                let Some(next) = page["next"].as_str() else { break };
+                path = format!("{list}limit={limit}&after={next}");
+                assert_eq!(headers[header::LINK], format!("<{path}>; rel=\"next\""));
+            }
+            assert_eq!(Value::Array(items), whole["items"], "{list} by {limit}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_has_a_size_and_an_end_that_was_given() {
+    let api = Api::with_fleet().await;
+    for wrong in ["limit=0", "limit=1001", "limit=x", "after=", "after=+1", "after=1F", "limit=1&limit=2"] {
+        assert_eq!(api.get(&format!("/v1/hosts?{wrong}")).await.0, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+    let (status, page) = api.get("/v1/hosts?after=ffffffffffffffffffffffffffffffff").await;
+    assert_eq!((status, page["items"].as_array().map(Vec::len)), (StatusCode::OK, Some(0)));
+}
+
+#[test]
+fn what_the_document_for_programs_refers_to_is_there() {
+    let routes = table::routes();
+    let document = openapi::document(&routes, &Access::Open("anyone"));
+    let operations: BTreeMap<_, _> = routes.iter().map(|route| (route.id, route)).collect();
+    assert_eq!(operations.len(), routes.len(), "an operation is named twice");
+    for route in &routes {
+        let parts: Vec<_> =
+            route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).collect();
+        assert_eq!(route.parts.iter().map(|part| part.name).collect::<Vec<_>>(), parts, "{}", route.path);
+        for link in &route.links {
+            let to = operations[link.to];
+            let known = |name: &str| {
+                to.parts.iter().any(|part| part.name == name) || to.query_names().contains(&name.to_owned())
+            };
+            assert!(link.parameters.iter().all(|(name, _)| known(name)), "{} -> {}", route.id, link.to);
+            assert!(link.body.is_none() || to.body.is_some(), "{} -> {}", route.id, link.to);
+        }
+    }
+    let mut references = 0;
+    let mut left = vec![&document];
+    while let Some(value) = left.pop() {
+        if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
+            assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+            references += 1;
+        }
+        left.extend(value.as_array().into_iter().flatten());
+        left.extend(value.as_object().into_iter().flat_map(|members| members.values()));
+    }
+    assert!(references > 100, "{references}");
+}
+
+#[test]
+fn what_is_asked_may_leave_out_what_is_answered() {
+    let document = openapi::document(&table::routes(), &Access::Open("anyone"));
+    let required = |name: &str| document["components"]["schemas"][name]["required"].clone();
+    assert_eq!(required("PolicyEntryRequest"), Value::Null);
+    assert_eq!(required("PolicyEntry"), serde_json::json!(["restart", "redeploy", "all_down"]));
+}
+
+/// What people read of routes and problems is what the code says. With the variable set, it is written.
+#[test]
+fn the_reference_tells_of_every_route_and_every_problem() {
+    let text = std::fs::read_to_string(REFERENCE).unwrap();
+    let mut expected = text.clone();
+    replace(&mut expected, "routes", &routes_for_people());
+    replace(&mut expected, "problems", &problems_for_people());
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(REFERENCE, &expected).unwrap();
+    } else {
+        assert_eq!(text, expected, "docs/reference/operator-api.md is not up to date\n  hint: {WRITE}=1");
+    }
+}
+
+fn replace(text: &mut String, section: &str, content: &str) {
+    let (begin, end) = (format!("<!-- {section} -->\n"), format!("<!-- end of {section} -->\n"));
+    let from = text.find(&begin).expect(section) + begin.len();
+    let to = text.find(&end).expect(section);
+    text.replace_range(from..to, &format!("\n{content}\n"));
+}
+
+fn routes_for_people() -> String {
+    let mut text = "| request | role | |\n|---|---|---|\n".to_owned();
+    for route in table::routes() {
+        let Route { method, path, needs, summary, .. } = &route;
+        let query = route.query_names().join("&");
+        let query = if query.is_empty() { query } else { format!("?{query}") };
+        writeln!(text, "| `{method} {path}{query}` | {} | {summary} |", needs.word()).unwrap();
+    }
+    text
+}
+
+fn problems_for_people() -> String {
+    let mut text = "| status | `type` | `title` |\n|---|---|---|\n".to_owned();
+    for kind in Kind::ALL {
+        writeln!(text, "| {} | `{}` | {} |", kind.status().as_u16(), kind.reference(), kind.title()).unwrap();
+    }
+    text
+}

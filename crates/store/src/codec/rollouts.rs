@@ -1,0 +1,103 @@
+//! Rollouts and their terms.
+
+use std::num::NonZeroU16;
+
+use forewarn_lifecycle::{
+    Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Percent, Rollout, RolloutEnd,
+    Standing, Terms, Weekdays, Window,
+};
+
+use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
+
+stored_struct! {
+    Rollout {
+        work, terms, planned_at, waiting, past, standing, pause, failures, groups, confirmed, group_over,
+        last_machines, excused,
+    }
+    Terms {
+        hosts_at_once, tenant_share, fault_domains, windows, pause_between, confirm, health, stop_after,
+    }
+    EndedRollout { rollout, at, how }
+}
+
+stored_enum!(Standing {
+    0 => Next,
+    1 => Works(group),
+    2 => Room(obstacle),
+    3 => Rests { until },
+    4 => Window { announces },
+    5 => Unwell,
+    6 => Unconfirmed,
+    7 => Brake,
+    8 => Paused,
+});
+stored_enum!(Obstacle {
+    0 => Failed,
+    1 => Arrivals,
+    2 => UpdateDomain,
+    3 => TenantShare,
+    4 => FaultDomain,
+    5 => Events,
+    6 => NoHost,
+    7 => Full,
+});
+stored_enum!(HostFate { 0 => Done, 1 => Failed, 2 => Skipped });
+stored_enum!(Pause { 0 => Operator, 1 => Failures });
+stored_enum!(RolloutEnd { 0 => Finished, 1 => Cancelled });
+stored_enum!(FaultDomains { 0 => Any, 1 => OneAtATime });
+stored_enum!(Confirm { 0 => Never, 1 => First, 2 => Each });
+stored_enum!(HealthGate { 0 => Awaited, 1 => Ignored });
+
+impl Stored for NonZeroU16 {
+    fn write(&self, out: &mut Writer) {
+        self.get().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::new(u16::read(input)?).ok_or(Malformed::Impossible("a limit of nothing"))
+    }
+}
+
+impl Stored for Percent {
+    fn write(&self, out: &mut Writer) {
+        self.hundredths().write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::new(u8::read(input)?).ok_or(Malformed::Impossible("a share"))
+    }
+}
+
+impl Stored for Window {
+    fn write(&self, out: &mut Writer) {
+        self.days().bits().write(out);
+        self.from_minute().write(out);
+        self.to_minute().write(out);
+        i32::from(self.offset_minutes()).write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let wrong = || Malformed::Impossible("a window");
+        let days = Weekdays::from_bits(u8::read(input)?).ok_or_else(wrong)?;
+        let (from, to) = (u16::read(input)?, u16::read(input)?);
+        let offset = i16::try_from(i32::read(input)?).map_err(|_| wrong())?;
+        Self::new(days, from, to, offset).ok_or_else(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{from_bytes, to_bytes};
+    use super::*;
+
+    #[test]
+    fn a_window_is_read_as_it_was_written_and_nothing_else_is_one() {
+        let window = Window::new(Weekdays::ALL, 22 * 60, 6 * 60, -90).unwrap();
+        let bytes = to_bytes(&window);
+        assert_eq!(from_bytes::<Window>(&bytes), Ok(window));
+        assert!(from_bytes::<Window>(&[&[0], &bytes[1..]].concat()).is_err());
+        assert!(from_bytes::<Percent>(&[0]).is_err());
+        assert!(from_bytes::<Percent>(&[101]).is_err());
+        assert!(from_bytes::<NonZeroU16>(&[0]).is_err());
+    }
+}

@@ -1,0 +1,123 @@
+//! Rollouts on terms: `rollout update h1 h2 with at-once 2 window 22:00-06:00`.
+
+use forewarn_wire::Span;
+use forewarn_wire::operator::{
+    AllWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, RolloutEntry, TermsEntry, WindowEntry,
+    WorkWord, ZoneSelection,
+};
+
+use super::{choice, known};
+use crate::error::Mistake;
+use crate::statement::RolloutDeed;
+use crate::words::Line;
+
+/// The words that say how a rollout is done.
+const TERMS: [&str; 8] =
+    ["at-once", "share", "one-fault-domain", "window", "pause", "confirm", "stop-after", "health"];
+
+/// A rollout begins.
+pub(super) fn start(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    let work = match choice(line, &["update", "network", "migrate", "reboot"])? {
+        "update" => WorkWord::Update,
+        "network" => WorkWord::Network,
+        "migrate" => WorkWord::Migrate,
+        _ => WorkWord::Reboot,
+    };
+    let hosts = if line.take_if("all").is_some() {
+        HostSelection::Every(AllWord::All)
+    } else if line.take_if("zone").is_some() {
+        HostSelection::Zone(ZoneSelection { zone: line.need_number()? })
+    } else {
+        HostSelection::Names(names(line)?)
+    };
+    let terms = if line.take_if("with").is_some() { terms(line)? } else { TermsEntry::default() };
+    Ok(NamedCommand::StartRollout(RolloutEntry { work, hosts, terms }))
+}
+
+/// What is done to the oldest rollout.
+pub(super) fn deed(line: &mut Line<'_>, verb: &str) -> Result<RolloutDeed, Mistake> {
+    line.need_word("rollout")?;
+    Ok(match verb {
+        "pause" => RolloutDeed::Pause { take_back: line.take_if("taking-back").is_some() },
+        "resume" => RolloutDeed::Resume,
+        _ => change(line)?,
+    })
+}
+
+fn change(line: &mut Line<'_>) -> Result<RolloutDeed, Mistake> {
+    let (mut add, mut remove, mut new) = (Vec::new(), Vec::new(), TermsEntry::default());
+    loop {
+        match choice(line, &["add", "remove", "with"])? {
+            "add" => add.extend(names(line)?),
+            "remove" => remove.extend(names(line)?),
+            _ => new = terms(line)?,
+        }
+        if line.is_over() {
+            return Ok(RolloutDeed::Change { terms: new, add, remove });
+        }
+    }
+}
+
+/// Hosts, up to the next word that means something else.
+fn names(line: &mut Line<'_>) -> Result<Vec<String>, Mistake> {
+    let mut all = vec![known(line, "a host")?];
+    while line.peek().is_some_and(|word| !["with", "add", "remove"].contains(&word.text)) {
+        all.push(known(line, "a host")?);
+    }
+    Ok(all)
+}
+
+fn terms(line: &mut Line<'_>) -> Result<TermsEntry, Mistake> {
+    let mut terms = TermsEntry::default();
+    while !line.is_over() {
+        match choice(line, &TERMS)? {
+            "at-once" => terms.at_once = Some(line.need_number()?),
+            "share" => terms.tenant_share = Some(percent(line)?),
+            "one-fault-domain" => terms.one_fault_domain = Some(true),
+            "window" if line.take_if("any").is_some() => terms.windows = Some(Vec::new()),
+            "window" => terms.windows.get_or_insert_default().push(window(line)?),
+            "pause" => terms.pause_between = Some(Span(line.need_duration()?)),
+            "confirm" => {
+                terms.confirm = Some(match choice(line, &["never", "first", "each"])? {
+                    "never" => ConfirmWord::Never,
+                    "first" => ConfirmWord::First,
+                    _ => ConfirmWord::Each,
+                });
+            }
+            "stop-after" if line.take_if("never").is_some() => terms.stop_after = Some(0),
+            "stop-after" => terms.stop_after = Some(line.need_number()?),
+            _ => {
+                terms.health = Some(match choice(line, &["awaited", "ignored"])? {
+                    "awaited" => HealthWord::Awaited,
+                    _ => HealthWord::Ignored,
+                });
+            }
+        }
+    }
+    Ok(terms)
+}
+
+fn percent(line: &mut Line<'_>) -> Result<u8, Mistake> {
+    let word = line.need("a part of a tenant, such as 25%")?;
+    let number = word.text.strip_suffix('%').and_then(|number| number.parse().ok());
+    let number = number.filter(|number| (1..=100).contains(number));
+    number.ok_or_else(|| line.mistake(word, "not a part of a tenant; write 1% to 100%"))
+}
+
+/// Days may be several words, since commas separate; then the hours, and how far they are from UTC.
+fn window(line: &mut Line<'_>) -> Result<WindowEntry, Mistake> {
+    let first = line.need("a window, such as mon-fri 22:00-06:00 +01:00")?;
+    let mut days = Vec::new();
+    let mut hours = first;
+    while !hours.text.contains(':') {
+        days.push(hours.text);
+        hours = line.need("the hours of a window, such as 22:00-06:00")?;
+    }
+    let mut text = format!("{} {}", days.join(","), hours.text);
+    let is_offset = |text: &str| text.contains(':') && text.starts_with(['+', '-']);
+    if let Some(offset) = line.peek().filter(|word| is_offset(word.text)).and_then(|_| line.take()) {
+        text = format!("{text} {}", offset.text);
+    }
+    let wrong = || line.mistake(first, "not a window; write 22:00-06:00 or mon-fri 22:00-06:00 +01:00");
+    text.trim().parse().map_err(|_| wrong())
+}

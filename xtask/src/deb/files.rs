@@ -1,0 +1,114 @@
+//! The files of the package, where Debian wants them.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+
+use super::output;
+
+/// Where completions go, by shell.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "usr/share/bash-completion/completions/forewarn"),
+    ("zsh", "usr/share/zsh/vendor-completions/_forewarn"),
+    ("fish", "usr/share/fish/vendor_completions.d/forewarn.fish"),
+];
+
+/// What is copied as it is.
+const COPIED: [(&str, &str); 4] = [
+    ("deploy/deb/serve.toml", "etc/forewarn/serve.toml"),
+    ("deploy/deb/sysusers.conf", "usr/lib/sysusers.d/forewarn.conf"),
+    ("deploy/systemd/forewarn.service", "usr/lib/systemd/system/forewarn.service"),
+    ("deploy/deb/copyright", "usr/share/doc/forewarn/copyright"),
+];
+
+/// Puts everything below a directory.
+pub(super) fn lay_out(root: &Path, program: &Path, stage: &Path) -> Result<()> {
+    let installed = stage.join("usr/bin/forewarn");
+    copy(program, &installed, 0o755)?;
+    strip(&installed);
+    for (from, to) in COPIED {
+        copy(&root.join(from), &stage.join(to), 0o644)?;
+    }
+    for (shell, place) in COMPLETIONS {
+        write(&stage.join(place), &output(Command::new(program).args(["completions", shell]))?)?;
+    }
+    let pages = stage.join("usr/share/man/man1");
+    output(Command::new(program).arg("man").arg(&pages))?;
+    for page in all_below(&pages)? {
+        compress(&page)?;
+    }
+    let changelog = stage.join("usr/share/doc/forewarn/changelog");
+    copy(&root.join("CHANGELOG.md"), &changelog, 0o644)?;
+    compress(&changelog)?;
+    make_plain(stage)
+}
+
+/// Writes what Debian wants to know of changes.
+pub(super) fn write_changelog(stage: &Path, text: &str) -> Result<()> {
+    let file = stage.join("usr/share/doc/forewarn/changelog.Debian");
+    write(&file, text)?;
+    compress(&file)
+}
+
+/// Names of functions help nobody who has the package. Where there is no `strip`, they stay.
+fn strip(program: &Path) {
+    if let Err(why) =
+        output(Command::new("strip").args(["--strip-unneeded", "--remove-section=.comment"]).arg(program))
+    {
+        eprintln!("not stripped: {why:#}");
+    }
+}
+
+fn compress(file: &Path) -> Result<()> {
+    output(Command::new("gzip").args(["-9n"]).arg(file)).map(drop)
+}
+
+/// Directories and files as everybody may read them, whatever the umask of whoever builds the package.
+fn make_plain(stage: &Path) -> Result<()> {
+    for file in all_below(stage)? {
+        for directory in file.ancestors().skip(1).take_while(|directory| directory.starts_with(stage)) {
+            fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
+        }
+        let is_program = file.starts_with(stage.join("usr/bin"));
+        fs::set_permissions(&file, fs::Permissions::from_mode(if is_program { 0o755 } else { 0o644 }))?;
+    }
+    Ok(())
+}
+
+/// Every file below a directory, in order.
+pub(super) fn all_below(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in
+            fs::read_dir(&directory).with_context(|| format!("cannot read: {}", directory.display()))?
+        {
+            let entry = entry?;
+            let list = if entry.file_type()?.is_dir() { &mut directories } else { &mut files };
+            list.push(entry.path());
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+pub(super) fn copy(from: &Path, to: &Path, mode: u32) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::copy(from, to).with_context(|| format!("cannot copy: {}", from.display()))?;
+    fs::set_permissions(to, fs::Permissions::from_mode(mode))?;
+    Ok(())
+}
+
+pub(super) fn write(to: &Path, text: &str) -> Result<()> {
+    if let Some(parent) = to.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    fs::write(to, text)?;
+    fs::set_permissions(to, fs::Permissions::from_mode(0o644))?;
+    Ok(())
+}

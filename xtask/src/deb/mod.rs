@@ -1,0 +1,208 @@
+//! `cargo xtask deb`: a Debian package of the server and its command, with what Debian has by default (`dpkg-deb`).
+//!
+//! ```text
+//!   release build ──▶ a tree of files ──▶ dpkg-deb ──▶ target/deb/forewarn_VERSION_ARCH.deb ──▶ tried out
+//! ```
+//!
+//! The package is tried out before it is given: what is in it, and whether the program that comes out of it runs and finds
+//! its settings in order. Nothing is installed.
+
+mod files;
+mod trial;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::packages::{Readiness, prepare_programs};
+use crate::steps::{Outcome, built_program, cargo};
+use crate::tree;
+
+/// What the package is made with: of Debian, all of it essential.
+const PROGRAMS: [(&str, &str); 3] = [("dpkg-deb", "dpkg"), ("gzip", "gzip"), ("md5sum", "coreutils")];
+
+/// Who answers for the package.
+const MAINTAINER: &str = "The Forewarn authors <authors@forewarn.invalid>";
+
+const DESCRIPTION: &str = "\
+Description: tell virtual machines what is about to happen to them
+ Forewarn announces reboots, freezes, moves, evictions and deletions to the
+ machines concerned, waits until they are ready or their notice has run out,
+ and then has it done. It is an open implementation of the Scheduled Events
+ system known from the metadata service of a large cloud.
+ .
+ This package has the server (forewarn serve), its systemd unit, and the
+ commands for operators.
+";
+
+/// How often this version was packaged.
+const REVISION: u32 = 1;
+
+/// What a package is called by.
+struct Label {
+    /// Of the program.
+    version: String,
+    architecture: String,
+}
+
+impl Label {
+    /// Of the package.
+    fn full_version(&self) -> String {
+        format!("{}-{REVISION}", self.version)
+    }
+}
+
+/// Which build goes into the package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// The one that is given away.
+    Release,
+    /// The one that the tests have made already: to see that the package is whole, in seconds instead of minutes.
+    Tests,
+}
+
+/// Builds the package and tries it out.
+pub(crate) fn run(build: Build) -> Result<Outcome> {
+    match prepare_programs(&PROGRAMS) {
+        Readiness::Ready => {}
+        Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
+    }
+    let root = tree::root()?;
+    let words: &[_] = match build {
+        Build::Release => &["build", "--locked", "--package", "forewarn", "--release"],
+        Build::Tests => &["build", "--locked", "--package", "forewarn"],
+    };
+    let program = built_program(cargo().current_dir(&root).args(words))?;
+    let label = Label { version: version(&program)?, architecture: architecture()? };
+    let stage = tempfile::tempdir()?;
+    files::lay_out(&root, &program, stage.path())?;
+    files::write_changelog(stage.path(), &changelog(&root, &label)?)?;
+    let target = program.ancestors().nth(2).context("a program is built below the target directory")?;
+    let package = pack(&root, stage.path(), target, &label)?;
+    trial::run(&package, &label.version)?;
+    match build {
+        Build::Release => println!("{}", package.display()),
+        // Nobody is to take it for the real one.
+        Build::Tests => fs::remove_file(&package)?,
+    }
+    Ok(Outcome::Passed)
+}
+
+fn version(program: &Path) -> Result<String> {
+    let said = output(Command::new(program).arg("--version"))?;
+    let version = said.trim().strip_prefix("forewarn ").context("the program does not say its version")?;
+    Ok(version.to_owned())
+}
+
+fn architecture() -> Result<String> {
+    Ok(output(Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned())
+}
+
+fn pack(root: &Path, stage: &Path, target: &Path, label: &Label) -> Result<PathBuf> {
+    let control = stage.join("DEBIAN");
+    fs::create_dir(&control)?;
+    for script in ["postinst", "prerm", "postrm"] {
+        files::copy(&root.join("deploy/deb").join(script), &control.join(script), 0o755)?;
+    }
+    let conffiles = files::all_below(&stage.join("etc"))?;
+    let named = |path: &PathBuf| Ok(format!("/{}\n", path.strip_prefix(stage)?.display()));
+    files::write(&control.join("conffiles"), &conffiles.iter().map(named).collect::<Result<String>>()?)?;
+    files::write(&control.join("md5sums"), &sums(stage)?)?;
+    files::write(&control.join("control"), &control_text(stage, label)?)?;
+    let directory = target.join("deb");
+    fs::create_dir_all(&directory)?;
+    let (version, architecture) = (label.full_version(), &label.architecture);
+    let package = directory.join(format!("forewarn_{version}_{architecture}.deb"));
+    let mut build = Command::new("dpkg-deb");
+    build.args(["--root-owner-group", "--build"]).arg(stage).arg(&package);
+    if let Some(seconds) = committed(root) {
+        build.env("SOURCE_DATE_EPOCH", seconds);
+    }
+    output(&mut build)?;
+    Ok(package)
+}
+
+/// When this was last committed: the same source gives the same package.
+fn committed(root: &Path) -> Option<String> {
+    let seconds = output(Command::new("git").current_dir(root).args(["log", "-1", "--format=%ct"])).ok()?;
+    Some(seconds.trim().to_owned()).filter(|seconds| !seconds.is_empty())
+}
+
+/// What Debian wants to know of changes: where they are told.
+fn changelog(root: &Path, label: &Label) -> Result<String> {
+    let at = committed(root).map_or_else(|| "now".to_owned(), |seconds| format!("@{seconds}"));
+    let date = output(Command::new("date").env("LC_ALL", "C").args(["--utc", "--rfc-email", "--date", &at]))?;
+    Ok(format!(
+        "forewarn ({}) unstable; urgency=medium\n\n  * Changes are told in changelog.gz.\n\n -- {MAINTAINER}  {}\n",
+        label.full_version(),
+        date.trim(),
+    ))
+}
+
+fn control_text(stage: &Path, label: &Label) -> Result<String> {
+    let (version, architecture) = (label.full_version(), &label.architecture);
+    let depends = dependencies(&fs::read(stage.join("usr/bin/forewarn"))?);
+    let bytes: u64 = files::all_below(stage)?
+        .iter()
+        .filter_map(|file| fs::metadata(file).ok())
+        .map(|file| file.len())
+        .sum();
+    Ok(format!(
+        "Package: forewarn\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n\
+         Installed-Size: {}\nDepends: {depends}\nRecommends: ca-certificates\nSection: admin\nPriority: optional\n{DESCRIPTION}",
+        bytes.div_ceil(1024),
+    ))
+}
+
+/// What the program is linked with: the C library, of the newest version of which it uses anything.
+fn dependencies(program: &[u8]) -> String {
+    let mark = b"GLIBC_";
+    let versions =
+        program.windows(mark.len()).enumerate().filter(|(_, bytes)| bytes == mark).filter_map(|(at, _)| {
+            let digits =
+                program[at + mark.len()..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b'.');
+            let text = String::from_utf8(digits.copied().collect()).ok()?;
+            let (major, minor) = text.split_once('.')?;
+            Some((major.parse::<u32>().ok()?, minor.split('.').next()?.parse::<u32>().ok()?))
+        });
+    let libc = versions.max().map(|(major, minor)| format!("libc6 (>= {major}.{minor})"));
+    let gcc = b"libgcc_s.so.1";
+    let gcc = program.windows(gcc.len()).any(|bytes| bytes == gcc).then(|| "libgcc-s1".to_owned());
+    libc.into_iter().chain(gcc).collect::<Vec<_>>().join(", ")
+}
+
+fn sums(stage: &Path) -> Result<String> {
+    let mut sum = Command::new("md5sum");
+    sum.current_dir(stage);
+    for file in files::all_below(stage)? {
+        let name = file.strip_prefix(stage)?.to_owned();
+        // Settings are the operator's to change.
+        if !name.starts_with("etc") && !name.starts_with("DEBIAN") {
+            sum.arg(name);
+        }
+    }
+    output(&mut sum)
+}
+
+/// Runs a program that has to succeed; gives what it prints.
+fn output(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run: {name}"))?;
+    let (told, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "{name} has failed: {}\n{told}{said}", output.status);
+    Ok(told.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_needs_is_read_from_it() {
+        let program = b"\0GLIBC_2.9\0GLIBC_2.34\0GLIBC_2.4.1\0GLIBC_PRIVATE\0libgcc_s.so.1\0";
+        assert_eq!(dependencies(program), "libc6 (>= 2.34), libgcc-s1");
+        assert_eq!(dependencies(b"static"), "");
+    }
+}

@@ -1,0 +1,179 @@
+//! The reference against the code: every setting, every metric and every line of the log is told in `docs/reference`.
+//!
+//! The code is read as text, by what it looks like here: settings are the fields of types that deny unknown ones, metrics are
+//! what is registered by name, lines of the log are the macros of `tracing`. Commands and options are known only to the
+//! program: a test of `crates/forewarn` compares them with `cli.md`.
+
+use std::collections::BTreeSet;
+
+use super::log_lines::{LogLine, log_lines};
+use super::{Problem, Texts};
+
+const SETTINGS: &str = "docs/reference/configuration.md";
+const METRICS: &str = "docs/reference/metrics.md";
+const LOG: &str = "docs/reference/log.md";
+
+/// Where it is told of every setting whether it needs a restart.
+const RESTART_HEADING: &str = "## Without a restart";
+
+/// Where settings are.
+const SETTINGS_SOURCE: &str = "crates/forewarn/src/server/config/";
+
+/// What is called with the name of a metric.
+const REGISTERING: [&str; 3] = ["register(", "family(registry,", "gauges("];
+
+/// What the name of a metric begins with.
+const METRIC_PREFIXES: [&str; 2] = ["forewarn_", "forewarn_metadata_"];
+
+pub(super) fn check(texts: &Texts) -> Vec<Problem> {
+    let sources: Vec<_> =
+        texts.iter().filter(|(path, _)| path.contains("/src/") && path.starts_with("crates/")).collect();
+    let mut problems = Vec::new();
+    for (path, text) in &sources {
+        let code = before_tests(text);
+        if path.starts_with(SETTINGS_SOURCE) {
+            let missing = |name: &&str| !is_setting_told(texts, name);
+            problems.extend(settings(code).filter(missing).map(|name| {
+                let place =
+                    format!("a setting of {path} is not in the table below {RESTART_HEADING:?}: {name}");
+                Problem::new(SETTINGS, 0, place)
+            }));
+        }
+        if path.starts_with("crates/server/src/") {
+            let missing = |name: &&str| !is_metric_told(texts, name);
+            let told = |name| Problem::new(METRICS, 0, format!("a metric of {path} is not told: {name}"));
+            problems.extend(metrics(code).filter(missing).map(told));
+        }
+        let lines = log_lines(code).into_iter().filter_map(|line| untold(texts, &line));
+        problems.extend(lines.map(|what| Problem::new(LOG, 0, format!("{what} ({path})"))));
+    }
+    problems
+}
+
+fn before_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+}
+
+/// The words that a document has in code.
+fn code_words(document: &str) -> BTreeSet<&str> {
+    let spans = document.split('`').skip(1).step_by(2);
+    spans.flat_map(|span| span.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')).collect()
+}
+
+fn is_setting_told(texts: &Texts, name: &str) -> bool {
+    let document = texts.get(SETTINGS).map(String::as_str).unwrap_or_default();
+    let section = document.split(RESTART_HEADING).nth(1).unwrap_or_default();
+    code_words(section.split("\n## ").next().unwrap_or_default()).contains(name)
+}
+
+fn is_metric_told(texts: &Texts, name: &str) -> bool {
+    let words = code_words(texts.get(METRICS).map(String::as_str).unwrap_or_default());
+    let told = |prefix: &&str| {
+        let full = format!("{prefix}{name}");
+        words.contains(full.as_str()) || words.contains(format!("{full}_total").as_str())
+    };
+    METRIC_PREFIXES.iter().any(told)
+}
+
+/// What is missing of a line: the row with its words, its level there, or one of its fields.
+fn untold(texts: &Texts, line: &LogLine) -> Option<String> {
+    let document = texts.get(LOG).map(String::as_str).unwrap_or_default();
+    let LogLine { level, message, fields } = line;
+    let rows: Vec<_> = document.lines().filter(|row| row.starts_with('|') && row.contains(message)).collect();
+    if rows.is_empty() {
+        return Some(format!("a line of the log is not told: {level}: {message}"));
+    }
+    let has = |row: &&str, word: &str| code_words(row).contains(word);
+    if !rows.iter().any(|row| has(row, level)) {
+        return Some(format!("the level of a line is another: {level}: {message}"));
+    }
+    let missing = fields.iter().find(|field| !rows.iter().any(|row| has(row, field)))?;
+    Some(format!("a field of a line is not told: {missing}, of {level}: {message}"))
+}
+
+/// The names of settings in a source.
+fn settings(code: &str) -> impl Iterator<Item = &str> {
+    let types = code.split("deny_unknown_fields").skip(1);
+    types.flat_map(|rest| {
+        // From the attribute to the end of the type, which stands at the start of a line.
+        let body = rest.split("\n}").next().unwrap_or_default();
+        let body = body.split_once('{').map_or("", |(_, body)| body);
+        let lines =
+            body.lines().map(str::trim).filter(|line| !line.starts_with("//") && !line.starts_with('#'));
+        lines.flat_map(|line| line.split(['{', ',']).filter_map(field))
+    })
+}
+
+/// The name in `pub(super) name: Type`.
+fn field(text: &str) -> Option<&str> {
+    let name = text.trim().split_once(": ")?.0.rsplit(' ').next()?;
+    (!name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c == '_')).then_some(name)
+}
+
+/// The names of metrics in a source, without what they all begin with.
+fn metrics(code: &str) -> impl Iterator<Item = &str> {
+    REGISTERING.iter().flat_map(move |call| {
+        let after = code.split(call).skip(1);
+        after.filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, text: &str) -> (String, String) {
+        (path.to_owned(), text.to_owned())
+    }
+
+    fn problems(files: &[(&str, &str)]) -> Vec<String> {
+        let texts = files.iter().map(|(path, text)| file(path, text)).collect();
+        check(&texts).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_setting_is_told() {
+        let source = "#[serde(deny_unknown_fields)]\npub(super) struct Api {\n    /// A: b\n    pub(super) socket: Option<P>,\n    \
+                      listen: X,\n}\nstruct Other {\n    not: X,\n}\n#[serde(tag = \"kind\", deny_unknown_fields)]\nenum Hands {\n    \
+                      Program { program: P, time_limit: S },\n}\n";
+        assert_eq!(settings(source).collect::<Vec<_>>(), ["socket", "listen", "program", "time_limit"]);
+        let path = "crates/forewarn/src/server/config/mod.rs";
+        let told =
+            "`listen`\n## Without a restart\n| `api.socket` | `program`, `time_limit` |\n## More\n`listen`\n";
+        let found = problems(&[(path, source), (SETTINGS, told)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].ends_with("is not in the table below \"## Without a restart\": listen"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn every_metric_is_told() {
+        let source = "registry.register(\n    \"held\", \"x\", y);\nlet a = family(registry, \"limited\", \"x\");\ngauges(\"hosts\")";
+        let told = "`forewarn_metadata_limited_total`, `forewarn_held`";
+        let found = problems(&[("crates/server/src/a.rs", source), (METRICS, told)]);
+        assert_eq!(
+            found,
+            ["docs/reference/metrics.md:1: a metric of crates/server/src/a.rs is not told: hosts"]
+        );
+    }
+
+    #[test]
+    fn every_line_of_the_log_is_told_with_its_fields() {
+        let source = "tracing::warn!(%error, tries = 1, \"it failed\");";
+        let of = |log: &str| problems(&[("crates/server/src/a.rs", source), (LOG, log)]);
+        assert!(of("| `warn` | it failed | `error`, `tries` |").is_empty());
+        assert!(of("")[0].contains("a line of the log is not told: warn: it failed"));
+        assert!(
+            of("| `info` | it failed | `error`, `tries` |")[0].contains("the level of a line is another")
+        );
+        assert!(of("| `warn` | it failed | `error` |")[0].contains("a field of a line is not told: tries"));
+    }
+
+    #[test]
+    fn what_only_tests_say_needs_no_telling() {
+        let source = "//! A.\n#[cfg(test)]\nmod tests {\n    tracing::warn!(\"never\");\n}\n";
+        assert!(problems(&[("crates/server/src/a.rs", source)]).is_empty());
+    }
+}
