@@ -143,9 +143,7 @@ impl Service {
     /// When the fleet is refused, or an address cannot be listened on.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let engine = match &plan.data_dir {
-            Some(place) => {
-                Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?
-            },
+            Some(place) => Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?,
             None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
         };
         fill(&engine, &plan.fleet).await?;

@@ -20,15 +20,26 @@ pub(super) fn event(session: &Session, id: &Beginning) -> Result<()> {
     session.show(&format!("/v1/events/{id}/explanation"), |explanation| Ok(of_event(&explanation)))
 }
 
-pub(super) fn machine(session: &Session, Named(name): &Named, all: bool) -> Result<()> {
+/// How much of a history is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// The newest of it.
+    Newest,
+    /// All that is kept.
+    Whole,
+}
+
+pub(super) fn machine(session: &Session, Named(name): &Named, extent: Extent) -> Result<()> {
     let path = format!("/v1/machines/{}/explanation", escaped(name));
-    if !all {
+    if extent == Extent::Newest {
         return session.show(&path, |explanation| Ok(of_machine(&explanation)));
     }
     let mut whole: Value = session.get(&format!("{path}?limit={HISTORY_ITEMS}"))?;
     while let Some(before) = whole["next"].as_u64() {
         let mut more: Value = session.get(&format!("{path}?limit={HISTORY_ITEMS}&before={before}"))?;
-        if let (Some(history), Value::Array(older)) = (whole["history"].as_array_mut(), more["history"].take()) {
+        if let (Some(history), Value::Array(older)) =
+            (whole["history"].as_array_mut(), more["history"].take())
+        {
             history.extend(older);
         }
         whole["next"] = more["next"].take();
@@ -52,12 +63,21 @@ fn of_event(event: &EventExplanation) -> String {
         ("not before", when(event.not_before)),
     ]);
     let mut text = format!("{}.\n\n{facts}", event.summary);
-    section(&mut text, "Approved", event.approvals.iter().map(|approval| {
-        format!("{} for {}, {}", approval.by, approval.tenant, say::date(approval.at))
-    }));
+    section(
+        &mut text,
+        "Approved",
+        event
+            .approvals
+            .iter()
+            .map(|approval| format!("{} for {}, {}", approval.by, approval.tenant, say::date(approval.at))),
+    );
     section(&mut text, "In the way", event.blockers.iter().map(|blocker| say::capital(blocker)));
     section(&mut text, "Next", event.next.iter().map(|next| say::capital(next)));
-    section(&mut text, "What is done", event.machines.iter().map(|fate| format!("{} {}", fate.machine, fate.text)));
+    section(
+        &mut text,
+        "What is done",
+        event.machines.iter().map(|fate| format!("{} {}", fate.machine, fate.text)),
+    );
     section(&mut text, "Who has seen it", event.polls.iter().map(|poll| seen(poll, event.now)));
     section(&mut text, "Notes", event.hints.iter().map(|hint| say::capital(hint)));
     section(&mut text, "So far", event.history.iter().map(step));
@@ -76,10 +96,14 @@ fn of_machine(machine: &MachineExplanation) -> String {
         ("enrolled", enrolled.to_owned()),
     ]);
     let mut text = format!("{}.\n\n{facts}", machine.summary);
-    section(&mut text, "Coming", machine.coming.iter().map(|coming| {
-        let id = coming.event.as_ref().map(|id| format!(" [{id}]"));
-        format!("{}{}", say::capital(&coming.text), id.unwrap_or_default())
-    }));
+    section(
+        &mut text,
+        "Coming",
+        machine.coming.iter().map(|coming| {
+            let id = coming.event.as_ref().map(|id| format!(" [{id}]"));
+            format!("{}{}", say::capital(&coming.text), id.unwrap_or_default())
+        }),
+    );
     section(&mut text, "Notes", machine.hints.iter().map(|hint| say::capital(hint)));
     section(&mut text, "History, newest first", machine.history.iter().map(step));
     if machine.next.is_some() {

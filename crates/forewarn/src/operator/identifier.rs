@@ -72,7 +72,9 @@ impl Beginning {
         let mut ids = ids.into_iter();
         match (ids.next(), ids.next()) {
             (Some(id), None) => Ok(id),
-            (None, _) => bail!("no such event: {}\n  hint: of one that is long over, the whole id is needed", self.0),
+            (None, _) => {
+                bail!("no such event: {}\n  hint: of one that is long over, the whole id is needed", self.0)
+            }
             (Some(one), Some(other)) => {
                 bail!("several events begin so: {}\n  hint: write {one} or {other}", self.0)
             }

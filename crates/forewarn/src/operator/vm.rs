@@ -5,8 +5,9 @@ use clap::{Args, Subcommand};
 use forewarn_wire::operator::{Eviction, MachineView, NamedCommand};
 use forewarn_wire::show_duration;
 
-use super::{Named, explain};
+use super::Named;
 use super::ask::{self, Errand, Patience};
+use super::explain::{self, Extent};
 use super::identifier::short;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed};
@@ -79,7 +80,10 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (machines, verb, make): (_, _, fn(String) -> NamedCommand) = match command {
         Command::Ls { tenant } => return list(session, tenant.as_ref()),
         Command::Show { name } => return show(session, &name),
-        Command::Explain { name, all } => return explain::machine(session, &name, all),
+        Command::Explain { name, all } => {
+            let extent = if all { Extent::Whole } else { Extent::Newest };
+            return explain::machine(session, &name, extent);
+        }
         Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
         Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
         Command::Reimage(machines) => (machines, "reimage", |machine| NamedCommand::Reimage { machine }),

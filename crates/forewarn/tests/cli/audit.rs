@@ -41,7 +41,8 @@ fn a_list_of_several_pages_has_everything_once() {
     let ran = server.run_with("fleet apply -", &format!("host = [{}]\n", hosts.join(",")));
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let page = server.json("audit ls --limit 5000");
-    let numbers: Vec<_> = page["items"].as_array().unwrap().iter().map(|entry| entry["number"].as_u64().unwrap()).collect();
+    let numbers: Vec<_> =
+        page["items"].as_array().unwrap().iter().map(|entry| entry["number"].as_u64().unwrap()).collect();
     let expected: Vec<_> = (1..=page["head"].as_u64().unwrap()).rev().collect();
     assert!(expected.len() > 1_000);
     assert_eq!(numbers, expected);
@@ -62,7 +63,10 @@ fn an_export_is_verified_and_a_changed_byte_is_found() {
     assert_eq!(alone(&format!("audit verify {name}")).out, whole, "with and without the server");
     let text = fs::read_to_string(&file).unwrap();
     let count = text.lines().count();
-    assert!(whole.starts_with(&format!("Whole: {count} entries, from 1 to {count}. The last hash is ")), "{whole}");
+    assert!(
+        whole.starts_with(&format!("Whole: {count} entries, from 1 to {count}. The last hash is ")),
+        "{whole}"
+    );
     assert_eq!(server.out("audit export -"), text);
 
     let hash = server.json("audit verify")["hash"].as_str().unwrap().to_owned();
@@ -72,7 +76,11 @@ fn an_export_is_verified_and_a_changed_byte_is_found() {
 
     let part: String = text.lines().skip(5).map(|line| format!("{line}\n")).collect();
     let ran = server.run_with("audit verify -", &part);
-    assert!(ran.out.starts_with(&format!("Whole: {} entries, from 6 to {count}; ", count - 5)), "{}", ran.out);
+    assert!(
+        ran.out.starts_with(&format!("Whole: {} entries, from 6 to {count}; ", count - 5)),
+        "{}",
+        ran.out
+    );
     let changed = text.replacen("asked for: stop", "asked for: spot", 1);
     let line = 1 + text.lines().position(|line| line.contains("asked for: stop")).unwrap();
     let ran = server.run_with("audit verify -", &changed);
@@ -106,7 +114,8 @@ impl Stream {
                 }
                 line => {
                     id = line.strip_prefix("id:").map(|id| id.trim().parse().unwrap()).or(id);
-                    data = line.strip_prefix("data:").map(|data| serde_json::from_str(data).unwrap()).or(data);
+                    data =
+                        line.strip_prefix("data:").map(|data| serde_json::from_str(data).unwrap()).or(data);
                 }
             }
         }

@@ -16,7 +16,7 @@ fn who_restarted_a_machine_is_told_when_it_is_over() {
     server.out("clock advance 1h");
     let told = server.out("vm explain web_0");
     let first = "It is running on h1. Last: 2026-01-01T00:00:30Z, Reboot of web_0 (restart by the owner) is done for web_0; \
-                 asked for by anyone.\n";
+                 because of entry 35, by anyone: restart, machine web_0.\n";
     assert!(told.starts_with(first), "{told}");
     assert!(told.contains("  2026-01-01 00:00:30Z  completed  Reboot of web_0"), "{told}");
     assert!(told.contains(", by anyone: restart, machine web_0\n"), "{told}");
@@ -38,13 +38,21 @@ fn an_event_is_explained_while_it_waits_and_when_it_is_gone() {
     // The clock stands still, and yet it is known who has seen it.
     server.enrol("web_1");
     let told = server.out(&format!("event explain {id}"));
-    assert!(told.contains("  web_1: has seen it; asked 2026-01-01 00:00:00Z (now), with api-version 2020-07-01\n"), "{told}");
+    assert!(
+        told.contains(
+            "  web_1: has seen it; asked 2026-01-01 00:00:00Z (now), with api-version 2020-07-01\n"
+        ),
+        "{told}"
+    );
     server.out("clock advance 1h");
     let gone = server.json(&format!("event explain {}", &id[..8]));
     assert_eq!((gone["status"].as_str(), gone["id"].as_str()), (Some("Completed"), Some(id.as_str())));
     assert_eq!(gone["history"].as_array().unwrap().len(), 3);
     let nothing = server.run("event explain 00000000-0000-0000-0000-000000000000");
-    assert_eq!((nothing.code, nothing.err.as_str()), (Some(1), "forewarn: no such event: 00000000-0000-0000-0000-000000000000\n"));
+    assert_eq!(
+        (nothing.code, nothing.err.as_str()),
+        (Some(1), "forewarn: no such event: 00000000-0000-0000-0000-000000000000\n")
+    );
     assert_eq!(server.run("event explain FFFFFFFF").code, Some(1));
 }
 
@@ -68,6 +76,7 @@ fn a_machine_that_is_gone_has_a_history_and_a_long_one_is_told_whole() {
     let (some, all) = (server.out("vm explain db-0"), server.out("vm explain db-0 --all"));
     assert!(some.ends_with("… and older: --all\n") && all.len() > some.len(), "{some}");
     let all = server.json("vm explain db-0 --all");
-    let numbers: Vec<_> = all["history"].as_array().unwrap().iter().map(|step| step["number"].as_u64()).collect();
+    let numbers: Vec<_> =
+        all["history"].as_array().unwrap().iter().map(|step| step["number"].as_u64()).collect();
     assert!(numbers.windows(2).all(|pair| pair[0] > pair[1]) && numbers.len() > 20, "{numbers:?}");
 }

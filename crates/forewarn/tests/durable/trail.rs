@@ -20,7 +20,8 @@ type Answered = Mutex<BTreeSet<u64>>;
 fn describe(server: &Server, machine: &str, numbers: &AtomicU64, answered: &Answered) {
     loop {
         let number = numbers.fetch_add(1, Ordering::Relaxed);
-        let command = json!({ "command": "describe", "machine": machine, "tags": { "written": number.to_string() } });
+        let command =
+            json!({ "command": "describe", "machine": machine, "tags": { "written": number.to_string() } });
         match write(server.api(), "/v1/commands", &command) {
             Ok(answer) if answer.status() == 200 => drop(answered.lock().unwrap().insert(number)),
             Ok(answer) => panic!("{answer:?}"),
@@ -34,7 +35,9 @@ fn describe(server: &Server, machine: &str, numbers: &AtomicU64, answered: &Answ
 fn entries(server: &Server, kind: &str) -> Vec<Value> {
     let (mut all, mut after) = (Vec::new(), String::new());
     loop {
-        let page = value(&read(server.api(), &format!("/v1/audit?kind={kind}&order=oldest&limit=50{after}")).unwrap());
+        let page = value(
+            &read(server.api(), &format!("/v1/audit?kind={kind}&order=oldest&limit=50{after}")).unwrap(),
+        );
         all.extend(page["items"].as_array().unwrap().clone());
         match page["next"].as_u64() {
             Some(next) => after = format!("&after={next}"),

@@ -65,7 +65,9 @@ impl Audience {
         if let Some(tenants) = &self.tenants {
             let of = |cluster: &String| {
                 let cluster = cluster.clone();
-                tenants.iter().map(move |name| Subject::Tenant { cluster: cluster.clone(), name: name.clone() })
+                tenants
+                    .iter()
+                    .map(move |name| Subject::Tenant { cluster: cluster.clone(), name: name.clone() })
             };
             groups.push(clusters.flat_map(of).collect());
         } else if self.clusters.is_some() {

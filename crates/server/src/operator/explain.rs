@@ -8,8 +8,8 @@ use axum::extract::{Path, Query};
 use forewarn_lifecycle::EventId;
 use forewarn_store::{Direction, TrailPage, TrailQuery};
 use forewarn_wire::operator::{
-    Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Scene, Subject, TrailEntry,
-    Wanted, explain_event, explain_machine, find_event, find_machine, full_name,
+    Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Scene, Subject,
+    TrailEntry, Wanted, explain_event, explain_machine, find_event, find_machine, full_name,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -57,11 +57,8 @@ pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> Answer<EventE
             // Of what is over only the trail knows whose it was.
             Err(_) => chronicle.entries().any(|entry| audience.admits(entry)),
         };
-        let explanation = if may_know {
-            gathered.with_scene(state, |scene| explain_event(scene, &id))
-        } else {
-            None
-        };
+        let explanation =
+            if may_know { gathered.with_scene(state, |scene| explain_event(scene, &id)) } else { None };
         explanation.ok_or_else(|| Fault::not_found(format!("no such event: {id}")))
     };
     visit.engine.look(explain).await?.map(Json).map_err(|fault| visit.discreet(fault))
@@ -124,9 +121,7 @@ pub(super) async fn machine(
         let explanation =
             if may_know { gathered.with_scene(state, |scene| explain_machine(scene, machine)) } else { None };
         match (explanation, found) {
-            (Some(explanation), _) => {
-                Ok(MachineExplanation { next: *next, swept: *swept, ..explanation })
-            }
+            (Some(explanation), _) => Ok(MachineExplanation { next: *next, swept: *swept, ..explanation }),
             (None, Err(unknown)) => Err(unknown.into()),
             (None, Ok(_)) => Err(Fault::not_found(format!("no such machine: {name}"))),
         }

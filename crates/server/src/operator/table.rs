@@ -5,9 +5,9 @@
 use forewarn_catalogue::Role;
 use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
-    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView,
-    Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry, RolloutView, ServerView,
-    TenantView, Unfinished,
+    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
+    HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
+    RolloutView, ServerView, TenantView, Unfinished,
 };
 use serde_json::json;
 

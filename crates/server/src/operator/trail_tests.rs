@@ -47,7 +47,9 @@ impl Town {
         for tenant in tenants.await.unwrap() {
             engine.submit(Command::Enrol(tenant)).await.unwrap();
         }
-        for json in [r#"{"command":"restart","machine":"west"}"#, r#"{"command":"update_hosts","hosts":["h1"]}"#] {
+        for json in
+            [r#"{"command":"restart","machine":"west"}"#, r#"{"command":"update_hosts","hosts":["h1"]}"#]
+        {
             let terms = Terms { by: "token alice".to_owned(), ..Terms::default() };
             let commands = vec![serde_json::from_str(json).unwrap()];
             engine.order(Order { commands, terms }).await.unwrap();
@@ -64,7 +66,8 @@ impl Town {
         let reach = if tenants.is_empty() { Reach::All } else { named.collect() };
         let scope = Scope { tenants: reach, ..Scope::default() };
         let (name, hash) = (Name::new(name).unwrap(), hash(&text));
-        let issue = Administration::IssueToken { number, name, role: Role::Viewer, scope, hash, expires: None };
+        let issue =
+            Administration::IssueToken { number, name, role: Role::Viewer, scope, hash, expires: None };
         engine.administer(issue, Terms::default()).await.unwrap();
         text
     }
@@ -73,8 +76,9 @@ impl Town {
     async fn get(&self, token: &str, path: &str) -> (u16, String) {
         let address = self.service.api_url().strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(address).await.unwrap();
-        let request =
-            format!("GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n");
+        let request = format!(
+            "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.unwrap();
@@ -94,7 +98,8 @@ async fn who_is_limited_to_tenants_reads_of_no_others() {
     let town = Town::start().await;
     let (west, all) = (town.token("w", &["west"]).await, town.token("a", &[]).await);
     let page = town.json(&west, "/v1/audit?limit=1000").await;
-    let kinds: Vec<_> = page["items"].as_array().unwrap().iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    let kinds: Vec<_> =
+        page["items"].as_array().unwrap().iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
     // The update is about both, and so is the fleet that it began with.
     assert_eq!(kinds, ["announced", "command", "enrolled", "admitted", "admitted"]);
     assert!(!page.to_string().contains("east"), "{page}");

@@ -32,7 +32,7 @@ impl Tale {
 
     /// Seals what the town has told from a place on.
     fn tell(&mut self, from: usize, by: &str, because: Option<u64>) {
-        for happening in self.town.told[from..].to_vec() {
+        for happening in self.town.told[from..].iter().cloned() {
             let told = happening.into_told("default", by, because);
             self.trail.push(Arc::new(self.chain.seal(told)));
         }
@@ -161,7 +161,8 @@ fn an_event_is_explained_from_its_announcement_to_long_after_its_end() {
     assert_eq!(told.announced, Some(told.now));
     assert_eq!(told.not_before.unwrap().to_string(), "2026-01-01T00:15:00Z");
     assert_eq!(told.blockers, ["tenant web has not approved"]);
-    let next = "it starts as soon as its tenant approves, and at NotBefore, 2026-01-01T00:15:00Z, at the latest";
+    let next =
+        "it starts as soon as its tenant approves, and at NotBefore, 2026-01-01T00:15:00Z, at the latest";
     assert_eq!(told.next, [next]);
     assert_eq!(told.machines[0].text, "is restarted: memory is lost, disks are kept");
     assert_eq!(told.history.len(), 1);
@@ -174,7 +175,10 @@ fn an_event_is_explained_from_its_announcement_to_long_after_its_end() {
     let told = tale.event(&id).unwrap();
     assert_eq!((told.status.as_str(), told.blockers.as_slice()), ("Started", &[][..]));
     let approval = &told.approvals[0];
-    assert_eq!((approval.by.as_str(), approval.at.to_string().as_str()), ("machine web/web_0", "2026-01-01T00:01:00Z"));
+    assert_eq!(
+        (approval.by.as_str(), approval.at.to_string().as_str()),
+        ("machine web/web_0", "2026-01-01T00:01:00Z")
+    );
     assert_eq!(told.next, ["1 machine is being worked on; with the last one the event goes"]);
     assert_eq!(told.not_before.unwrap().to_string(), "2026-01-01T00:15:00Z");
 
@@ -198,10 +202,15 @@ fn who_was_shown_an_event_is_known_whatever_the_clock_says() {
     tale.poll(WEB_0, Edition::V2020_07_01);
     let id = tale.ask("token alice", RESTART).events[0].id.clone();
     let told = tale.event(&id).unwrap();
-    let shown = |told: &EventExplanation| told.polls.iter().map(|poll| (poll.last.is_some(), poll.shown)).collect::<Vec<_>>();
+    let shown = |told: &EventExplanation| {
+        told.polls.iter().map(|poll| (poll.last.is_some(), poll.shown)).collect::<Vec<_>>()
+    };
     // It asked at the same moment, but before there was anything to show.
     assert_eq!(shown(&told), [(true, false), (false, false)]);
-    assert_eq!(told.hints, ["no machine of web has asked since this was announced: nobody there knows of it"]);
+    assert_eq!(
+        told.hints,
+        ["no machine of web has asked since this was announced: nobody there knows of it"]
+    );
     tale.poll(WEB_0 + 1, Edition::V2017_08_01);
     let told = tale.event(&id).unwrap();
     assert_eq!(shown(&told), [(true, false), (true, true)]);
@@ -224,7 +233,10 @@ fn what_is_in_the_way_is_named() {
     let other = "tenant solo has not approved, whose machines are part of the same work";
     assert_eq!(told.blockers, [other, "tenant web has not approved"]);
     assert!(told.next[0].starts_with("it starts as soon as all its tenants approve"), "{:?}", told.next);
-    assert_eq!(told.machines[0].text, "is paused for about 9 seconds: memory, disks and connections are kept");
+    assert_eq!(
+        told.machines[0].text,
+        "is paused for about 9 seconds: memory, disks and connections are kept"
+    );
 
     tale.ask("socket", r#"{"command":"approve","tenant":"solo"}"#);
     tale.ask("token bob", r#"{"command":"brake_on"}"#);
@@ -306,11 +318,9 @@ fn a_machine_is_explained_with_who_restarted_it_and_what_is_coming() {
     tale.finish();
     let told = tale.machine(WEB_0);
     assert_eq!((told.name.as_str(), told.enrolled), ("web/web_0", true));
-    assert_eq!(
-        told.summary,
-        "It is running on h1. Last: 2026-01-01T00:15:00Z, Reboot of web_0 (restart by the owner) is done for web_0; \
-         asked for by token alice"
-    );
+    let number = tale.trail.iter().find(|entry| entry.kind == "command").unwrap().number;
+    let done = "It is running on h1. Last: 2026-01-01T00:15:00Z, Reboot of web_0 (restart by the owner) is done for web_0";
+    assert_eq!(told.summary, format!("{done}; because of entry {number}, by token alice: restart"));
     let kinds: Vec<_> = told.history.iter().map(|step| step.kind.as_str()).collect();
     assert_eq!(kinds, ["completed", "started", "announced", "command", "admitted"]);
     let started = told.history[1].origin.as_ref().unwrap();
@@ -320,7 +330,10 @@ fn a_machine_is_explained_with_who_restarted_it_and_what_is_coming() {
     let coming = tale.machine(WEB_0).coming;
     assert!(coming[0].text.starts_with("Freeze of web_0 (update of h1): waits for approval"), "{coming:?}");
     let coming = &tale.machine(WEB_0 + 1).coming[0].text;
-    assert!(coming.starts_with("rollout 0 will come to its host, h2 (1 host of it: waits for approval"), "{coming}");
+    assert!(
+        coming.starts_with("rollout 0 will come to its host, h2 (1 host of it: waits for approval"),
+        "{coming}"
+    );
 }
 
 #[test]
@@ -334,8 +347,15 @@ fn the_usual_troubles_are_seen() {
     tale.poll(WEB_0, Edition::V2017_11_01);
     let told = tale.machine(WEB_0);
     let model = &told.hints[0];
-    assert!(model.starts_with("it runs model 1 of 2: its notice of deletion is none, that of the model is 10m"), "{model}");
-    assert!(told.hints.last().unwrap().starts_with("web_0 asks with api-version 2017-11-01"), "{:?}", told.hints);
+    assert!(
+        model.starts_with("it runs model 1 of 2: its notice of deletion is none, that of the model is 10m"),
+        "{model}"
+    );
+    assert!(
+        told.hints.last().unwrap().starts_with("web_0 asks with api-version 2017-11-01"),
+        "{:?}",
+        told.hints
+    );
     assert_eq!(told.asked_last.unwrap().edition.as_deref(), Some("2017-11-01"));
 }
 

@@ -28,6 +28,7 @@ pub enum Wanted {
 }
 
 /// What is known of an entry that is looked for.
+#[derive(Clone, Copy)]
 enum Known<'a> {
     Found(&'a TrailEntry),
     Nothing,
@@ -98,7 +99,8 @@ impl Chronicle {
             Known::Found(TrailEntry { rollout: Some(rollout), .. }) => {
                 match self.look(Wanted::OfRollout(*rollout)) {
                     Known::Found(first) => self.look_asked(first),
-                    other => other,
+                    Known::Nothing => Known::Nothing,
+                    Known::NotYet(wanted) => Known::NotYet(wanted),
                 }
             }
             Known::Found(_) | Known::Nothing => Known::Nothing,

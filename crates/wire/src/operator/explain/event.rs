@@ -193,7 +193,9 @@ impl Scene<'_> {
         let mut all = Vec::new();
         let what = event.announcement.kind;
         if event.is_unapproved() && polls.iter().all(|poll| !poll.shown) {
-            let mut hint = format!("no machine of {tenant} has asked since this was announced: nobody there knows of it");
+            let mut hint = format!(
+                "no machine of {tenant} has asked since this was announced: nobody there knows of it"
+            );
             if polls.iter().all(|poll| poll.last.is_none()) {
                 hint.push_str("; none has asked since the server started");
             }

@@ -74,7 +74,7 @@ impl Scene<'_> {
         let last = done.filter(is_known).find(|entry| entry.work.is_some())?;
         let asked = self.chronicle.origin(last).map(|command| self.asked_view(command));
         let who = match asked {
-            Some(asked) => format!("asked for by {}", asked.by),
+            Some(asked) => format!("because of entry {}, by {}: {}", asked.number, asked.by, asked.text),
             None => "nobody asked for it, or that is not kept any more".to_owned(),
         };
         Some(format!("Last: {}, {}; {who}", last.at, last.text))
@@ -114,7 +114,9 @@ impl Scene<'_> {
         let rollout = host.rollout.filter(|_| host.work.is_none())?;
         let mut text = format!("rollout {rollout} will come to its host, {}", host.name);
         // What a rollout waits for may be somewhere else altogether.
-        if let Some(view) = rollout_view(self.cluster, self.now, rollout).filter(|_| !self.onlooker.is_limited) {
+        if let Some(view) =
+            rollout_view(self.cluster, self.now, rollout).filter(|_| !self.onlooker.is_limited)
+        {
             text.push_str(&format!(" ({})", view.text));
         }
         Some(ComingView { event: None, text, not_before: None })

@@ -80,7 +80,10 @@ impl Scene<'_> {
         };
         let others: Vec<_> = all.iter().filter(is_other_end).map(|other| other.id().to_string()).collect();
         (!others.is_empty()).then(|| {
-            format!("other Terminate events of the tenant are not approved: {}", super::super::view::few(&others))
+            format!(
+                "other Terminate events of the tenant are not approved: {}",
+                super::super::view::few(&others)
+            )
         })
     }
 
@@ -102,7 +105,8 @@ impl Scene<'_> {
         let not_before = match &event.phase {
             Phase::Started { .. } => {
                 let left = work.actions().count();
-                let machines = if left == 1 { "1 machine is".to_owned() } else { format!("{left} machines are") };
+                let machines =
+                    if left == 1 { "1 machine is".to_owned() } else { format!("{left} machines are") };
                 return vec![format!("{machines} being worked on; with the last one the event goes")];
             }
             Phase::Scheduled { not_before, .. } => Moment(*not_before),
@@ -111,7 +115,9 @@ impl Scene<'_> {
         let whose = if parts == 1 { "its tenant approves" } else { "all its tenants approve" };
         let is_late = self.now.wall >= work.plan.not_before;
         let starts = match work.wait() {
-            Some(Wait::Held(_)) => "it starts as soon as nothing holds it any more: late, never lost".to_owned(),
+            Some(Wait::Held(_)) => {
+                "it starts as soon as nothing holds it any more: late, never lost".to_owned()
+            }
             Some(Wait::Nothing) => "it starts at once".to_owned(),
             Some(Wait::Notice | Wait::Wall) | None if is_late => {
                 "it starts as soon as nothing holds it any more: late, never lost".to_owned()

@@ -1,6 +1,8 @@
 //! What is done to machines, in words: what they keep, and what they lose.
 
-use forewarn_lifecycle::{Cause, Cluster, EvictionPolicy, FailureKind, HostId, HostWork, Impact, PowerChange};
+use forewarn_lifecycle::{
+    Cause, Cluster, EvictionPolicy, FailureKind, HostId, HostWork, Impact, PowerChange,
+};
 
 /// What a machine loses when it is restarted.
 const RESTARTED: &str = "memory is lost, disks are kept";
@@ -32,7 +34,8 @@ pub(super) fn fate(cause: &Cause) -> String {
             "may miss its network for a moment: nothing is lost".to_owned()
         }
         Cause::HostWork { work: HostWork::Migration, .. } => {
-            "is moved live to another host, with a pause of about 5 seconds: memory and disks are kept".to_owned()
+            "is moved live to another host, with a pause of about 5 seconds: memory and disks are kept"
+                .to_owned()
         }
         Cause::FailedHost { kind: FailureKind::Reboot, .. } => {
             format!("is started again, on another host if there is one: {RESTARTED}")
