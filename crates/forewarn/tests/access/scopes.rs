@@ -3,20 +3,20 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::{Answer, PATIENCE, Server};
-use crate::place::{Place, Request, json, order, read};
+use crate::place::{Place, Request, json as body, order, read};
 
 /// The ids of the events of a tenant.
 fn events(server: &Server, token: &str, tenant: &str) -> Vec<String> {
-    let listed = json(&read(server, token, &format!("/v1/events?tenant={tenant}")));
+    let listed = body(&read(server, token, &format!("/v1/events?tenant={tenant}")));
     let ids = listed["items"].as_array().unwrap().iter();
     ids.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
 }
 
 fn column(answer: &Answer, member: &str) -> Vec<String> {
-    let listed: Value = json(answer);
+    let listed: Value = body(answer);
     let items = listed["items"].as_array().unwrap_or_else(|| panic!("{answer:?}")).iter();
     items.map(|item| item[member].as_str().unwrap().to_owned()).collect()
 }
@@ -39,7 +39,7 @@ fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_the
     assert_eq!(list("/v1/machines?host=h2", "name"), ["web_1"], "its neighbour is not shown");
     assert_eq!(list("/v1/events", "id"), [own.as_str()]);
     assert_eq!(read(&server, &web, &format!("/v1/events/{own}")).status(), 200);
-    let cluster = json(&read(&server, &web, "/v1/clusters/default"));
+    let cluster = body(&read(&server, &web, "/v1/clusters/default"));
     assert_eq!(
         (&cluster["tenants"], &cluster["machines"], &cluster["hosts"]),
         (&1.into(), &2.into(), &Value::Null)
@@ -59,6 +59,7 @@ fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_the
         (&format!("/v1/events/{foreign}"), &format!("/v1/events/{nothing}")),
         ("/v1/hosts/h3", "/v1/hosts/no"),
         ("/v1/tokens/admin", "/v1/tokens/no"),
+        ("/v1/audit?machine=db_0", "/v1/audit?machine=no_0"),
     ] {
         let (one, other) = (read(&server, &web, there), read(&server, &web, absent));
         assert_eq!((one.status(), &one.body), (other.status(), &other.body), "{there}");
@@ -85,8 +86,16 @@ fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_the
     }
     let approve = format!(r#"{{"command":"approve","tenant":"web","events":["{foreign}"]}}"#);
     assert_ne!(order(&server, &web, &approve).status(), 200, "an event of others by the name of one's own");
-    assert_eq!(events(&server, &admin, "db"), [foreign], "nothing has happened to it");
+    assert_eq!(events(&server, &admin, "db"), [foreign.as_str()], "nothing has happened to it");
     assert_eq!(order(&server, &web, &format!(r#"{{"command":"cancel","event":"{own}"}}"#)).status(), 200);
+    assert_eq!(
+        order(&server, &admin, &format!(r#"{{"command":"cancel","event":"{foreign}"}}"#)).status(),
+        200
+    );
+    let ended = |token: &str| body(&read(&server, token, "/v1/unfinished?work=0,1"))["ended"].clone();
+    let (one, other) = (json!({ "work": 0, "how": "withdrawn" }), json!({ "work": 1, "how": "withdrawn" }));
+    assert_eq!(ended(&admin), json!([one, other]));
+    assert_eq!(ended(&web), json!([one]), "how the work on others ended");
 }
 
 #[test]

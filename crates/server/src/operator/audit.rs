@@ -16,6 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
+use super::permit::Denied;
 use super::visit::Visit;
 use crate::engine::{Engine, State};
 
@@ -167,10 +168,12 @@ async fn whole_name(visit: &Visit, name: String) -> Result<String, Fault> {
     let find = move |state: &State<'_>| match find_machine(state.cluster, &name) {
         Ok(id) => {
             let tenant = state.cluster.machine(id).map(|machine| machine.tenant);
-            if tenant.is_some_and(|tenant| permit.sees(state.cluster, tenant)) {
-                return Ok(full_name(state.cluster, id));
+            match tenant.filter(|tenant| permit.sees(state.cluster, *tenant)) {
+                Some(_) => Ok(full_name(state.cluster, id)),
+                // Of whom nothing may be known is answered as if they were not there.
+                None if name.contains('/') => Ok(name),
+                None => Err(Denied::Tenants.into()),
             }
-            Ok(name)
         }
         Err(_) if name.contains('/') => Ok(name),
         Err(unknown) => Err(Fault::from(unknown)),
