@@ -245,12 +245,6 @@ impl Client {
         understand(&self.send(method, path, &headers, body)?)
     }
 
-    /// Asks for a part of something to be another.
-    pub(crate) fn patch<B: Serialize, T: DeserializeOwned>(&self, path: &str, body: &B) -> Result<T> {
-        let body = Bytes::from(serde_json::to_vec(body)?);
-        understand(&self.send(Method::PATCH, path, &[(CONTENT_TYPE.as_str(), "application/json")], body)?)
-    }
-
     /// Sends any request, and gives status and body of any answer.
     pub(crate) fn send(
         &self,

@@ -128,7 +128,7 @@ impl Session {
     }
 
     pub(super) fn patch<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
-        self.client.patch(path, body)
+        self.change(Method::PATCH, path, Some(body))
     }
 
     pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<Followed> {

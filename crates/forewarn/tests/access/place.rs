@@ -14,6 +14,7 @@ use crate::harness::{Answer, NEWEST, Server, ask, get};
 /// Two tenants, which share a host.
 const FLEET: &str = r#"
 host = [{ name = "h1" }, { name = "h2" }, { name = "h3" }]
+scale_set = [{ name = "front" }]
 availability_set = [
     { name = "web", machine = [{ name = "web_0", host = "h1" }, { name = "web_1", host = "h2" }] },
     { name = "db", machine = [{ name = "db_0", host = "h3" }, { name = "db_1", host = "h2" }] },

@@ -105,6 +105,8 @@ fn every_list_has_a_heading_and_as_json_its_items() {
         ("vm ls", "NAME"),
         ("host ls", "NAME"),
         ("tenant ls", "NAME"),
+        ("scaleset ls", "NAME"),
+        ("availabilityset ls", "NAME"),
         ("event ls", "ID"),
         ("rollout ls", "ID"),
     ] {

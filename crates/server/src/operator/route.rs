@@ -217,7 +217,7 @@ impl Route {
     }
 
     /// It changes what may have been read before.
-    fn edited(mut self) -> Self {
+    pub(super) fn edited(mut self) -> Self {
         self.headers.push(Header::IfMatch);
         self.may_be(&[Kind::Changed])
     }

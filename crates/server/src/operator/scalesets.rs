@@ -9,8 +9,6 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use axum::http::header;
-use axum::response::IntoResponse;
 use forewarn_catalogue::Role;
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use forewarn_wire::operator::schema::Name;
@@ -21,11 +19,13 @@ use forewarn_wire::operator::{
 };
 
 use super::fault::Fault;
-use super::fault::Kind::{Changed, NotFound, Refused, Unavailable};
+use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::page::{Cursor, Page, Paging, Shown};
 use super::permit::Denied;
+use super::reads::look;
 use super::route::{Link, Needs, Route, Subject};
 use super::table::next_page;
+use super::tagged::Tagged;
 use super::visit::{Tags, Visit, tag};
 use super::writes::read;
 use crate::engine::{self, Condition, Problem, Terms};
@@ -54,6 +54,7 @@ fn shown() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<ScaleSetView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(
                 Link::to("getTenant", "Its first placement group.").with("name", "$response.body#/tenants/0"),
@@ -83,6 +84,7 @@ fn shown() -> Vec<Route> {
         .of_cluster()
         .part::<Name>("name")
         .json::<AvailabilitySetView>()
+        .tagged()
         .may_be(&[Unavailable])
         .link(Link::to("getTenant", "The same as a tenant.").with("name", "$response.body#/name")),
     ]
@@ -112,6 +114,7 @@ fn changed() -> Vec<Route> {
             "So many instances: new ones are placed, or the newest go",
             scale,
         )
+        .edited()
         .part::<Name>("name"),
         Route::post::<Upgrade, _, _>(
             "/v1/scalesets/{name}/upgrade",
@@ -119,6 +122,7 @@ fn changed() -> Vec<Route> {
             "Instances get the latest model",
             upgrade,
         )
+        .edited()
         .part::<Name>("name"),
         Route::post::<DeleteInstances, _, _>(
             "/v1/scalesets/{name}/delete-instances",
@@ -126,13 +130,14 @@ fn changed() -> Vec<Route> {
             "Instances go, announced if their model says so",
             delete_instances,
         )
+        .edited()
         .part::<Name>("name")
         .link(Link::to("getUnfinished", "Whether they are gone.").with("work", "$response.body#/work/0")),
     ]
     .into_iter()
     .map(|route| {
         let route = route.about(Subject::Fleet).of_cluster().json::<Outcome>();
-        route.may_be(&[NotFound, Refused, Changed, Unavailable])
+        route.may_be(&[NotFound, Refused, Unavailable])
     })
     .collect()
 }
@@ -149,11 +154,9 @@ async fn list(visit: Visit, page: Page) -> Result<Shown<ScaleSetSummary>, Fault>
     Ok(visit.engine.look(list).await?)
 }
 
-async fn show(visit: Visit, Path(name): Path<String>) -> Result<impl IntoResponse, Fault> {
+async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<ScaleSetView>, Fault> {
     check_scope(&visit, &name)?;
-    let look = move |state: &engine::State<'_>| Ok::<_, Fault>(view(state.cluster, &name)?);
-    let view = visit.engine.look(look).await?.map_err(|fault| visit.discreet(fault))?;
-    Ok(([(header::ETAG, tag(&view))], Json(view)))
+    look(&visit, move |state| Ok(view(state.cluster, &name)?)).await
 }
 
 fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, Unknown> {
@@ -176,14 +179,14 @@ async fn list_availability_sets(visit: Visit, page: Page) -> Result<Shown<Availa
 async fn show_availability_set(
     visit: Visit,
     Path(name): Path<String>,
-) -> Result<Json<AvailabilitySetView>, Fault> {
+) -> Result<Tagged<AvailabilitySetView>, Fault> {
     check_scope(&visit, &name)?;
-    let look = move |state: &engine::State<'_>| {
+    look(&visit, move |state| {
         let found =
             availability_set_view(state.cluster, find_tenant(state.cluster, &name)?, &leaving(state.cluster));
         found.ok_or_else(|| Fault::not_found(format!("not an availability set: {name}")))
-    };
-    visit.engine.look(look).await?.map(Json).map_err(|fault| visit.discreet(fault))
+    })
+    .await
 }
 
 async fn create(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {

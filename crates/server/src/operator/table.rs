@@ -26,8 +26,8 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let all = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole(), server()];
-    all.into_iter().chain([table_access::routes()]).flatten().collect()
+    let cluster = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
+    cluster.into_iter().chain([server(), table_access::routes()]).flatten().collect()
 }
 
 /// Hosts and machines.

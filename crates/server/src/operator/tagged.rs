@@ -1,11 +1,12 @@
 //! What is shown with a tag, so that somebody can say later what they have seen of it: `ETag`, `If-None-Match`.
 
-use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use super::visit::{Tags, tag};
+use super::visit::{Tags, tag_of};
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// One thing that is shown.
 #[derive(Clone, Debug)]
@@ -23,16 +24,15 @@ impl<T: Serialize> Tagged<T> {
 
 impl<T: Serialize> IntoResponse for Tagged<T> {
     fn into_response(self) -> Response {
-        let tag = tag(&self.shown);
+        // Whatever is shown can be written; once is enough.
+        let bytes = serde_json::to_vec(&self.shown).unwrap_or_default();
+        let tag = tag_of(&bytes);
         let is_known = self.seen.is_some_and(|seen| seen.fits(&tag));
-        // Digits and quotes can always be in a header.
-        let tag =
-            [(header::ETAG, HeaderValue::try_from(tag).unwrap_or_else(|_| HeaderValue::from_static("")))];
+        let tag = HeaderValue::try_from(tag).ok().map(|tag| [(header::ETAG, tag)]);
         if is_known {
-            (StatusCode::NOT_MODIFIED, tag).into_response()
-        } else {
-            (tag, Json(self.shown)).into_response()
+            return (StatusCode::NOT_MODIFIED, tag, ()).into_response();
         }
+        (tag, [(header::CONTENT_TYPE, JSON)], bytes).into_response()
     }
 }
 

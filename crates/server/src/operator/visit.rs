@@ -194,8 +194,12 @@ impl Tags {
 
 /// The tag of what is shown: another one, when it shows something else.
 pub(super) fn tag(shown: &impl Serialize) -> String {
-    let bytes = serde_json::to_vec(shown).unwrap_or_default();
-    let hash = Sha256::digest(&bytes);
+    tag_of(&serde_json::to_vec(shown).unwrap_or_default())
+}
+
+/// The tag of what is shown as these bytes.
+pub(super) fn tag_of(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
     let half: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("\"{half}\"")
 }
