@@ -196,6 +196,11 @@ mod tests {
             "rollout change 3 --add h1 --remove h2 --at-once 0",
             "brake on",
             "watch --tenant web",
+            "event explain 2851",
+            "vm explain web_0 --all",
+            "audit ls --machine web/web_0 --since 2026-01-01T00:00:00Z --kind command",
+            "audit verify",
+            "audit export -",
             "completions zsh",
         ];
         for line in lines {

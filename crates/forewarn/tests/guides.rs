@@ -24,6 +24,11 @@ fn a_host_update_goes_as_the_guide_says() {
 }
 
 #[test]
+fn who_rebooted_a_machine_is_found_as_the_guide_says() {
+    check("who-rebooted-my-vm.md");
+}
+
+#[test]
 fn pictures_show_what_the_guide_says() {
     let guide = fs::read_to_string(guides().join("plan-a-host-update.md")).unwrap();
     for picture in ["plan-a-host-update.svg", "plan-a-host-update-stopped.svg"] {

@@ -34,7 +34,7 @@ fn clusters_are_managed_and_meant_from_the_command_line() {
     let listed = place.out(&["cluster", "ls"]);
     assert_eq!(
         listed,
-        "NAME     HOSTS  TENANTS  MACHINES  BRAKE\ndefault  3      2        4         off\nwest     3      2        4         off\n"
+        "NAME     HOSTS  TENANTS  MACHINES  BRAKE\ndefault  3      3        4         off\nwest     3      3        4         off\n"
     );
     place.out(&["--cluster", "west", "brake", "on"]);
     assert!(place.out(&["cluster", "show", "west"]).contains("on: nothing starts"));

@@ -4,6 +4,8 @@
 #![allow(unreachable_pub, missing_docs, reason = "nobody calls a test")]
 
 mod api;
+mod audit;
+mod explain;
 mod scalesets;
 mod servers;
 mod support;
