@@ -214,6 +214,11 @@ impl Cluster {
         self.scale_sets.iter()
     }
 
+    /// The scale sets from that number on.
+    pub fn scale_sets_from(&self, first: ScaleSetId) -> impl Iterator<Item = (ScaleSetId, &ScaleSet)> {
+        self.scale_sets.iter_from(first)
+    }
+
     /// Every maintenance that is not over, in the order in which they were planned.
     pub fn maintenances(&self) -> impl Iterator<Item = &Maintenance> {
         self.maintenances.values()

@@ -231,7 +231,7 @@ fn random_histories_are_eventful() {
 
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::new();
-    for _ in 0..50 {
+    for _ in 0..100 {
         let layout = layouts().new_tree(&mut runner).expect("a layout").current();
         let history = happenings().new_tree(&mut runner).expect("a history").current();
         for (what, count) in live(&layout, &history).observer.seen {
@@ -242,6 +242,6 @@ fn random_histories_are_eventful() {
         assert!(seen.get(what).is_some_and(|count| *count >= 100), "{what}: {seen:?}");
     }
     for what in ["started in a window", "started at any time", "rollout paused"] {
-        assert!(seen.get(what).is_some_and(|count| *count >= 20), "{what}: {seen:?}");
+        assert!(seen.get(what).is_some_and(|count| *count >= 10), "{what}: {seen:?}");
     }
 }

@@ -10,6 +10,7 @@
 //!
 //! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
 
+mod api_door;
 mod boot;
 mod clock;
 mod directory;
@@ -27,6 +28,7 @@ mod socket_file;
 mod telemetry;
 pub mod tls;
 
+pub use api_door::ApiDoor;
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::Endings;
@@ -37,5 +39,5 @@ pub use engine::{
 pub use polls::Polls;
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use roster::Roster;
-pub use service::{Adjustable, ApiDoor, Plan, Service, StartError, engine_with};
+pub use service::{Adjustable, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;

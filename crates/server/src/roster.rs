@@ -52,4 +52,10 @@ impl Roster {
     pub fn token(&self, number: u32) -> Option<&Token> {
         self.tokens.get(&number)
     }
+
+    /// The token of that name.
+    #[must_use]
+    pub fn token_named(&self, name: &str) -> Option<&Token> {
+        self.tokens().find(|token| token.name.as_str() == name)
+    }
 }

@@ -5,25 +5,22 @@
 //!   metadata-0 … n     one thread per core, each with its own sockets
 //! ```
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_catalogue::{Role, Scope};
-use forewarn_lifecycle::{Name, Seed};
+use forewarn_lifecycle::Seed;
 use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
+use crate::api_door::{ApiDoor, Opened, first_token};
 use crate::clock::{Clock, ClockPlan, Speed};
-use crate::engine::{Administration, Engine, Hands, Problem, State, Terms};
+use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
-use crate::operator::{self, Access, HostNames, Secret};
-use crate::socket_file::SocketFile;
+use crate::operator::{self, HostNames};
 use crate::telemetry::Telemetry;
-use crate::tls::{Counted, Source, Tls, TlsError, TlsListener};
+use crate::tls::{Source, Tls, TlsError};
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -46,8 +43,8 @@ pub struct Plan {
     pub doors: Vec<(Door, Identity)>,
     /// Threads that answer machines.
     pub threads: NonZeroUsize,
-    /// Where operators come in.
-    pub api: ApiDoor,
+    /// Where operators come in: at least one door, of which the first is the one to name.
+    pub api: Vec<ApiDoor>,
     /// Names with dots by which operators may call the API.
     pub api_host_names: Vec<String>,
     /// How long entries of the trail are kept, where anything is.
@@ -65,19 +62,6 @@ pub struct Adjustable {
     pub certificates: Option<Source>,
 }
 
-/// Where operators come in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ApiDoor {
-    /// A TCP address, for whoever can connect. Port 0 is one that is free.
-    Open(SocketAddr),
-    /// A TCP address, for whoever has the key. Port 0 is one that is free.
-    Locked(SocketAddr),
-    /// The same, with TLS.
-    Tls(SocketAddr, Source),
-    /// A Unix-domain socket, for its owner alone.
-    Unix(PathBuf),
-}
-
 /// A server that runs.
 #[derive(Debug)]
 pub struct Service {
@@ -86,12 +70,9 @@ pub struct Service {
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
     threads: Threads,
-    api: JoinHandle<std::io::Result<()>>,
+    api: Vec<Opened>,
     stop: watch::Sender<bool>,
-    /// Removed with the service.
-    _socket: Option<SocketFile>,
     metadata_url: Option<String>,
-    api_url: String,
     first_token: Option<String>,
 }
 
@@ -124,17 +105,8 @@ pub enum StartError {
     Threads(#[source] std::io::Error),
 }
 
-/// What the token is called that a new server makes for whoever sets it up.
-const FIRST_TOKEN: &str = "first";
-
 /// How long what is under way may take when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
-
-/// Only the owner of the server may use its socket.
-const API_SOCKET_MODE: u32 = 0o600;
-
-/// Connections of operators at once; one more waits.
-const API_CONNECTIONS_MAX: usize = 1_024;
 
 impl Service {
     /// Starts everything. When this returns, both sides listen.
@@ -161,30 +133,18 @@ impl Service {
             default_machine,
         };
         let metadata_url = about.metadata.first().cloned();
-        let (access, first_token) = access(&engine, &plan.api).await?;
+        let first_token = first_token(&engine, &plan.api).await?;
         let (stop, stopped) = watch::channel(false);
         let host_names = HostNames::new(plan.api_host_names);
-        let access = (access, host_names.clone());
-        let router = operator::router(engine.clone(), about, telemetry, plan.data_dir, access, stopped);
-        let tls = match &plan.api {
-            ApiDoor::Tls(_, source) => Some(Tls::open(source.clone())?),
-            ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
-        };
-        let (api, api_url, socket) = serve_operators(&plan.api, tls.as_ref(), router, stop.subscribe())?;
-        let service = Self {
-            engine,
-            front,
-            host_names,
-            tls,
-            threads,
-            api,
-            stop,
-            _socket: socket,
-            metadata_url,
-            api_url,
-            first_token,
-        };
-        Ok(service)
+        let shared = operator::api(engine.clone(), about, telemetry, plan.data_dir, stopped);
+        let (mut api, mut tls) = (Vec::new(), None);
+        for door in &plan.api {
+            let router = operator::router(shared.clone(), door.access(), host_names.clone());
+            let certificates = door.certificates()?;
+            api.push(door.open(certificates.as_ref(), router, stop.subscribe())?);
+            tls = tls.or(certificates);
+        }
+        Ok(Self { engine, front, host_names, tls, threads, api, stop, metadata_url, first_token })
     }
 
     /// Changes what may change while it runs: all of it, or nothing.
@@ -212,10 +172,15 @@ impl Service {
         self.metadata_url.as_deref()
     }
 
-    /// Where operators come in: `http://ADDRESS`, `https://ADDRESS` or `unix:PATH`.
+    /// Where operators come in first: `http://ADDRESS`, `https://ADDRESS` or `unix:PATH`.
     #[must_use]
     pub fn api_url(&self) -> &str {
-        &self.api_url
+        self.api_urls().next().unwrap_or_default()
+    }
+
+    /// Everywhere that operators come in.
+    pub fn api_urls(&self) -> impl Iterator<Item = &str> {
+        self.api.iter().map(|door| door.url.as_str())
     }
 
     /// The first token of operators, if it has just been made: nobody will see it again.
@@ -229,10 +194,12 @@ impl Service {
         self.stop.send_replace(true);
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());
-        let abort = self.api.abort_handle();
-        if tokio::time::timeout(STOP_MAX, self.api).await.is_err() {
-            // Somebody watches, and would for ever.
-            abort.abort();
+        let deadline = tokio::time::Instant::now() + STOP_MAX;
+        for mut door in self.api {
+            if tokio::time::timeout_at(deadline, &mut door.serving).await.is_err() {
+                // Somebody watches, and would for ever.
+                door.serving.abort();
+            }
         }
         if stopping.await.is_err() {
             tracing::error!("the threads of the metadata endpoint could not be stopped");
@@ -280,87 +247,4 @@ fn prefix(doors: &[(Door, Identity)]) -> (bool, Option<String>) {
         Identity::Address | Identity::Machine(_) => None,
     });
     defaults.next().map_or((false, None), |default| (true, default))
-}
-
-/// Who may use the API, and the first token to it, if it has just been made.
-async fn access(engine: &Engine, door: &ApiDoor) -> Result<(Access, Option<String>), StartError> {
-    match door {
-        ApiDoor::Open(_) => Ok((Access::Open("anyone"), None)),
-        ApiDoor::Unix(_) => Ok((Access::Open("socket"), None)),
-        ApiDoor::Locked(_) | ApiDoor::Tls(..) => {
-            let has_tokens = engine.roster().tokens().next().is_some();
-            let new = if has_tokens { None } else { Some(issue_first(engine).await?) };
-            Ok((Access::Tokens, new))
-        }
-    }
-}
-
-/// Issues a token for whoever sets the server up.
-async fn issue_first(engine: &Engine) -> Result<String, StartError> {
-    let number = engine.roster().next_token;
-    let text = Secret::new().map_err(StartError::Token)?.text(number);
-    let issue = Administration::IssueToken {
-        number,
-        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(Problem::Unavailable))?,
-        role: Role::Admin,
-        scope: Scope::default(),
-        hash: operator::hash(&text),
-        expires: None,
-    };
-    engine.administer(issue, Terms::default()).await?;
-    Ok(text)
-}
-
-type Operators = (JoinHandle<std::io::Result<()>>, String, Option<SocketFile>);
-
-fn serve_operators(
-    door: &ApiDoor,
-    tls: Option<&Arc<Tls>>,
-    router: axum::Router,
-    mut stop: watch::Receiver<bool>,
-) -> Result<Operators, StartError> {
-    let stopped = async move {
-        // It is an error if nobody is left who could say so: then it is time to stop, too.
-        drop(stop.wait_for(|stop| *stop).await);
-    };
-    match door {
-        ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _) => {
-            let failed = |source| StartError::Api(address.to_string(), source);
-            let listener = std::net::TcpListener::bind(address).map_err(failed)?;
-            listener.set_nonblocking(true).map_err(failed)?;
-            let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-            let address = listener.local_addr().map_err(failed)?;
-            match tls {
-                Some(tls) => {
-                    let listener = TlsListener::new(listener, Arc::clone(tls));
-                    Ok((spawn(listener, router, stopped), format!("https://{address}"), None))
-                }
-                None => Ok((spawn(listener, router, stopped), format!("http://{address}"), None)),
-            }
-        }
-        ApiDoor::Unix(path) => {
-            let failed = |source| StartError::Api(path.display().to_string(), source);
-            let listen = |source| OpenError::Listen {
-                door: Door::Unix { path: path.clone(), mode: API_SOCKET_MODE },
-                source,
-            };
-            let (listener, file) = SocketFile::create(path, API_SOCKET_MODE, listen)?;
-            listener.set_nonblocking(true).map_err(failed)?;
-            let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-            Ok((spawn(listener, router, stopped), format!("unix:{}", path.display()), Some(file)))
-        }
-    }
-}
-
-fn spawn<L>(
-    listener: L,
-    router: axum::Router,
-    stopped: impl Future<Output = ()> + Send + 'static,
-) -> JoinHandle<std::io::Result<()>>
-where
-    L: axum::serve::Listener<Addr: std::fmt::Debug>,
-{
-    let listener = Counted::new(listener, API_CONNECTIONS_MAX);
-    let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
-    tokio::spawn(serve.into_future())
 }

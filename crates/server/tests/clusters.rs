@@ -82,23 +82,23 @@ async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now(
     let west = create(&first, "west").await;
     furnish(&west, "10.0.0.2").await;
     let administer = async |command| first.administer(command, Terms::default()).await;
-    let id = ClusterId(1);
+    let named = |name: &str| Name::new(name).unwrap();
     assert_eq!(
-        administer(Administration::RemoveCluster(id)).await,
+        administer(Administration::RemoveCluster(named("west"))).await,
         Err(Problem::ClusterInUse("west".to_owned()))
     );
-    let name = Name::new("east").unwrap();
-    administer(Administration::RenameCluster { cluster: id, name }).await.unwrap();
+    let rename = Administration::RenameCluster { cluster: named("west"), name: named("east") };
+    administer(rename).await.unwrap();
     assert!(first.named("west").is_err());
     assert!(first.directory().named("west/solo/solo").is_none());
     assert!(first.directory().named("east/solo/solo").is_some());
 
     order(&west, r#"{"command":"delete","machine":"solo"}"#).await.unwrap();
     order(&west, r#"{"command":"remove_host","host":"h1"}"#).await.unwrap();
-    administer(Administration::RemoveCluster(id)).await.unwrap();
+    administer(Administration::RemoveCluster(named("east"))).await.unwrap();
     assert_eq!(west.look(|_| ()).await, Err(Problem::NoSuchCluster));
     assert_eq!(
-        administer(Administration::RemoveCluster(ClusterId::DEFAULT)).await,
+        administer(Administration::RemoveCluster(named("default"))).await,
         Err(Refusal::DefaultCluster.into())
     );
 }

@@ -28,8 +28,8 @@ pub(super) fn look(report: &mut Report, options: &Options) {
         Ok(about) => about,
         Err(problem) => {
             if problem.downcast_ref::<Refused>().is_some_and(|refused| refused.status == UNAUTHORIZED) {
-                let remedy = "forewarn --token KEY doctor, or FOREWARN_TOKEN";
-                return report.finding("api", "the key is missing or wrong", why, remedy);
+                let remedy = "forewarn --token TOKEN doctor, or FOREWARN_TOKEN";
+                return report.finding("api", "the token is missing or wrong", why, remedy);
             }
             if problem.to_string().contains("Permission denied") {
                 let what = format!("this user may not use the socket: {client}");

@@ -32,9 +32,11 @@ pub(super) fn look(report: &mut Report, file: &Path) {
         network::look_at_doors(report, &doors);
     }
     if let Some(api) = or_finding(report, api, &remedy) {
-        network::look_at_api(report, &api);
-        if let ApiDoor::Tls(_, source) = &api {
-            encryption::look(report, source);
+        for door in &api {
+            network::look_at_api(report, door);
+            if let ApiDoor::Tls(_, source) = door {
+                encryption::look(report, source);
+            }
         }
     }
     if let Some(settings) = or_finding(report, settings, &remedy) {

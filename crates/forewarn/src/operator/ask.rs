@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::Args;
 use forewarn_wire::operator::{Ending, NamedCommand, Outcome, Unfinished};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::session::{Session, print, understand};
 use super::{Output, enrol, say, visible, wait};
@@ -12,11 +14,21 @@ use crate::client::Refused;
 
 /// Something to ask for.
 pub(super) struct Errand {
-    pub(super) command: NamedCommand,
+    request: Request,
     /// What it is called in sentences: `restart of web_0`.
-    pub(super) phrase: String,
+    phrase: String,
     /// The machine that it is about, if it is about one.
-    pub(super) machine: Option<String>,
+    machine: Option<String>,
+}
+
+/// What is sent.
+enum Request {
+    /// One command.
+    Command(NamedCommand),
+    /// What makes several commands: where, and of what.
+    Post(String, Value),
+    /// What makes a part of something another.
+    Patch(String, Value),
 }
 
 /// How long a command takes.
@@ -27,9 +39,29 @@ pub(crate) struct Patience {
     pub(super) wait: bool,
 }
 
+impl Patience {
+    /// What is done at once needs none.
+    pub(super) const NONE: Self = Self { wait: false };
+}
+
 impl Errand {
     pub(super) fn new(phrase: impl Into<String>, command: NamedCommand) -> Self {
-        Self { command, phrase: phrase.into(), machine: None }
+        Self { request: Request::Command(command), phrase: phrase.into(), machine: None }
+    }
+
+    /// The same, about one machine.
+    pub(super) fn about(self, machine: String) -> Self {
+        Self { machine: Some(machine), ..self }
+    }
+
+    /// Something that is more than one command.
+    pub(super) fn post(phrase: String, place: String, body: &impl Serialize) -> Result<Self> {
+        Ok(Self { request: Request::Post(place, serde_json::to_value(body)?), phrase, machine: None })
+    }
+
+    /// A change of a part of something.
+    pub(super) fn patch(phrase: String, place: String, body: &impl Serialize) -> Result<Self> {
+        Ok(Self { request: Request::Patch(place, serde_json::to_value(body)?), phrase, machine: None })
     }
 }
 
@@ -86,7 +118,11 @@ fn ended(work: &[u64], endings: &BTreeMap<u64, Ending>) -> (&'static str, bool) 
 
 /// Asks for one thing and says what came of it.
 pub(super) fn one(session: &Session, errand: &Errand) -> Result<Outcome> {
-    let answer = session.post("/v1/commands", &errand.command)?;
+    let answer = match &errand.request {
+        Request::Command(command) => session.post("/v1/commands", command)?,
+        Request::Post(place, body) => session.post(place, body)?,
+        Request::Patch(place, body) => session.patch(place, body)?,
+    };
     let outcome: Outcome = understand(answer.clone())?;
     session.present(answer, |outcome: Outcome| Ok(say::outcome(&outcome, &errand.phrase)))?;
     match session.output() {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_wire::Span;
-use forewarn_wire::operator::{HostView, NamedCommand};
+use forewarn_wire::operator::{HostEntry, HostView, NamedCommand};
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
@@ -16,6 +16,11 @@ const EXAMPLES: &str = "\
 Examples:
   forewarn host update h1 h2            one group of hosts after the other
   forewarn host update --network h1 --wait";
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  forewarn host add h11
+  forewarn host add h12 --zone 2";
 
 const DEGRADE_EXAMPLES: &str = "\
 Example:
@@ -29,6 +34,21 @@ pub(crate) enum Command {
     Show {
         /// Its name.
         host: Named,
+    },
+    /// Add a host.
+    #[command(after_help = ADD_EXAMPLES)]
+    Add {
+        /// Its name.
+        host: Named,
+        /// The zone it stands in: machines never leave their zone.
+        #[arg(long, value_name = "ZONE")]
+        zone: Option<u16>,
+    },
+    /// Remove hosts that have no machines.
+    Rm {
+        /// Their names.
+        #[arg(required = true, value_name = "HOST")]
+        hosts: Vec<Named>,
     },
     /// Update hosts: their machines are paused for some seconds.
     #[command(after_help = EXAMPLES)]
@@ -79,6 +99,12 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (errand, patience) = match command {
         Command::Ls => return list(session),
         Command::Show { host } => return show(session, &host),
+        Command::Add { host: Named(name), zone } => {
+            let phrase = format!("host {name}");
+            let errand = Errand::new(phrase, NamedCommand::AdmitHost(HostEntry { name, zone }));
+            return ask::one(session, &errand).map(drop);
+        }
+        Command::Rm { hosts } => return remove(session, hosts),
         Command::Update { network: false, hosts } => {
             hosts.errand("update of", |hosts| NamedCommand::UpdateHosts { hosts })
         }
@@ -96,6 +122,13 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Recover(host) => host.errand("recovery of", |host| NamedCommand::RecoverHost { host }),
     };
     ask::all(session, &[errand], patience)
+}
+
+fn remove(session: &Session, hosts: Vec<Named>) -> Result<()> {
+    let errands = hosts
+        .into_iter()
+        .map(|Named(host)| Errand::new(format!("removal of host {host}"), NamedCommand::RemoveHost { host }));
+    ask::all(session, &errands.collect::<Vec<_>>(), Patience::NONE)
 }
 
 impl Hosts {

@@ -7,6 +7,7 @@ mod ask;
 mod audit;
 mod backup;
 mod clock;
+mod cluster;
 mod enrol;
 mod event;
 mod explain;
@@ -16,12 +17,17 @@ mod identifier;
 mod progress;
 mod rollout;
 mod say;
+mod scaleset;
 mod session;
+mod sets;
+mod settings;
 mod table;
 mod tenant;
+mod token;
 mod visible;
 mod vm;
 mod wait;
+mod wanted;
 mod watch;
 
 use anyhow::Result;
@@ -41,11 +47,20 @@ pub(crate) struct Options {
         help_heading = "Options of every command"
     )]
     api: String,
-    /// The key to a server that wants one.
+    /// The cluster that is meant; without it, the first that may be seen.
     #[arg(
         long,
         global = true,
-        value_name = "KEY",
+        value_name = "CLUSTER",
+        env = "FOREWARN_CLUSTER",
+        help_heading = "Options of every command"
+    )]
+    cluster: Option<String>,
+    /// The token for a server that wants one.
+    #[arg(
+        long,
+        global = true,
+        value_name = "TOKEN",
         env = "FOREWARN_TOKEN",
         hide_env_values = true,
         help_heading = "Options of every command"
@@ -86,7 +101,12 @@ impl Options {
         self.output
     }
 
-    /// The key, if there is one.
+    /// The cluster that is meant, if it was said.
+    fn cluster(&self) -> Option<String> {
+        self.cluster.clone().filter(|cluster| !cluster.is_empty())
+    }
+
+    /// The token, if there is one.
     fn token(&self) -> Option<String> {
         self.token.clone().filter(|token| !token.is_empty())
     }
@@ -105,15 +125,24 @@ pub(crate) enum Output {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Machines: list them, restart, move, stop, delete or evict them.
+    /// Machines: list them, make, describe, restart, move, stop, delete or evict them.
     #[command(subcommand)]
     Vm(vm::Command),
-    /// Hosts: list them, update, restart or empty them, say that they fail.
+    /// Hosts: list them, add or remove them, update, restart or empty them, say that they fail.
     #[command(subcommand)]
     Host(host::Command),
     /// Tenants: those who are told of events together.
     #[command(subcommand)]
     Tenant(tenant::Command),
+    /// Scale sets: make them, scale, change, upgrade them, delete instances.
+    #[command(subcommand)]
+    Scaleset(scaleset::Command),
+    /// Availability sets: list them, make them and their machines.
+    #[command(subcommand)]
+    Availabilityset(sets::Command),
+    /// Cloud services: make them and their role instances.
+    #[command(subcommand)]
+    Cloudservice(sets::CloudCommand),
     /// Events: what is announced or under way. Approve, cancel or force them.
     #[command(subcommand)]
     Event(event::Command),
@@ -129,6 +158,15 @@ pub(crate) enum Command {
     /// Hold every start, or let starts go.
     #[command(subcommand)]
     Brake(rollout::Brake),
+    /// How the cluster behaves.
+    #[command(subcommand)]
+    Settings(settings::Command),
+    /// Clusters: hosts and tenants that have nothing to do with others.
+    #[command(subcommand)]
+    Cluster(cluster::Command),
+    /// Tokens: who may do what.
+    #[command(subcommand)]
+    Token(token::Command),
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
@@ -147,13 +185,19 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
     match command {
         Command::Vm(command) => vm::run(&session, command),
         Command::Host(command) => host::run(&session, command),
-        Command::Tenant(command) => tenant::run(&session, &command),
+        Command::Tenant(command) => tenant::run(&session, command),
+        Command::Scaleset(command) => scaleset::run(&session, command),
+        Command::Availabilityset(command) => sets::run(&session, command),
+        Command::Cloudservice(command) => sets::cloud(&session, command),
         Command::Event(command) => event::run(&session, command),
         Command::Clock(command) => clock::run(&session, &command),
         Command::Fleet(command) => fleet::run(&session, &command),
         Command::Rollout(command) => rollout::run(&session, command),
         Command::Brake(command) => rollout::brake(&session, command),
         Command::Audit(command) => audit::run(&session, command),
+        Command::Settings(command) => settings::run(&session, &command),
+        Command::Cluster(command) => cluster::run(&session, &command),
+        Command::Token(command) => token::run(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::{ClockView, Items};
+use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -20,11 +21,32 @@ use crate::client::{Client, Refused};
 pub(super) struct Session {
     client: Client,
     output: Output,
+    /// The cluster that is meant, if it was said.
+    cluster: Option<String>,
 }
+
+/// What does not belong to a cluster.
+const OF_SERVER: [&str; 6] =
+    ["/v1/audit/export", "/v1/backup", "/v1/clock", "/v1/clusters", "/v1/server", "/v1/tokens"];
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
-        Ok(Self { client: options.client()?, output: options.output })
+        Ok(Self { client: options.client()?, output: options.output, cluster: options.cluster() })
+    }
+
+    /// The same path, of the cluster that is meant.
+    fn of_cluster(&self, path: &str) -> String {
+        let is_of_server = |of: &str| {
+            let rest = path.strip_prefix(of);
+            rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        match &self.cluster {
+            Some(cluster) if !OF_SERVER.into_iter().any(is_of_server) => {
+                let more = if path.contains('?') { '&' } else { '?' };
+                format!("{path}{more}cluster={}", escaped(cluster))
+            }
+            Some(_) | None => path.to_owned(),
+        }
     }
 
     pub(super) fn output(&self) -> Output {
@@ -40,16 +62,16 @@ impl Session {
     }
 
     pub(super) fn download(&self, path: &str, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        self.client.download(path, each)
+        self.client.download(&self.of_cluster(path), each)
     }
 
     pub(super) fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        self.client.get(path)
+        self.client.get(&self.of_cluster(path))
     }
 
     /// Reads a list to its end.
     pub(super) fn all<T: DeserializeOwned>(&self, path: &str) -> Result<Vec<T>> {
-        self.client.pages(path)
+        self.client.pages(&self.of_cluster(path))
     }
 
     /// Reads a list to its end and shows it: as it is, or by `text`.
@@ -58,13 +80,13 @@ impl Session {
         T: DeserializeOwned,
         F: FnOnce(Vec<T>) -> Result<String>,
     {
-        let items: Vec<Value> = self.client.pages(path)?;
+        let items: Vec<Value> = self.client.pages(&self.of_cluster(path))?;
         self.present(json!({ "items": items }), |all: Items<T>| text(all.items))
     }
 
     /// Reads something that may not be there, or not be the only one of its name.
     pub(super) fn look<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
-        match self.client.get(path) {
+        match self.get(path) {
             Ok(found) => Ok(Some(found)),
             Err(problem) => match problem.downcast_ref::<Refused>() {
                 Some(refused) if (400..500).contains(&refused.status) => Ok(None),
@@ -84,7 +106,7 @@ impl Session {
         T: DeserializeOwned,
         F: FnOnce(T) -> Result<String>,
     {
-        self.present(self.client.get(path)?, text)
+        self.present(self.get(path)?, text)
     }
 
     /// Asks for something and shows the answer: as it is, or by `text`.
@@ -98,11 +120,20 @@ impl Session {
     }
 
     pub(super) fn post<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
-        self.client.post(path, body)
+        self.client.post(&self.of_cluster(path), body)
+    }
+
+    /// Has something changed that is at a path.
+    pub(super) fn change<B: Serialize>(&self, method: Method, path: &str, body: Option<&B>) -> Result<Value> {
+        self.client.change(method, &self.of_cluster(path), body)
+    }
+
+    pub(super) fn patch<B: Serialize>(&self, path: &str, body: &B) -> Result<Value> {
+        self.change(Method::PATCH, path, Some(body))
     }
 
     pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<()> {
-        self.client.follow(path, each, |note| eprintln!("forewarn: {}", visible(note)))
+        self.client.follow(&self.of_cluster(path), each, |note| eprintln!("forewarn: {}", visible(note)))
     }
 
     /// Shows an answer: as it is, or by `text`.
@@ -149,6 +180,23 @@ pub(super) fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_belongs_to_a_cluster_is_asked_of_the_one_that_is_meant() {
+        let client = || Client::new("http://127.0.0.1:1").unwrap();
+        let of = |cluster: Option<&str>| Session {
+            client: client(),
+            output: Output::Table,
+            cluster: cluster.map(str::to_owned),
+        };
+        let west = of(Some("west"));
+        assert_eq!(west.of_cluster("/v1/hosts"), "/v1/hosts?cluster=west");
+        assert_eq!(west.of_cluster("/v1/events?tenant=a"), "/v1/events?tenant=a&cluster=west");
+        for path in ["/v1/clock", "/v1/tokens/ci", "/v1/clusters?limit=1", "/v1/server"] {
+            assert_eq!(west.of_cluster(path), path);
+        }
+        assert_eq!(of(None).of_cluster("/v1/hosts"), "/v1/hosts");
+    }
 
     #[test]
     fn names_cannot_leave_their_place_in_a_path() {

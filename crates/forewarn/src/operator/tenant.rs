@@ -1,12 +1,19 @@
 //! `forewarn tenant`: those who are told of events together.
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Subcommand;
-use forewarn_wire::operator::{ApproveWord, PolicyEntry, TenantView};
+use forewarn_wire::operator::{ApproveWord, NamedCommand, PolicyEntry, TenantView};
 
 use super::Named;
+use super::ask::{self, Errand};
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed};
+use super::wanted::Approvals;
+
+const EXAMPLES: &str = "\
+Examples:
+  forewarn tenant policy web --restart automatic
+  forewarn tenant policy db --redeploy asked --all-down automatic";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -17,15 +24,32 @@ pub(crate) enum Command {
         /// Its name.
         name: Named,
     },
+    /// Change which events of a tenant approve themselves; what is not said stays.
+    #[command(after_help = EXAMPLES)]
+    Policy {
+        /// Its name; a placement group stands for its whole scale set.
+        name: Named,
+        #[command(flatten)]
+        approvals: Approvals,
+    },
 }
 
-pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
+pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     match command {
         Command::Ls => {
             session.list("/v1/tenants", |tenants: Vec<TenantView>| Ok(table(&tenants, session.width())))
         }
         Command::Show { name: Named(name) } => {
-            session.show(&format!("/v1/tenants/{}", escaped(name)), |tenant| Ok(facts(tenant)))
+            session.show(&format!("/v1/tenants/{}", escaped(&name)), |tenant| Ok(facts(tenant)))
+        }
+        Command::Policy { name: Named(tenant), approvals } => {
+            let Some(change) = approvals.change() else {
+                bail!("nothing to change\n  hint: forewarn tenant policy --help");
+            };
+            let now: TenantView = session.get(&format!("/v1/tenants/{}", escaped(&tenant)))?;
+            let phrase = format!("policy of {tenant}");
+            let command = NamedCommand::ChangePolicy { tenant, policy: change.apply(now.policy) };
+            ask::one(session, &Errand::new(phrase, command)).map(drop)
         }
     }
 }
@@ -68,7 +92,7 @@ fn enrolled(tenant: &TenantView) -> &'static str {
 }
 
 /// What needs nobody's approval.
-fn automatic(policy: PolicyEntry) -> String {
+pub(super) fn automatic(policy: PolicyEntry) -> String {
     let rules = [
         (policy.restart, "restarts by the owner"),
         (policy.redeploy, "redeploys by the owner"),

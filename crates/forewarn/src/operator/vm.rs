@@ -1,8 +1,10 @@
 //! `forewarn vm`: machines.
 
-use anyhow::Result;
-use clap::{Args, Subcommand};
-use forewarn_wire::operator::{Eviction, MachineView, NamedCommand};
+use std::net::IpAddr;
+
+use anyhow::{Result, bail};
+use clap::{ArgGroup, Args, Subcommand};
+use forewarn_wire::operator::{Eviction, MachineView, NamedCommand, PolicyEntry, VmEntry};
 use forewarn_wire::show_duration;
 
 use super::Named;
@@ -11,6 +13,7 @@ use super::explain::{self, Extent};
 use super::identifier::short;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed};
+use super::wanted::{Approvals, NewMachine, Notices, Tag, tags};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +25,18 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   forewarn vm explain web_0             who has restarted it, and why
   forewarn vm explain web/web_9 --all   also where it is gone: all that the trail has of it";
+
+const CREATE_EXAMPLES: &str = "\
+Examples:
+  forewarn vm create solo --host h1 --address 10.0.0.4
+  forewarn vm create cheap --host h2 --spot deallocate
+  forewarn vm create shop --host h3 --terminate-delay 10m --tag role=front";
+
+const DESCRIBE_EXAMPLES: &str = "\
+Examples:
+  forewarn vm describe web_0 --address 10.0.0.4 --address 10.0.0.5
+  forewarn vm describe web_0 --tag role=front --tag owner=shop
+  forewarn vm describe web_0 --no-addresses";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -44,6 +59,26 @@ pub(crate) enum Command {
         /// Its whole history, not only the newest of it.
         #[arg(long)]
         all: bool,
+    },
+    /// Make a machine of its own: a tenant with one machine.
+    #[command(after_help = CREATE_EXAMPLES)]
+    Create {
+        /// Its name.
+        name: Named,
+        #[command(flatten)]
+        new: NewMachine,
+        #[command(flatten)]
+        approvals: Approvals,
+    },
+    /// Say from where a machine calls, and what its owner notes of it; what is not said stays.
+    #[command(after_help = DESCRIBE_EXAMPLES)]
+    Describe(Describe),
+    /// Change what a machine is told of its deletion and of new images; what is not said stays.
+    Update {
+        /// Its name, or tenant/name.
+        name: Named,
+        #[command(flatten)]
+        notices: Notices,
     },
     /// Restart machines: disks stay, memory is lost.
     #[command(after_help = EXAMPLES)]
@@ -68,6 +103,25 @@ pub(crate) enum Command {
 }
 
 #[derive(Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true))]
+pub(crate) struct Describe {
+    /// Its name, or tenant/name.
+    name: Named,
+    /// An address from which it calls, and no others than those that are said.
+    #[arg(long = "address", value_name = "IP", group = "what")]
+    addresses: Vec<IpAddr>,
+    /// It calls from nowhere.
+    #[arg(long, conflicts_with = "addresses", group = "what")]
+    no_addresses: bool,
+    /// A name and a value of its owner, and no others than those that are said.
+    #[arg(long = "tag", value_name = "NAME=VALUE", group = "what")]
+    tags: Vec<Tag>,
+    /// Its owner notes nothing of it.
+    #[arg(long, conflicts_with = "tags", group = "what")]
+    no_tags: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct Machines {
     /// Their names, or tenant/name.
     #[arg(required = true, value_name = "NAME")]
@@ -84,6 +138,9 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let extent = if all { Extent::Whole } else { Extent::Newest };
             return explain::machine(session, &name, extent);
         }
+        Command::Create { name, new, approvals } => return create(session, name, new, approvals),
+        Command::Describe(described) => return describe(session, described),
+        Command::Update { name, notices } => return update(session, &name, notices),
         Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
         Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
         Command::Reimage(machines) => (machines, "reimage", |machine| NamedCommand::Reimage { machine }),
@@ -96,12 +153,51 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Evict(machines) => (machines, "eviction", |machine| NamedCommand::Evict { machine }),
         Command::Jam(machines) => (machines, "jam", |machine| NamedCommand::Jam { machine }),
     };
-    let errands = machines.names.into_iter().map(|Named(name)| Errand {
-        command: make(name.clone()),
-        phrase: format!("{verb} of {name}"),
-        machine: Some(name),
-    });
+    let errands = machines
+        .names
+        .into_iter()
+        .map(|Named(name)| Errand::new(format!("{verb} of {name}"), make(name.clone())).about(name));
     ask::all(session, &errands.collect::<Vec<_>>(), machines.patience)
+}
+
+fn create(session: &Session, Named(name): Named, new: NewMachine, approvals: Approvals) -> Result<()> {
+    let phrase = format!("machine {name}");
+    let machine = new.named(name);
+    let entry = VmEntry {
+        name: machine.name,
+        host: machine.host,
+        update_domain: machine.update_domain,
+        fault_domain: machine.fault_domain,
+        spot: machine.spot,
+        terminate: machine.terminate,
+        os_image: machine.os_image,
+        policy: approvals.change().unwrap_or_default().apply(PolicyEntry::default()),
+        addresses: machine.addresses,
+        tags: machine.tags,
+    };
+    ask::one(session, &Errand::new(phrase, NamedCommand::AdmitVm(entry))).map(drop)
+}
+
+fn describe(session: &Session, described: Describe) -> Result<()> {
+    let Named(machine) = described.name;
+    let phrase = format!("description of {machine}");
+    let addresses =
+        (described.no_addresses || !described.addresses.is_empty()).then_some(described.addresses);
+    let tags = (described.no_tags || !described.tags.is_empty()).then(|| tags(described.tags));
+    ask::one(session, &Errand::new(phrase, NamedCommand::Describe { machine, addresses, tags })).map(drop)
+}
+
+fn update(session: &Session, Named(name): &Named, notices: Notices) -> Result<()> {
+    if notices.is_empty() {
+        bail!("nothing to change\n  hint: forewarn vm update --help");
+    }
+    let now: MachineView = session.get(&format!("/v1/machines/{}", escaped(name)))?;
+    let command = NamedCommand::ChangeProfile {
+        machine: format!("{}/{}", now.tenant, now.name),
+        terminate: notices.terminate(now.terminate).unwrap_or(now.terminate),
+        os_image: notices.os_image().unwrap_or(now.os_image),
+    };
+    ask::one(session, &Errand::new(format!("update of {name}"), command)).map(drop)
 }
 
 fn list(session: &Session, tenant: Option<&Named>) -> Result<()> {
@@ -165,7 +261,7 @@ fn facts(machine: MachineView) -> String {
     Table::facts(facts).to_string()
 }
 
-fn eviction(spot: Option<Eviction>) -> String {
+pub(super) fn eviction(spot: Option<Eviction>) -> String {
     match spot {
         Some(Eviction::Delete) => "delete",
         Some(Eviction::Deallocate) => "deallocate",

@@ -121,7 +121,7 @@ impl Teller<'_> {
     fn tell_rollout(&mut self, rollout: &RolloutView) {
         let standing = format!("{} {}", rollout.state, rollout.groups);
         if self.said.insert(format!("rollout {}", rollout.id), standing.clone()) != Some(standing) {
-            eprintln!("{}", rollout::standing(rollout));
+            self.progress.say(&visible(&rollout::standing(rollout)));
         }
     }
 

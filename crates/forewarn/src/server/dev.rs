@@ -159,7 +159,7 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
         doors: vec![(Door::Tcp(arguments.metadata_listen), Identity::Prefix { default })],
         threads: arguments.metadata_threads.unwrap_or_else(cores),
-        api: ApiDoor::Open(arguments.api_listen),
+        api: vec![ApiDoor::Open(arguments.api_listen)],
         api_host_names: Vec::new(),
         trail_keep: forewarn_store::TRAIL_KEEP,
     })

@@ -91,7 +91,11 @@ fn advised(problem: anyhow::Error, hint: &str) -> anyhow::Error {
 
 /// Writes where a server is, whole or not at all.
 fn write_addresses(file: &Path, service: &Service) -> Result<()> {
-    let addresses = serde_json::json!({ "metadata": service.metadata_url(), "api": service.api_url() });
+    let addresses = serde_json::json!({
+        "metadata": service.metadata_url(),
+        "api": service.api_url(),
+        "api_doors": service.api_urls().collect::<Vec<_>>(),
+    });
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".new");
     let written =

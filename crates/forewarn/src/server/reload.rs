@@ -80,10 +80,11 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
     config.metadata.doors()?;
     config.hands.hands()?;
     config.audit.keep()?;
-    let certificates = match config.api.door(config.data_dir()?.as_deref())? {
-        ApiDoor::Tls(_, source) => Some(source),
-        ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
-    };
+    let certificates =
+        config.api.doors(config.data_dir()?.as_deref())?.into_iter().find_map(|door| match door {
+            ApiDoor::Tls(_, source) => Some(source),
+            ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
+        });
     let settings = config.metadata.settings()?;
     Ok(Adjustable { settings, api_host_names: config.api.host_names.clone(), certificates })
 }

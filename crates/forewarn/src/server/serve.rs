@@ -53,7 +53,8 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
             // The only time that it can be seen; it is not for the log.
             println!("the first token, an admin's, shown once: {token}");
         }
-        tracing::info!(metadata = service.metadata_url(), api = service.api_url(), "forewarn serves");
+        let api = service.api_urls().collect::<Vec<_>>().join(" ");
+        tracing::info!(metadata = service.metadata_url(), api, "forewarn serves");
         Ok(())
     };
     let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
@@ -65,7 +66,7 @@ pub(crate) struct Parts {
     pub(crate) data_dir: Result<Option<PathBuf>>,
     pub(crate) settings: Result<Settings>,
     pub(crate) doors: Result<Vec<(Door, Identity)>>,
-    pub(crate) api: Result<ApiDoor>,
+    pub(crate) api: Result<Vec<ApiDoor>>,
     pub(crate) hands: Result<forewarn_server::Hands>,
     pub(crate) fleet: Option<(PathBuf, Result<Fleet>)>,
 }
@@ -80,7 +81,7 @@ pub(crate) fn parts(file: &Path) -> Result<Parts> {
     Ok(Parts {
         settings: config.metadata.settings(),
         doors: config.metadata.doors(),
-        api: config.api.door(kept),
+        api: config.api.doors(kept),
         hands: config.hands.hands(),
         fleet: config.fleet.clone().map(|file| (file.clone(), read_fleet(&file))),
         data_dir,
@@ -146,7 +147,7 @@ fn plan(config: &Config) -> Result<Plan> {
         settings: config.metadata.settings()?,
         doors: config.metadata.doors()?,
         threads: config.metadata.threads.unwrap_or_else(cores),
-        api: config.api.door(data_dir.as_deref())?,
+        api: config.api.doors(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
         hands: config.hands.hands()?,
         trail_keep: config.audit.keep()?,

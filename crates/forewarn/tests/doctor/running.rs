@@ -130,7 +130,7 @@ fn a_key_that_is_wrong_is_found() {
     let said = place.doctor_of(&["--api", found["api"].as_str().unwrap(), "--token", "wrong"]);
     server.kill().unwrap();
     server.wait().unwrap();
-    said.expect("api", "the key is missing or wrong", "--token");
+    said.expect("api", "the token is missing or wrong", "--token");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
     let report = prop_oneof![9 => Just(Report::Done), 1 => Just(Report::Failed)];
     prop_oneof![
-        10 => prop_oneof![1u32..40, 100u32..1_000, Just(86_500)].prop_map(H::Advance),
+        10 => prop_oneof![1u32..40, 100u32..1_000, 100u32..40_000, Just(86_500)].prop_map(H::Advance),
         2 => (-4_000i32..4_000).prop_map(H::StepWall),
         4 => any::<u8>().prop_map(H::Poll),
         14 => (any::<u8>(), 0u8..5).prop_map(|(machine, what)| H::User(machine, what)),
@@ -289,7 +289,7 @@ fn terms_bits() -> impl Strategy<Value = u16> {
 /// Every pair of bits is one of the terms.
 fn terms_of(bits: u16) -> Terms {
     let pair = |place: u16| usize::from(bits >> (2 * place) & 3);
-    let nights = Window::new(Weekdays::ALL, 22 * 60, 6 * 60, 60).expect("a window");
+    let nights = Window::new(Weekdays::ALL, 22 * 60, 2 * 60, 60).expect("a window");
     let mornings =
         Window::new(Weekdays::from_bits(0b1_1111).expect("days"), 300, 420, -300).expect("a window");
     let limit = |number: usize| u16::try_from(number).ok().and_then(std::num::NonZeroU16::new);

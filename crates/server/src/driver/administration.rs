@@ -1,6 +1,6 @@
 //! What is done to the server as a whole: clusters, tokens; and receipts, so that nothing is done twice.
 
-use forewarn_catalogue::{Answer, Change, ClusterId, Command, Refusal};
+use forewarn_catalogue::{Answer, Catalogue, Change, ClusterId, Command, Refusal};
 use forewarn_lifecycle::{Name, Now};
 use forewarn_store::{Entry, Record};
 use forewarn_wire::Moment;
@@ -13,33 +13,61 @@ use crate::roster::Roster;
 
 impl Driver {
     /// Does something to the server as a whole.
-    pub(super) fn administer(&mut self, command: Administration, terms: &Terms) -> Result<Outcome, Problem> {
+    pub(super) fn administer(
+        &mut self,
+        command: Administration,
+        mut terms: Terms,
+    ) -> Result<Outcome, Problem> {
         let now = self.clock.now();
-        if let Some(answer) = self.receipt(now, terms)? {
-            return Ok(answer);
+        if let Some(answer) = self.receipt(now, &terms)? {
+            return match command {
+                Administration::IssueToken { name, .. } => Err(Problem::ShownOnce(name)),
+                Administration::CreateCluster(_)
+                | Administration::RenameCluster { .. }
+                | Administration::RemoveCluster(_)
+                | Administration::RevokeToken(_) => Ok(answer),
+            };
         }
-        let command = match command {
-            Administration::CreateCluster(name) => {
-                let seed = self.identity.nth(self.kept.catalogue.next_cluster().0);
-                Command::CreateCluster { name, seed }
-            }
-            Administration::RenameCluster { cluster, name } => Command::RenameCluster { cluster, name },
-            Administration::RemoveCluster(cluster) => {
-                self.check_empty(cluster)?;
-                Command::RemoveCluster(cluster)
-            }
-            Administration::IssueToken { number, name, role, scope, hash, expires } => {
-                let by = terms.by.clone();
-                Command::IssueToken { number, name, role, scope, hash, expires, by }
-            }
-            Administration::RevokeToken(name) => Command::RevokeToken(name),
-        };
-        let mark = self.tell_command(now, None, &terms.by, &told(&command));
+        let (about, command) = self.understood(command, &terms.by)?;
+        self.check(about, terms.only_if.take())?;
+        if let Command::RemoveCluster(cluster) = command
+            && cluster != ClusterId::DEFAULT
+        {
+            self.check_empty(cluster)?;
+        }
+        let told = told(&command, &self.kept.catalogue);
+        let mark = self.tell_command(now, None, &terms.by, &told);
         let changes = self.catalogue(now, &command).inspect_err(|_| self.untell(&mark))?;
         self.told();
         let outcome = Outcome { changes, ..nothing(now) };
-        self.keep_receipt(now, terms, &outcome)?;
+        self.keep_receipt(now, &terms, &outcome)?;
         Ok(outcome)
+    }
+
+    /// The command for the catalogue, and the cluster that it is about: the first, if it is about none.
+    fn understood(&self, command: Administration, by: &str) -> Result<(ClusterId, Command), Problem> {
+        let named =
+            |name: &Name| self.kept.catalogue.cluster_named(name.as_str()).ok_or(Problem::NoSuchCluster);
+        Ok(match command {
+            Administration::CreateCluster(name) => {
+                let seed = self.identity.nth(self.kept.catalogue.next_cluster().0);
+                (ClusterId::DEFAULT, Command::CreateCluster { name, seed })
+            }
+            Administration::RenameCluster { cluster, name } => {
+                let cluster = named(&cluster)?;
+                (cluster, Command::RenameCluster { cluster, name })
+            }
+            Administration::RemoveCluster(cluster) => {
+                let cluster = named(&cluster)?;
+                (cluster, Command::RemoveCluster(cluster))
+            }
+            Administration::IssueToken { number, name, role, scope, hash, expires } => {
+                let by = by.to_owned();
+                let issue = Command::IssueToken { number, name, role, scope, hash, expires, by };
+                (ClusterId::DEFAULT, issue)
+            }
+            Administration::RevokeToken(name) => (ClusterId::DEFAULT, Command::RevokeToken(name)),
+        })
     }
 
     /// Decides and evolves the catalogue. Says how much has changed.
@@ -98,20 +126,23 @@ impl Driver {
 }
 
 /// A command as it is kept. Hashes and secrets are nobody's business.
-fn told(command: &Command) -> Value {
+fn told(command: &Command, catalogue: &Catalogue) -> Value {
+    let called = |cluster: &ClusterId| catalogue.cluster_name(*cluster).map(Name::as_str);
     match command {
         Command::CreateCluster { name, .. } => {
             json!({ "command": "create_cluster", "cluster": name.as_str() })
         }
         Command::RenameCluster { cluster, name } => {
-            json!({ "command": "rename_cluster", "number": cluster.0, "cluster": name.as_str() })
+            json!({ "command": "rename_cluster", "cluster": called(cluster), "name": name.as_str() })
         }
-        Command::RemoveCluster(cluster) => json!({ "command": "remove_cluster", "number": cluster.0 }),
+        Command::RemoveCluster(cluster) => {
+            json!({ "command": "remove_cluster", "cluster": called(cluster) })
+        }
         Command::IssueToken { name, role, scope, expires, .. } => json!({
             "command": "issue_token",
             "token": name.as_str(),
             "role": role.as_str(),
-            "clusters": scope.clusters.named().map(|cluster| cluster.0).collect::<Vec<_>>(),
+            "clusters": scope.clusters.named().filter_map(called).collect::<Vec<_>>(),
             "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
             "expires": expires.map(|at| Moment(at).to_string()),
         }),

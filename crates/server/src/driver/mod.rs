@@ -195,7 +195,7 @@ impl Driver {
                 self.answer(reply, outcome);
             }
             Request::Administer { command, terms, reply } => {
-                let outcome = self.administer(command, &terms);
+                let outcome = self.administer(command, terms);
                 self.answer(reply, outcome);
             }
             // Whoever asked may have gone.
@@ -253,10 +253,10 @@ impl Driver {
     fn state(&self, id: ClusterId) -> Option<State<'_>> {
         let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
         let Ward { endings, troubles, listed, .. } = self.wards.get(&id)?;
-        let name = self.kept.catalogue.cluster_name(id)?;
-        let now = self.clock.now();
+        let catalogue = &self.kept.catalogue;
+        let (name, now) = (catalogue.cluster_name(id)?, self.clock.now());
         let (next_in, polls) = (self.next_after(now), Polls(listed));
-        Some(State { name, cluster, now, next_in, site, details, endings, troubles, polls })
+        Some(State { name, catalogue, cluster, now, next_in, site, details, endings, troubles, polls })
     }
 
     fn estate(&self, id: ClusterId) -> Result<&Estate, Problem> {

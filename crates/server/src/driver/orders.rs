@@ -27,11 +27,13 @@ impl Driver {
         }
         self.check(id, terms.only_if.take())?;
         match commands.as_slice() {
+            [] => {}
             [only] => self.check_addresses(id, &described(self.estate(id)?, only)?)?,
             several => self.rehearse(id, several)?,
         }
         let first = self.batch.records.len();
-        let mark = self.tell_command(now, Some(id), &terms.by, &commands_told(&commands));
+        let asked = terms.asked.take().unwrap_or_else(|| commands_told(&commands));
+        let mark = self.tell_command(now, Some(id), &terms.by, &asked);
         let obeyed: Result<usize, _> = commands.iter().map(|command| self.obey(now, id, command)).sum();
         let own = obeyed.inspect_err(|_| self.untell(&mark))?;
         while self.step(now) {}
@@ -44,7 +46,7 @@ impl Driver {
         Ok(outcome)
     }
 
-    fn check(&self, id: ClusterId, condition: Option<Condition>) -> Result<(), Problem> {
+    pub(super) fn check(&self, id: ClusterId, condition: Option<Condition>) -> Result<(), Problem> {
         let Some(Condition(holds)) = condition else { return Ok(()) };
         holds(&self.state(id).ok_or(Problem::NoSuchCluster)?)
     }

@@ -150,7 +150,9 @@ fn subjects(cluster: &Cluster, command: &Value, told: Told) -> Told {
     let found: Vec<_> = events.filter_map(|id| find_event(cluster, &id).ok()).collect();
     let event_tenants =
         found.iter().filter_map(|(tenant, _)| Some(cluster.tenant(*tenant)?.name.to_string()));
-    let mut tenants: Vec<_> = text("tenant").map(str::to_owned).into_iter().collect();
+    // A scale set has the name of its first placement group.
+    let named = text("tenant").into_iter().chain(text("scale_set"));
+    let mut tenants: Vec<_> = named.map(str::to_owned).collect();
     tenants.extend(machine.and_then(tenant_of));
     tenants.extend(event_tenants);
     tenants.dedup();

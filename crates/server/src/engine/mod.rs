@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forewarn_catalogue::{ClusterId, Role, Scope, TokenHash};
+use forewarn_catalogue::{Catalogue, ClusterId, Role, Scope, TokenHash};
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{
     Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
@@ -73,13 +73,13 @@ pub enum Administration {
     CreateCluster(Name),
     /// Another name for a cluster.
     RenameCluster {
-        /// The cluster.
-        cluster: ClusterId,
+        /// What it is called until now.
+        cluster: Name,
         /// Its name from now on.
         name: Name,
     },
     /// A cluster goes, with nothing in it.
-    RemoveCluster(ClusterId),
+    RemoveCluster(Name),
     /// A token is good from now on.
     IssueToken {
         /// Its number: [`Roster::next_token`].
@@ -104,6 +104,8 @@ pub enum Administration {
 pub struct State<'a> {
     /// What the cluster is called.
     pub name: &'a Name,
+    /// What belongs to no cluster: names, tokens.
+    pub catalogue: &'a Catalogue,
     /// The state of the rules.
     pub cluster: &'a Cluster,
     /// When.

@@ -24,6 +24,8 @@ pub struct Terms {
     pub permitted: Option<Condition>,
     /// What must hold besides, at the moment at which it is carried out.
     pub only_if: Option<Condition>,
+    /// What was asked for, where the commands were made of it: this is what the trail tells, and not each of them.
+    pub asked: Option<serde_json::Value>,
 }
 
 /// A key that makes a request safe to repeat.
@@ -52,7 +54,7 @@ pub const ITSELF: &str = "forewarn";
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { by: ITSELF.to_owned(), once: None, permitted: None, only_if: None }
+        Self { by: ITSELF.to_owned(), once: None, permitted: None, only_if: None, asked: None }
     }
 }
 

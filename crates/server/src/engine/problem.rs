@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use forewarn_lifecycle::Refusal;
+use forewarn_lifecycle::{Name, Refusal};
 
 use forewarn_wire::operator::BadCommand;
 
@@ -45,6 +45,11 @@ pub enum Problem {
     /// There is no such cluster, or not any more.
     #[error("no such cluster")]
     NoSuchCluster,
+    /// A request that was answered already, with a secret that was not kept.
+    #[error(
+        "the token was issued already, and its text is shown once: {0}\n  hint: revoke it, and issue another"
+    )]
+    ShownOnce(Name),
     /// Real machines cannot be told to fail.
     #[error("only a pretend machine can be jammed\n  hint: `forewarn dev` has them")]
     NotPretending,

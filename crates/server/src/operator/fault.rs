@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Refusal as NotThere;
 use forewarn_store::ReadFailed;
-use forewarn_wire::operator::{BadCommand, BadFleet, Unknown};
+use forewarn_wire::operator::{BadCommand, BadFleet, BadWish, Unknown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -269,6 +269,7 @@ impl From<Problem> for Fault {
             Problem::Refused(_)
             | Problem::Catalogue(_)
             | Problem::ClusterInUse(_)
+            | Problem::ShownOnce(_)
             | Problem::AddressTaken { .. }
             | Problem::EndOfTime
             | Problem::NotPretending
@@ -304,6 +305,17 @@ impl From<ReadFailed> for Fault {
             ReadFailed::Closed | ReadFailed::Busy | ReadFailed::Damaged(_) | ReadFailed::Failed(_) => {
                 Self::unavailable(failed.to_string())
             }
+        }
+    }
+}
+
+/// What somebody wants of a scale set, and what there is.
+impl From<BadWish> for Fault {
+    fn from(bad: BadWish) -> Self {
+        match bad {
+            BadWish::Unknown(unknown) => unknown.into(),
+            BadWish::TooMany(_) => Self::bad(bad.to_string()),
+            BadWish::NoHost { .. } => Self::conflict(bad.to_string()),
         }
     }
 }

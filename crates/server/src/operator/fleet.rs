@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::fault::Fault;
+use super::tagged::Tagged;
 use super::visit::Visit;
 use super::writes::read;
 use crate::engine::{self, Order, Terms};
@@ -37,8 +38,8 @@ enum UnmentionedWord {
     Remove,
 }
 
-pub(super) async fn show(visit: Visit) -> Result<Json<Fleet>, Fault> {
-    Ok(Json(visit.engine.look(fleet).await?))
+pub(super) async fn show(visit: Visit) -> Result<Tagged<Fleet>, Fault> {
+    Ok(visit.tagged(visit.engine.look(fleet).await?))
 }
 
 /// Makes the fleet what a file says. What can only go when something else is gone is tried once more at the end.

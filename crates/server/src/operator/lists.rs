@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::Query;
 use forewarn_lifecycle::{
-    Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
+    Cluster, Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
 };
 use forewarn_wire::Status;
 use forewarn_wire::operator::schema;
@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
+use super::permit::{Denied, Permit};
 use super::reads::{shown, view};
 use super::visit::Visit;
 use crate::engine;
@@ -77,10 +78,15 @@ pub(super) async fn machines(
     let permit = Arc::clone(&visit.permit);
     let list = move |state: &engine::State<'_>| {
         let cluster = state.cluster;
-        let tenant = tenant.map(|name| find_tenant(cluster, &name)).transpose()?;
+        let tenant = tenant.map(|name| known_tenant(cluster, &permit, &name)).transpose()?;
         let sees =
             |id: MachineId| cluster.machine(id).is_some_and(|machine| permit.sees(cluster, machine.tenant));
         let host = host.map(|name| find_host(cluster, &name)).transpose()?;
+        let carries = |id| cluster.host(id).is_some_and(|host| host.machines().iter().any(|id| sees(*id)));
+        if !permit.scope.tenants.is_all() && host.is_some_and(|id| !carries(id)) {
+            // A host that carries nothing of theirs is as good as none.
+            return Err(Denied::Tenants.into());
+        }
         let of_tenant = tenant.and_then(|id| cluster.tenant(id)).map(forewarn_lifecycle::Tenant::machines);
         let of_host = host.and_then(|id| cluster.host(id)).map(forewarn_lifecycle::Host::machines);
         let shown = |id: MachineId| Some((place(id.0), view(state, id).filter(|_| sees(id))?));
@@ -164,7 +170,7 @@ pub(super) async fn events(
             });
             return Ok(page.fill(events.filter(is_wanted).map(placed)));
         };
-        let id = find_tenant(state.cluster, &name)?;
+        let id = known_tenant(state.cluster, &permit, &name)?;
         let events = state.cluster.tenant(id).map(forewarn_lifecycle::Tenant::events).unwrap_or_default();
         Ok::<_, Fault>(page.fill(events.iter().map(|event| (id, event)).filter(is_wanted).map(placed)))
     };
@@ -193,6 +199,11 @@ pub(super) async fn rollouts(
         page.fill(all.into_iter().filter_map(shown))
     };
     Ok(visit.engine.look(list).await?)
+}
+
+/// A tenant that is there, for whoever asks.
+fn known_tenant(cluster: &Cluster, permit: &Permit, name: &str) -> Result<TenantId, Fault> {
+    Ok(permit.check_tenant(cluster, find_tenant(cluster, name)?)?)
 }
 
 fn place(number: impl Into<u128>) -> Cursor {

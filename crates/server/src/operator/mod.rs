@@ -9,9 +9,11 @@
 //!         └─▶ docs/reference/operator-api.md, for people; a test compares
 //! ```
 
+mod access;
 mod audience;
 mod audit;
 mod backup;
+mod behaviour;
 mod explain;
 mod fault;
 mod fleet;
@@ -27,8 +29,12 @@ mod reads;
 mod rejection;
 mod role;
 mod route;
+mod scalesets;
 mod schemas;
 mod table;
+mod table_access;
+mod table_trail;
+mod tagged;
 #[cfg(test)]
 mod tests;
 mod token;
@@ -71,28 +77,32 @@ pub(crate) struct Api {
 
 /// Who may use the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// Whoever can connect, by that name: `anyone`, `socket`.
     Open(&'static str),
     /// Whoever has a token.
     Tokens,
 }
 
-/// The operator API of an engine.
-pub fn router(
+/// What every door of operators shares.
+pub(crate) fn api(
     engine: Engine,
     about: ServerView,
     telemetry: Arc<Telemetry>,
     data_dir: Option<PathBuf>,
-    (access, host_names): (Access, HostNames),
     stop: watch::Receiver<bool>,
-) -> Router {
+) -> Api {
     let metrics = telemetry.register(Metrics::new);
+    Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, openapi: Bytes::new(), stop }
+}
+
+/// The operator API behind one door.
+pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
     let routes = table::routes();
     let openapi = openapi::document(&routes, &access).to_string().into();
-    let api = Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, openapi, stop };
+    let api = Api { openapi, ..api };
     let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
-    let gate = Arc::new(Gate { access, names: host_names, free, engine: api.engine.clone() });
+    let gate = Arc::new(Gate { access, names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
     router

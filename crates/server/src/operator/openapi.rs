@@ -6,7 +6,7 @@ use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 
 use super::fault::{Kind, ProblemDocument};
-use super::route::{Answer, Link, Members, Needs, Route, Subject};
+use super::route::{Answer, Header, Link, Members, Needs, Route, Subject};
 use super::schemas::Schemas;
 use super::{Access, Api};
 
@@ -107,6 +107,7 @@ impl Writer<'_> {
                 all.push(parameter(name, schema.clone()));
             }
         }
+        all.extend(route.headers.iter().copied().map(header_parameter));
         all
     }
 
@@ -124,7 +125,13 @@ impl Writer<'_> {
         if !route.links.is_empty() {
             success["links"] = route.links.iter().enumerate().map(link).collect::<Map<_, _>>().into();
         }
+        if route.is_tagged() {
+            success["headers"] = etag();
+        }
         let mut responses = json!({ "200": success });
+        if route.is_tagged() {
+            responses["304"] = json!({ "description": "It is what was read before.", "headers": etag() });
+        }
         for kind in route.all_problems() {
             let is_open = *self.access != Access::Tokens;
             if !(is_open && kind == Kind::Unauthorized) {
@@ -155,6 +162,23 @@ fn parameter(name: &str, mut schema: Value) -> Value {
     }
     let about = schema.as_object_mut().and_then(|members| members.remove("description"));
     json!({ "name": name, "in": "query", "description": about.unwrap_or_default(), "schema": schema })
+}
+
+fn header_parameter(header: Header) -> Value {
+    json!({
+        "name": header.name(),
+        "in": "header",
+        "description": header.about(),
+        "schema": { "type": "string", "pattern": header.pattern() },
+    })
+}
+
+fn etag() -> Value {
+    json!({ "ETag": {
+        "description": "Another one, when something else is shown.",
+        "required": true,
+        "schema": { "type": "string" },
+    } })
 }
 
 fn link((number, link): (usize, &Link)) -> (String, Value) {

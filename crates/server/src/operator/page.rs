@@ -64,6 +64,11 @@ impl Page {
         N::try_from(self.first().0).unwrap_or(largest)
     }
 
+    /// How many things have to be looked at to fill the page, and to know whether more follow.
+    pub(super) fn wanted(&self) -> usize {
+        usize::from(self.paging.limit.0) + 1
+    }
+
     /// Fills the page with what comes from [`Self::first`] on.
     pub(super) fn fill<T>(self, places: impl Iterator<Item = (Cursor, T)>) -> Shown<T> {
         let mut places = places.skip_while(|(place, _)| *place < self.first()).peekable();

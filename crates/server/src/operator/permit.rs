@@ -6,10 +6,11 @@
 //! What lies outside a permit and what is not there look alike: a name is not a thing to be found out.
 
 use forewarn_catalogue::{ClusterId, Reach, Role, Scope, Token};
-use forewarn_lifecycle::{Cluster, Name, Shape, TenantId};
+use forewarn_lifecycle::{Cluster, Name, Shape, TenantId, Timestamp};
 use forewarn_wire::operator::NamedCommand;
 
 use super::role::{is_within, needs};
+use crate::roster::Roster;
 
 /// What somebody may do, and to what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,8 @@ pub(crate) struct Permit {
     pub(crate) role: Role,
     /// To what.
     pub(crate) scope: Scope,
+    /// The number of the token that it is made of.
+    pub(super) token: Option<u32>,
 }
 
 /// Why somebody may not.
@@ -46,12 +49,19 @@ pub enum Denied {
 impl Permit {
     /// That of whoever may do everything.
     pub(crate) fn unlimited(by: &str) -> Self {
-        Self { by: by.to_owned(), role: Role::Admin, scope: Scope::default() }
+        Self { by: by.to_owned(), role: Role::Admin, scope: Scope::default(), token: None }
     }
 
     /// That of the holder of a token.
     pub(crate) fn of(token: &Token) -> Self {
-        Self { by: format!("token {}", token.name), role: token.role, scope: token.scope.clone() }
+        let (role, scope) = (token.role, token.scope.clone());
+        Self { by: format!("token {}", token.name), role, scope, token: Some(token.number) }
+    }
+
+    /// Whether it is still good: the token behind it is there, and has not expired.
+    pub(crate) fn stands(&self, roster: &Roster, now: Timestamp) -> bool {
+        let is_good = |number| roster.token(number).is_some_and(|token| !token.is_expired(now));
+        self.token.is_none_or(is_good)
     }
 
     /// Whether the role is enough.
@@ -85,6 +95,11 @@ impl Permit {
     /// That tenant, if it is in the scope.
     pub(crate) fn check_tenant(&self, cluster: &Cluster, tenant: TenantId) -> Result<TenantId, Denied> {
         if self.sees(cluster, tenant) { Ok(tenant) } else { Err(Denied::Tenants) }
+    }
+
+    /// Whether the tenant of that name is in the scope, or the scale set: people know no other name of its tenants.
+    pub(crate) fn sees_named(&self, name: &str) -> bool {
+        self.scope.tenants.is_all() || self.scope.tenants.includes(name)
     }
 
     /// Whether this tenant is in the scope.

@@ -8,7 +8,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
-use forewarn_lifecycle::{Event, MachineId, MaintenanceId, RolloutId, TenantId};
+use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
     self, ClockView, Details, EndedView, EventView, HostView, MachineView, NoPreview, PreviewView,
     RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, find_event,
@@ -16,29 +16,33 @@ use forewarn_wire::operator::{
 };
 use forewarn_wire::{Document, Edition, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
+use super::permit::Permit;
+use super::tagged::Tagged;
 use super::visit::Visit;
 use crate::clock::{Kind, Speed};
 use crate::engine;
 
 type Answer<T> = Result<Json<T>, Fault>;
+type TaggedAnswer<T> = Result<Tagged<T>, Fault>;
 
 /// Asks the engine for something that may not be there.
-async fn look<T: Send + 'static>(
+pub(super) async fn look<T: Serialize + Send + 'static>(
     visit: &Visit,
     look: impl FnOnce(&engine::State<'_>) -> Result<T, Fault> + Send + 'static,
-) -> Answer<T> {
-    visit.engine.look(look).await?.map(Json).map_err(|fault| visit.discreet(fault))
+) -> TaggedAnswer<T> {
+    let found = visit.engine.look(look).await?.map_err(|fault| visit.discreet(fault))?;
+    Ok(visit.tagged(found))
 }
 
 /// Whatever was found a moment ago, in the same state, is there.
-fn there<T>(found: Option<T>) -> Result<T, Fault> {
+pub(super) fn there<T>(found: Option<T>) -> Result<T, Fault> {
     found.ok_or_else(|| Fault::not_found("it is gone"))
 }
 
-pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> Answer<HostView> {
+pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<HostView> {
     look(&visit, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
 }
 
@@ -47,7 +51,7 @@ pub(super) fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineVi
     machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
 }
 
-pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> Answer<MachineView> {
+pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<MachineView> {
     let permit = Arc::clone(&visit.permit);
     look(&visit, move |state| {
         let id = find_machine(state.cluster, &name)?;
@@ -61,11 +65,11 @@ pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> Answer<Ma
 pub(super) async fn machine_of(
     visit: Visit,
     Path((tenant, name)): Path<(String, String)>,
-) -> Answer<MachineView> {
+) -> TaggedAnswer<MachineView> {
     machine(visit, Path(format!("{tenant}/{name}"))).await
 }
 
-pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> Answer<TenantView> {
+pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<TenantView> {
     let permit = Arc::clone(&visit.permit);
     look(&visit, move |state| {
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
@@ -119,7 +123,7 @@ pub(super) async fn document(
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
 }
 
-pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> Answer<EventView> {
+pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<EventView> {
     let permit = Arc::clone(&visit.permit);
     look(&visit, move |state| {
         let (tenant, event) = find_event(state.cluster, &id)?;
@@ -140,7 +144,7 @@ pub(super) fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) 
     view
 }
 
-pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> Answer<RolloutView> {
+pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<RolloutView> {
     let unknown = Fault::not_found(format!("no such rollout: {id}"));
     let Ok(id) = id.parse().map(RolloutId) else { return Err(unknown) };
     look(&visit, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown)).await
@@ -165,7 +169,8 @@ pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {
         Kind::Virtual => "virtual",
     };
     let Speed(speed) = visit.engine.clock().speed();
-    look(&visit, move |state| Ok(clock_view(state.now, kind, speed, state.next_in))).await
+    let shown = move |state: &engine::State<'_>| clock_view(state.now, kind, speed, state.next_in);
+    Ok(Json(visit.engine.look(shown).await?))
 }
 
 pub(super) async fn server(visit: Visit) -> Json<ServerView> {
@@ -201,8 +206,8 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
     let deadline = tokio::time::Instant::now() + wait;
     let mut commits = visit.engine.commits();
     loop {
-        let (work, rollouts) = (work.clone(), rollouts.clone());
-        let left = visit.engine.look(move |state| left_of(state, &work, &rollouts)).await?;
+        let (work, rollouts, permit) = (work.clone(), rollouts.clone(), Arc::clone(&visit.permit));
+        let left = visit.engine.look(move |state| left_of(state, &permit, &work, &rollouts)).await?;
         if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }
@@ -213,15 +218,20 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
     }
 }
 
-fn left_of(state: &engine::State<'_>, work: &[u64], rollouts: &[u64]) -> Unfinished {
+/// Who is limited to tenants is told of work that touches them, and of no rollout.
+fn left_of(state: &engine::State<'_>, permit: &Permit, work: &[u64], rollouts: &[u64]) -> Unfinished {
     let cluster = state.cluster;
+    let sees_all = permit.scope.tenants.is_all();
+    let is_seen =
+        |work: &Maintenance| sees_all || work.plan.parts.iter().any(|part| permit.sees(cluster, part.tenant));
     let ended = work.iter().filter_map(|id| {
         let how = state.endings.of(MaintenanceId(*id))?;
         Some(EndedView { work: *id, how })
     });
     let ended = ended.collect();
-    let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some());
-    let rollouts = rollouts.iter().copied().filter(|id| cluster.rollout(RolloutId(*id)).is_some());
+    let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some_and(is_seen));
+    let rollouts =
+        rollouts.iter().copied().filter(|id| sees_all && cluster.rollout(RolloutId(*id)).is_some());
     Unfinished { work: work.collect(), rollouts: rollouts.collect(), ended }
 }
 

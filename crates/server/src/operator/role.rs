@@ -1,11 +1,14 @@
 //! Which role a command needs, and whose it is.
 //!
-//! Who works on what there is, is an operator; who says what there is and how it behaves, is an admin. Of what an operator
+//! Who works on what there is, is an operator; who says what there is and how it behaves, is an admin. How many instances a
+//! scale set has is the work of an operator, in this sense. Of what an operator
 //! may do, whoever is limited to tenants may do what touches no others: not hosts, not rollouts, not the brake.
 
 use forewarn_catalogue::{Reach, Role};
 use forewarn_lifecycle::{Cluster, Name, TenantId};
-use forewarn_wire::operator::{NamedCommand, find_event, find_machine, find_tenant};
+use forewarn_wire::operator::{
+    NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant,
+};
 
 use super::permit::is_in_scope;
 
@@ -16,6 +19,8 @@ enum Subject<'a> {
     Machine(&'a str),
     /// One tenant.
     Tenant(&'a str),
+    /// A scale set that grows, on that host.
+    ScaleSet(&'a str, &'a str),
     /// The work behind an event, and so everybody whom it touches.
     Event(&'a str),
     /// What tenants share.
@@ -53,6 +58,8 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::BrakeOn {}
         | C::BrakeOff {}
         | C::Jam { .. } => Role::Operator,
+        // From where a machine calls decides who it is; that is not for everybody to say.
+        C::AdmitInstance { instance, .. } if instance.addresses.is_empty() => Role::Operator,
         C::AdmitHost(_)
         | C::RemoveHost { .. }
         | C::AdmitVm(_)
@@ -72,7 +79,7 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
     }
 }
 
-/// What an admin does is everybody's: no admin is limited to tenants.
+/// What only an admin does is everybody's: no admin is limited to tenants.
 fn subject(command: &NamedCommand) -> Subject<'_> {
     use NamedCommand as C;
     match command {
@@ -87,6 +94,7 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::UpgradeInstance { machine }
         | C::Jam { machine } => Subject::Machine(machine),
         C::Approve { tenant, .. } => Subject::Tenant(tenant),
+        C::AdmitInstance { scale_set, instance } => Subject::ScaleSet(scale_set, &instance.host),
         C::Cancel { event } | C::ForceStart { event } => Subject::Event(event),
         C::UpdateHosts { .. }
         | C::UpdateNetwork { .. }
@@ -109,7 +117,6 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::AdmitCloudService(_)
         | C::AdmitMachine { .. }
         | C::AdmitScaleSet(_)
-        | C::AdmitInstance { .. }
         | C::RemoveTenant { .. }
         | C::RemoveScaleSet { .. }
         | C::ChangePolicy { .. }
@@ -130,6 +137,10 @@ pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Ve
             Some(vec![cluster.machine(machine)?.tenant])
         }
         Subject::Tenant(name) => Some(vec![find_tenant(cluster, name).ok()?]),
+        Subject::ScaleSet(name, host) => {
+            find_host(cluster, host).ok()?;
+            Some(cluster.scale_set(find_scale_set(cluster, name).ok()?)?.groups.clone())
+        }
         Subject::Event(id) => {
             let (tenant, event) = find_event(cluster, id).ok()?;
             let work = cluster.maintenance(event.maintenance)?;

@@ -61,6 +61,17 @@ pub(super) struct Body {
     pub(super) bytes_max: usize,
 }
 
+/// A header that means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Header {
+    /// The same request under the same key is carried out once.
+    IdempotencyKey,
+    /// Only if it is still what was read.
+    IfMatch,
+    /// Only if it is something else than what was read.
+    IfNoneMatch,
+}
+
 /// What is answered when all is well.
 pub(super) enum Answer {
     /// One JSON value.
@@ -106,6 +117,7 @@ pub(super) struct Route {
     pub(super) needs: Needs,
     pub(super) parts: Vec<Part>,
     pub(super) query: Vec<Members>,
+    pub(super) headers: Vec<Header>,
     pub(super) body: Option<Body>,
     pub(super) answer: Answer,
     /// The problems that it may have besides those that all have.
@@ -139,9 +151,94 @@ impl Route {
         H: Handler<T, Api>,
         T: 'static,
     {
-        let mut route = Self::new(Method::POST, path, id, summary, on(MethodFilter::POST, handler));
-        route.body = Some(Body { schema: subschema::<B>, bytes_max: BODY_BYTES_MAX });
-        route.needs(Needs::OfTenants(Role::Operator))
+        Self::changing(Method::POST, path, id, summary, on(MethodFilter::POST, handler)).taking::<B>()
+    }
+
+    /// A route that puts one thing in place of another; its body is of that type.
+    pub(super) fn put<B, H, T>(
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        B: JsonSchema,
+        H: Handler<T, Api>,
+        T: 'static,
+    {
+        Self::changing(Method::PUT, path, id, summary, on(MethodFilter::PUT, handler)).taking::<B>().edited()
+    }
+
+    /// A route that changes some of what there is; its body is of that type.
+    pub(super) fn patch<B, H, T>(
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        B: JsonSchema,
+        H: Handler<T, Api>,
+        T: 'static,
+    {
+        Self::changing(Method::PATCH, path, id, summary, on(MethodFilter::PATCH, handler))
+            .taking::<B>()
+            .edited()
+    }
+
+    /// A route that removes something.
+    pub(super) fn delete<H, T>(
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        H: Handler<T, Api>,
+        T: 'static,
+    {
+        Self::changing(Method::DELETE, path, id, summary, on(MethodFilter::DELETE, handler)).edited()
+    }
+
+    /// Whatever changes something may be repeated under a key.
+    fn changing(
+        method: Method,
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+        handler: MethodRouter<Api>,
+    ) -> Self {
+        let mut route = Self::new(method, path, id, summary, handler);
+        route.headers.push(Header::IdempotencyKey);
+        route.needs(Needs::OfTenants(Role::Operator)).may_be(&[Kind::KeyUsed])
+    }
+
+    fn taking<B: JsonSchema>(self) -> Self {
+        Self { body: Some(Body { schema: subschema::<B>, bytes_max: BODY_BYTES_MAX }), ..self }
+    }
+
+    /// It changes what may have been read before.
+    pub(super) fn edited(mut self) -> Self {
+        self.headers.push(Header::IfMatch);
+        self.may_be(&[Kind::Changed])
+    }
+
+    /// It has a body, and only asks something.
+    pub(super) fn changing_nothing(mut self) -> Self {
+        self.headers.retain(|header| *header != Header::IdempotencyKey);
+        self.problems.retain(|problem| *problem != Kind::KeyUsed);
+        self
+    }
+
+    /// It shows one thing, with a tag.
+    pub(super) fn tagged(mut self) -> Self {
+        self.headers.push(Header::IfNoneMatch);
+        self
+    }
+
+    /// Whether what is shown has a tag.
+    pub(super) fn is_tagged(&self) -> bool {
+        self.headers.contains(&Header::IfNoneMatch)
     }
 
     fn new(
@@ -160,6 +257,7 @@ impl Route {
             needs: Needs::OfServer(Role::Admin),
             parts: Vec::new(),
             query: Vec::new(),
+            headers: Vec::new(),
             body: None,
             answer: Answer::Other("text/plain", "Nothing."),
             problems: Vec::new(),
@@ -256,6 +354,35 @@ impl Route {
 
 fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
+}
+
+impl Header {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => "Idempotency-Key",
+            Self::IfMatch => "If-Match",
+            Self::IfNoneMatch => "If-None-Match",
+        }
+    }
+
+    pub(super) const fn about(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => {
+                "The same request under the same key, within a day, is carried out once and answered the same."
+            }
+            Self::IfMatch => "The `ETag` of what was read: if it is another now, nothing is done.",
+            Self::IfNoneMatch => {
+                "The `ETag` of what was read: if it is the same still, it is not sent again."
+            }
+        }
+    }
+
+    pub(super) const fn pattern(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => "^[!-~]{1,255}$",
+            Self::IfMatch | Self::IfNoneMatch => "^(\\*|\"[0-9a-f]{32}\"(, \"[0-9a-f]{32}\"){0,9})$",
+        }
+    }
 }
 
 impl Needs {

@@ -5,16 +5,18 @@
 use forewarn_catalogue::Role;
 use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
-    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
-    HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
-    RolloutView, ServerView, TenantView, Unfinished,
+    ClockOrder, ClockView, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items, MachineView,
+    NamedCommand, Outcome, PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished,
 };
 use serde_json::json;
 
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
-use super::{audit, backup, explain, fleet, health, lists, metrics, openapi, reads, watching, writes};
+use super::{
+    backup, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, table_trail, watching,
+    writes,
+};
 use crate::telemetry::Telemetry;
 
 /// Where the first thing of a page is.
@@ -25,8 +27,9 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let parts = [places(), tenants(), work(), rollouts(), trail(), whole(), server()];
-    parts.into_iter().flatten().collect()
+    let cluster =
+        [places(), tenants(), scalesets::routes(), work(), rollouts(), table_trail::routes(), whole()];
+    cluster.into_iter().chain([server(), table_access::routes()]).flatten().collect()
 }
 
 /// Hosts and machines.
@@ -52,6 +55,7 @@ fn places() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<HostView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("host", "$response.body#/name")),
         Route::get(
@@ -75,6 +79,7 @@ fn places() -> Vec<Route> {
             .of_cluster()
             .part::<MachineName>("name")
             .json::<MachineView>()
+            .tagged()
             .may_be(&[Ambiguous, Unavailable])
             .link(machine_of("$response.body#/tenant", "$response.body#/name"))
             .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
@@ -89,6 +94,7 @@ fn places() -> Vec<Route> {
         .part::<Name>("tenant")
         .part::<Name>("name")
         .json::<MachineView>()
+        .tagged()
         .may_be(&[Unavailable])
         .link(Link::to("getTenant", "Its tenant.").with("name", "$response.body#/tenant"))
         .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
@@ -118,6 +124,7 @@ fn tenants() -> Vec<Route> {
             .of_cluster()
             .part::<Name>("name")
             .json::<TenantView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("tenant", "$response.body#/name"))
             .link(Link::to("listEvents", "What it sees.").with("tenant", "$response.body#/name")),
@@ -164,6 +171,7 @@ fn work() -> Vec<Route> {
 .of_cluster()
             .part::<EventId>("id")
             .json::<EventView>()
+            .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
@@ -199,73 +207,6 @@ fn work() -> Vec<Route> {
     ]
 }
 
-/// What was asked for and what has happened, and what that means.
-fn trail() -> Vec<Route> {
-    vec![
-        Route::get(
-            "/v1/events/{id}/explanation",
-            "explainEvent",
-            "Why there is an event, who asked for it, who blocks, what happens next; also of one that is over",
-            explain::event,
-        )
-        .about(Subject::Trail)
-        .of_cluster()
-        .part::<EventId>("id")
-        .json::<EventExplanation>()
-        .may_be(&[Unavailable])
-        .link(Link::to("listAudit", "All that the trail has of it.").with("event", "$response.body#/id")),
-        Route::get(
-            "/v1/machines/{name}/explanation",
-            "explainMachine",
-            "What has happened to a machine, who asked for it, and what is coming; also of one that is gone",
-            explain::machine,
-        )
-        .about(Subject::Trail)
-        .of_cluster()
-        .part::<MachineName>("name")
-        .query::<explain::History>()
-        .json::<MachineExplanation>()
-        .may_be(&[Ambiguous, Unavailable])
-        .link(Link::to("listAudit", "All that the trail has of it.").with("machine", "$response.body#/name")),
-        Route::get(
-            "/v1/machines/{tenant}/{name}/explanation",
-            "explainMachineOfTenant",
-            "The same of a machine of a tenant",
-            explain::machine_of,
-        )
-        .about(Subject::Trail)
-        .of_cluster()
-        .part::<Name>("tenant")
-        .part::<Name>("name")
-        .query::<explain::History>()
-        .json::<MachineExplanation>()
-        .may_be(&[Unavailable])
-        .link(Link::to("listAudit", "All that the trail has of it.").with("machine", "$response.body#/name")),
-        Route::get(
-            "/v1/audit",
-            "listAudit",
-            "The trail: who asked for what, and what has happened",
-            audit::list,
-        )
-        .about(Subject::Trail)
-        .query::<audit::Filter>()
-        .json::<AuditPage>()
-        .may_be(&[NotFound, Ambiguous, Unavailable])
-        .link(Link::to("listAudit", "What follows, the newest first.").with("before", "$response.body#/next")),
-        Route::get(
-            "/v1/audit/export",
-            "exportAudit",
-            "The whole trail, as `forewarn audit verify` reads it",
-            audit::export,
-        )
-        .about(Subject::Trail)
-        .needs(Needs::OfServer(Role::Viewer))
-        .query::<audit::Part>()
-        .other(audit::NDJSON, "One entry a line, the oldest first; if it breaks off, it is not whole.")
-        .may_be(&[Unavailable]),
-    ]
-}
-
 /// Work over many hosts.
 fn rollouts() -> Vec<Route> {
     vec![
@@ -290,6 +231,7 @@ fn rollouts() -> Vec<Route> {
             .of_cluster()
             .part::<u64>("id")
             .json::<RolloutView>()
+            .tagged()
             .may_be(&[NotFound, Unavailable]),
         Route::post::<RolloutEntry, _, _>(
             "/v1/rollouts/preview",
@@ -297,6 +239,7 @@ fn rollouts() -> Vec<Route> {
             "What a rollout would do, played on a copy: once when nobody approves, once when everybody does",
             reads::preview,
         )
+        .changing_nothing()
         .needs(Needs::OfCluster(Role::Viewer))
         .about(Subject::Work)
         .of_cluster()
@@ -313,6 +256,7 @@ fn whole() -> Vec<Route> {
             .about(Subject::Fleet)
             .of_cluster()
             .json::<Fleet>()
+            .tagged()
             .may_be(&[Unavailable]),
         Route::post::<Fleet, _, _>(
             "/v1/fleet",
@@ -373,7 +317,7 @@ fn server() -> Vec<Route> {
     ]
 }
 
-fn next_page(list: &'static str) -> Link {
+pub(super) fn next_page(list: &'static str) -> Link {
     Link::to(list, "What follows.").with("after", "$response.body#/next")
 }
 

@@ -13,9 +13,8 @@ use tokio::sync::watch;
 use tower::ServiceExt;
 
 use super::fault::{Fault, Kind};
-use super::route::Needs;
-use super::route::Route;
-use super::{Access, HostNames, openapi, router, table};
+use super::route::{Header, Needs, Route};
+use super::{Access, HostNames, api, openapi, router, table};
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
@@ -49,8 +48,8 @@ impl Api {
             default_machine: None,
         };
         let (stop, stopped) = watch::channel(false);
-        let router =
-            router(engine.clone(), about, Telemetry::new(), None, (access, HostNames::default()), stopped);
+        let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
+        let router = router(shared, access, HostNames::default());
         Self { engine, router, _stop: stop }
     }
 
@@ -103,7 +102,7 @@ async fn every_path_refuses_other_methods_and_says_which_it_takes() {
         methods.entry(route.path).or_default().insert(route.method.to_string());
     }
     for (path, mut methods) in methods {
-        let (status, headers, _) = api.send(Method::PATCH, &filled(path), "", Body::empty()).await;
+        let (status, headers, _) = api.send(Method::TRACE, &filled(path), "", Body::empty()).await;
         assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");
         if methods.contains("GET") {
             methods.insert("HEAD".to_owned());
@@ -150,7 +149,7 @@ async fn every_body_is_json_and_no_longer_than_its_limit() {
             ("application/json", longest, StatusCode::BAD_REQUEST),
             ("application/json", "[]".to_owned(), StatusCode::BAD_REQUEST),
         ] {
-            let (status, _, _) = api.send(route.method.clone(), route.path, kind, body).await;
+            let (status, _, _) = api.send(route.method.clone(), &filled(route.path), kind, body).await;
             assert_eq!(status, expected, "{} {kind}", route.path);
         }
     }
@@ -300,7 +299,9 @@ fn routes_for_people() -> String {
         let Route { method, path, needs, summary, .. } = &route;
         let query = route.query_names().join("&");
         let query = if query.is_empty() { query } else { format!("?{query}") };
-        writeln!(text, "| `{method} {path}{query}` | {} | {summary} |", needs.word()).unwrap();
+        let tag = if route.is_tagged() { "; with an `ETag`" } else { "" };
+        let edited = if route.headers.contains(&Header::IfMatch) { "; takes `If-Match`" } else { "" };
+        writeln!(text, "| `{method} {path}{query}` | {} | {summary}{tag}{edited} |", needs.word()).unwrap();
     }
     text
 }

@@ -11,9 +11,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{Secret, hash};
+use crate::api_door::ApiDoor;
 use crate::clock::{ClockPlan, Speed};
 use crate::engine::{Administration, Hands, Order, Terms};
-use crate::service::{ApiDoor, Plan, Service};
+use crate::service::{Plan, Service};
 
 const FLEET: &str = "
 host = [{ name = 'h1' }]
@@ -37,7 +38,7 @@ impl Town {
             settings: crate::metadata::Settings::default(),
             doors: Vec::new(),
             threads: NonZeroUsize::MIN,
-            api: ApiDoor::Locked("127.0.0.1:0".parse().unwrap()),
+            api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],
             api_host_names: Vec::new(),
             trail_keep: Duration::from_hours(24),
         };

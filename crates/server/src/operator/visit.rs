@@ -5,14 +5,17 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use forewarn_wire::operator::{NamedCommand, Outcome, schema};
+use forewarn_catalogue::Refusal;
+use forewarn_catalogue::limits::KEY_BYTES_MAX;
+use forewarn_wire::operator::{NamedCommand, Outcome, schema, similar};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::Api;
 use super::fault::Fault;
 use super::permit::{Denied, Permit};
+use super::tagged::Tagged;
 use crate::engine::{self, Condition, Engine, Once, Order, Problem, Terms};
 
 /// Which cluster is meant.
@@ -59,13 +62,17 @@ impl FromRequestParts<Api> for Visit {
     }
 }
 
+/// Clusters that are named where one is not there.
+const NAMED_MAX: usize = 10;
+
 /// What is outside of a permit and what is not there look alike.
-fn no_cluster(name: Option<&str>, permit: &Permit, roster: &crate::Roster) -> Fault {
-    let reached = roster.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.to_string());
-    let known: Vec<_> = reached.take(10).collect();
-    let hint = match known.as_slice() {
-        [] => String::new(),
-        some => format!("\n  hint: there is {}", some.join(", ")),
+pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, roster: &crate::Roster) -> Fault {
+    let reached = roster.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.as_str());
+    let known: Vec<_> = reached.collect();
+    let hint = match (similar(name.unwrap_or_default(), known.iter().copied()), known.as_slice()) {
+        (Some(near), _) => format!("\n  hint: did you mean {near}?"),
+        (None, []) => String::new(),
+        (None, some) => format!("\n  hint: there is {}", some[..some.len().min(NAMED_MAX)].join(", ")),
     };
     Fault::not_found(format!("no such cluster: {}{hint}", name.unwrap_or("the token has none left")))
 }
@@ -76,8 +83,16 @@ impl Visit {
         let once = match self.headers.get("idempotency-key") {
             None => None,
             Some(key) => {
-                let wrong = || Fault::bad("an idempotency key has 1 to 255 visible ASCII characters");
-                let key = key.to_str().ok().filter(|key| (1..=255).contains(&key.len())).ok_or_else(wrong)?;
+                // Whether it can be kept is known before anything is done.
+                let is_key = |key: &&str| {
+                    (1..=KEY_BYTES_MAX).contains(&key.len())
+                        && key.bytes().all(|byte| byte.is_ascii_graphic())
+                };
+                let key = key
+                    .to_str()
+                    .ok()
+                    .filter(is_key)
+                    .ok_or_else(|| Fault::from(Problem::from(Refusal::BadKey)))?;
                 let mut hash = Sha256::new();
                 hash.update(self.line.as_bytes());
                 hash.update([0]);
@@ -86,6 +101,17 @@ impl Visit {
             }
         };
         Ok(Terms { by: self.permit.by.clone(), once, ..Terms::default() })
+    }
+
+    /// The same, if what is there is still what whoever asks has seen of it: its tag is that of `If-Match`.
+    pub(super) fn terms_if(&self, body: &[u8], tag: TagOf) -> Result<Terms, Fault> {
+        let terms = self.terms(body)?;
+        let Some(wanted) = self.if_match()? else { return Ok(terms) };
+        let unchanged = move |state: &engine::State<'_>| match tag(state) {
+            Some(now) if wanted.fits(&now) => Ok(()),
+            Some(_) | None => Err(Problem::Changed),
+        };
+        Ok(Terms { only_if: Some(Condition(Box::new(unchanged))), ..terms })
     }
 
     /// Carries out commands, if whoever asks may have them.
@@ -100,33 +126,44 @@ impl Visit {
         body: &[u8],
         tag: Option<TagOf>,
     ) -> Result<Outcome, Fault> {
+        let terms = match tag {
+            Some(tag) => self.terms_if(body, tag)?,
+            None => self.terms(body)?,
+        };
+        Ok(self.order_on(commands, terms).await?)
+    }
+
+    /// The same, on terms that somebody has thought of.
+    pub(super) async fn order_on(
+        &self,
+        commands: Vec<NamedCommand>,
+        mut terms: Terms,
+    ) -> Result<Outcome, Problem> {
         let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
         let permitted = move |state: &engine::State<'_>| {
             let check = |command| permit.check_command(command, state.cluster);
             asked.iter().try_for_each(check).map_err(Problem::from)
         };
-        let mut terms = self.terms(body)?;
         terms.permitted = Some(Condition(Box::new(permitted)));
-        if let (Some(tag), Some(wanted)) = (tag, self.if_match()?) {
-            let unchanged = move |state: &engine::State<'_>| match tag(state) {
-                Some(now) if wanted.fits(&now) => Ok(()),
-                Some(_) | None => Err(Problem::Changed),
-            };
-            terms.only_if = Some(Condition(Box::new(unchanged)));
-        }
         let outcome = self.engine.order(Order { commands, terms }).await;
         match &outcome {
             Ok(_) => self.api.metrics.commands.inc(),
             Err(_) => self.api.metrics.refused.inc(),
         };
-        Ok(outcome?)
+        outcome
     }
 
     /// The tags that `If-Match` names.
     pub(super) fn if_match(&self) -> Result<Option<Tags>, Fault> {
         let Some(value) = self.headers.get(header::IF_MATCH) else { return Ok(None) };
         let text = value.to_str().map_err(|_| Fault::bad("If-Match is not understood"))?;
-        Ok(Some(Tags(text.to_owned())))
+        Ok(Some(Tags::new(text.to_owned())))
+    }
+
+    /// What is shown, with its tag, to somebody who may have seen it before.
+    pub(super) fn tagged<T: Serialize>(&self, shown: T) -> Tagged<T> {
+        let seen = self.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+        Tagged::new(shown, seen.map(|text| Tags::new(text.to_owned())))
     }
 
     /// What is outside of a permit and what is not there look alike, also in what is said of them.
@@ -144,17 +181,25 @@ pub(super) type TagOf = Box<dyn FnOnce(&engine::State<'_>) -> Option<String> + S
 pub(super) struct Tags(String);
 
 impl Tags {
-    /// Whether that tag is one of them.
+    pub(super) fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Whether that tag is one of them. A proxy may have called one of them weak; it stands for the same.
     pub(super) fn fits(&self, tag: &str) -> bool {
-        self.0.split(',').map(str::trim).any(|one| one == "*" || one == tag)
+        let told = self.0.split(',').map(str::trim).map(|one| one.strip_prefix("W/").unwrap_or(one));
+        told.into_iter().any(|one| one == "*" || one == tag)
     }
 }
 
-#[cfg_attr(not(test), expect(dead_code, reason = "nothing is edited by itself yet"))]
 /// The tag of what is shown: another one, when it shows something else.
-pub(super) fn tag(shown: &impl serde::Serialize) -> String {
-    let bytes = serde_json::to_vec(shown).unwrap_or_default();
-    let hash = Sha256::digest(&bytes);
+pub(super) fn tag(shown: &impl Serialize) -> String {
+    tag_of(&serde_json::to_vec(shown).unwrap_or_default())
+}
+
+/// The tag of what is shown as these bytes.
+pub(super) fn tag_of(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
     let half: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("\"{half}\"")
 }

@@ -22,6 +22,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
+use super::permit::Permit;
 use super::visit::Visit;
 use crate::engine::{Engine, State};
 
@@ -58,7 +59,8 @@ pub(super) async fn watch(
     let seen = last_seen(&headers)?.map_or(head, |seen| seen.min(head));
     let (listener, stream) = mpsc::channel(WAITING_MAX);
     let (engine, stop) = (visit.engine.clone(), visit.api.stop.clone());
-    tokio::spawn(Teller { engine, entries, stop, audience, tenant, seen, listener }.tell());
+    let permit = Arc::clone(&visit.permit);
+    tokio::spawn(Teller { engine, entries, stop, permit, audience, tenant, seen, listener }.tell());
     Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()))
 }
 
@@ -73,6 +75,7 @@ struct Teller {
     engine: Engine,
     entries: broadcast::Receiver<Arc<TrailEntry>>,
     stop: watch::Receiver<bool>,
+    permit: Arc<Permit>,
     audience: Audience,
     tenant: Option<String>,
     /// The number of the last entry that was looked at.
@@ -100,6 +103,10 @@ impl Teller {
                 // It is an error if nobody is left who could say so: then it is time to stop, too.
                 _ = self.stop.wait_for(|stop| *stop) => return Err(Over),
             };
+            // That a token was revoked is an entry, too.
+            if !self.permit.stands(&self.engine.roster(), self.engine.clock().now().wall) {
+                return Err(Over);
+            }
             match next {
                 Ok(entry) => self.show(&entry).await?,
                 Err(RecvError::Lagged(_)) => self.catch_up().await?,

@@ -153,7 +153,7 @@ pub fn full_name(cluster: &Cluster, id: MachineId) -> String {
     }
 }
 
-fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Unknown {
+pub(super) fn nothing<'a>(what: &'static str, name: &str, all: impl Iterator<Item = &'a str>) -> Unknown {
     let bare = name.rsplit('/').next().unwrap_or(name);
     Unknown::Nothing { what, name: name.to_owned(), similar: similar(bare, all).map(str::to_owned) }
 }

@@ -17,6 +17,7 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 
+mod access;
 mod check;
 mod command;
 mod difference;
@@ -30,11 +31,18 @@ mod outcome;
 mod preview;
 mod resolve;
 mod rollout;
+mod scaleset;
 pub mod schema;
+mod sets;
+mod spread;
 mod terms;
 mod trail;
 mod view;
 
+pub use access::{
+    BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
+    SettingsView, TokenView, cluster_view, settings_view,
+};
 pub use check::ControlCharacter;
 pub use command::{
     ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
@@ -58,6 +66,15 @@ pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
 pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
 pub use rollout::{RolloutView, rollout_view};
+pub use scaleset::{
+    BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
+    leaving,
+};
+pub use sets::{
+    AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
+    availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
+};
+pub use spread::{FAULT_DOMAINS, UPDATE_DOMAINS};
 pub use terms::{
     AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WorkWord, ZoneSelection,

@@ -14,12 +14,13 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::find::{Unknown, find_host};
+use super::object::objects;
 use super::schema;
 use crate::span::Span;
 
 /// What is done to which hosts, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct RolloutEntry {
     /// What is done.
     pub work: WorkWord,
@@ -66,7 +67,7 @@ pub enum AllWord {
 
 /// A zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct ZoneSelection {
     /// Its number.
     pub zone: u16,
@@ -74,7 +75,7 @@ pub struct ZoneSelection {
 
 /// How a rollout is done; what is not said is as usual, or stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct TermsEntry {
     /// At most that many hosts at once; 0: as many as fit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,6 +145,8 @@ pub enum BadTerms {
     "not a window: {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\""
 )]
 pub struct NotAWindow(String);
+
+objects! { RolloutEntry TermsEntry ZoneSelection }
 
 /// The hosts of these names.
 pub(super) fn find_hosts(cluster: &Cluster, names: &[String]) -> Result<Vec<HostId>, Unknown> {

@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{EventId, Name};
 use forewarn_wire::Span;
-use forewarn_wire::operator::{Fleet, HostEntry, NamedCommand, PolicyEntry, schema};
+use forewarn_wire::operator::{Fleet, HostEntry, NamedCommand, PolicyEntry, RolloutEntry, schema};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 use schemars::{JsonSchema, schema_for};
@@ -76,4 +76,9 @@ fn an_entry_is_an_object_and_never_a_list() {
     assert!(serde_json::from_value::<HostEntry>(json!(["h1", null])).is_err());
     assert!(serde_json::from_value::<Fleet>(json!({ "site": [] })).is_err());
     assert!(Fleet::parse("host = [['h1']]").is_err());
+    for wrong in
+        [json!({ "work": "update", "hosts": [0] }), json!({ "work": "update", "hosts": "all", "terms": [] })]
+    {
+        assert!(serde_json::from_value::<RolloutEntry>(wrong).is_err());
+    }
 }

@@ -229,26 +229,27 @@ impl Listen {
 }
 
 impl Api {
-    /// Where operators come in. An authority of the server's own is kept below `data_dir`.
-    pub(super) fn door(&self, data_dir: Option<&Path>) -> Result<ApiDoor> {
-        Ok(match (&self.socket, self.listen, &self.tls) {
-            (Some(path), None, None) => ApiDoor::Unix(path.clone()),
-            (None, Some(address), Some(tls)) => {
-                ApiDoor::Tls(address, tls.source(data_dir, address.ip(), &self.host_names)?)
+    /// Where operators come in: the address first, where there is one. An authority of the server's own is kept below
+    /// `data_dir`.
+    pub(super) fn doors(&self, data_dir: Option<&Path>) -> Result<Vec<ApiDoor>> {
+        let address = match (self.listen, &self.tls) {
+            (Some(address), Some(tls)) => {
+                Some(ApiDoor::Tls(address, tls.source(data_dir, address.ip(), &self.host_names)?))
             }
-            (None, Some(address), None) if address.ip().is_loopback() => ApiDoor::Locked(address),
-            (None, Some(address), None) => bail!(
+            (Some(address), None) if address.ip().is_loopback() => Some(ApiDoor::Locked(address)),
+            (Some(address), None) => bail!(
                 "tokens would travel in clear: {address} is not loopback\n  \
                  hint: [api.tls] with certificate and key, or with self_signed = true"
             ),
-            (None, None, None) => ApiDoor::Unix(API_SOCKET.into()),
-            (Some(_) | None, None, Some(_)) => {
-                bail!("a socket needs no TLS: api.tls\n  hint: TLS is for api.listen")
-            }
-            (Some(_), Some(_), Some(_) | None) => {
-                bail!("operators come in through one door: api.socket, or api.listen")
-            }
-        })
+            (None, Some(_)) => bail!("a socket needs no TLS: api.tls\n  hint: TLS is for api.listen"),
+            (None, None) => None,
+        };
+        let socket = match (&self.socket, &address) {
+            (Some(path), _) => Some(path.clone()),
+            (None, None) => Some(API_SOCKET.into()),
+            (None, Some(_)) => None,
+        };
+        Ok(address.into_iter().chain(socket.map(ApiDoor::Unix)).collect())
     }
 }
 

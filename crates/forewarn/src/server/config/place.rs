@@ -20,7 +20,7 @@ const INTERFACES: &str = "/sys/class/net";
 const EXECUTABLE: u32 = 0o111;
 
 /// Everything that listens can do so, and nothing twice.
-pub(in super::super) fn check_doors(doors: &[(Door, Identity)], api: &ApiDoor) -> Result<()> {
+pub(in super::super) fn check_doors(doors: &[(Door, Identity)], api: &[ApiDoor]) -> Result<()> {
     let mut taken = BTreeMap::new();
     for (door, _) in doors {
         match door {
@@ -35,18 +35,21 @@ pub(in super::super) fn check_doors(doors: &[(Door, Identity)], api: &ApiDoor) -
             Door::Unix { path, .. } => take(&mut taken, socket(path)?, "metadata.listen")?,
         }
     }
-    match api {
-        ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _) => {
-            if let ApiDoor::Tls(_, source) = api {
-                examine(source)?;
-            }
-            match address.port() {
-                0 => Ok(()),
-                _ => take(&mut taken, address.to_string(), "api.listen"),
-            }
+    for door in api {
+        match door {
+            ApiDoor::Tls(_, source) => drop(examine(source)?),
+            ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => {}
         }
-        ApiDoor::Unix(path) => take(&mut taken, socket(path)?, "api.socket"),
+        match door {
+            ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _)
+                if address.port() == 0 => {}
+            ApiDoor::Open(address) | ApiDoor::Locked(address) | ApiDoor::Tls(address, _) => {
+                take(&mut taken, address.to_string(), "api.listen")?;
+            }
+            ApiDoor::Unix(path) => take(&mut taken, socket(path)?, "api.socket")?,
+        }
     }
+    Ok(())
 }
 
 fn take(taken: &mut BTreeMap<String, &'static str>, place: String, whose: &'static str) -> Result<()> {
@@ -133,11 +136,11 @@ mod tests {
     fn nothing_listens_twice() {
         let files = tempfile::tempdir().unwrap();
         let (one, same) = (files.path().join("s"), files.path().join("./s"));
-        assert!(check_doors(&[unix(&one)], &ApiDoor::Unix(files.path().join("api"))).is_ok());
-        let twice = problem(check_doors(&[unix(&one)], &ApiDoor::Unix(same)));
+        assert!(check_doors(&[unix(&one)], &[ApiDoor::Unix(files.path().join("api"))]).is_ok());
+        let twice = problem(check_doors(&[unix(&one)], &[ApiDoor::Unix(same)]));
         assert!(twice.contains("/s\n  hint: metadata.listen and api.socket both name it"), "{twice}");
         let tcp = |text: &str| (Door::Tcp(text.parse().unwrap()), Identity::Address);
-        let api = ApiDoor::Locked("127.0.0.1:81".parse().unwrap());
+        let api = [ApiDoor::Locked("127.0.0.1:81".parse().unwrap())];
         assert!(check_doors(&[tcp("127.0.0.1:80")], &api).is_ok());
         assert!(check_doors(&[tcp("127.0.0.1:81")], &api).is_err());
         assert!(check_doors(&[tcp("127.0.0.1:0"), tcp("127.0.0.1:0")], &api).is_ok());
@@ -146,10 +149,11 @@ mod tests {
     #[test]
     fn a_socket_has_a_directory() {
         let files = tempfile::tempdir().unwrap();
-        let missing = problem(check_doors(&[unix(&files.path().join("no/s"))], &ApiDoor::Unix("api".into())));
+        let missing =
+            problem(check_doors(&[unix(&files.path().join("no/s"))], &[ApiDoor::Unix("api".into())]));
         assert!(missing.contains("no/s\n  hint: mkdir -p "), "{missing}");
         fs::write(files.path().join("file"), "").unwrap();
-        assert!(check_doors(&[unix(&files.path().join("file/s"))], &ApiDoor::Unix("api".into())).is_err());
+        assert!(check_doors(&[unix(&files.path().join("file/s"))], &[ApiDoor::Unix("api".into())]).is_err());
     }
 
     #[test]

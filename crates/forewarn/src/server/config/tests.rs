@@ -21,7 +21,7 @@ fn the_least_that_is_needed() {
     assert_eq!(settings.connections, ConnectionLimits::default());
     assert_eq!(settings.identity_token, IdentityToken::Off);
     assert_eq!(config.metadata.doors().unwrap()[0].1, Identity::Address);
-    assert_eq!(config.api.door(None).unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));
+    assert_eq!(config.api.doors(None).unwrap(), [ApiDoor::Unix("/run/forewarn/api.sock".into())]);
     assert!(config.data_dir().unwrap().is_none());
     assert_eq!(config.hands.hands().unwrap(), forewarn_server::Hands::Pretend);
 }
@@ -104,19 +104,21 @@ fn a_program_gets_some_time() {
 }
 
 #[test]
-fn the_api_is_a_socket_or_locked_and_never_seen_on_a_network() {
+fn the_api_is_a_socket_or_locked_or_both_and_never_seen_on_a_network() {
     let api = |text: &str| {
-        Config::parse(&LEAST.replace("socket = '/run/forewarn/api.sock'", text)).unwrap().api.door(None)
+        Config::parse(&LEAST.replace("socket = '/run/forewarn/api.sock'", text)).unwrap().api.doors(None)
     };
-    assert!(matches!(api("listen = '127.0.0.1:1339'"), Ok(ApiDoor::Locked(_))));
+    let first = |text: &str| api(text).map(|doors| doors[0].clone());
+    assert!(matches!(first("listen = '127.0.0.1:1339'"), Ok(ApiDoor::Locked(_))));
     assert!(api("listen = '10.0.0.1:1339'").unwrap_err().to_string().contains("hint: [api.tls]"));
     let tls = "tls = { certificate = 'c', key = 'k' }";
     for address in ["10.0.0.1", "0.0.0.0", "127.0.0.1"] {
-        assert!(matches!(api(&format!("listen = '{address}:1339'\n{tls}")), Ok(ApiDoor::Tls(..))));
+        assert!(matches!(first(&format!("listen = '{address}:1339'\n{tls}")), Ok(ApiDoor::Tls(..))));
     }
     assert!(api(&format!("socket = '/s'\n{tls}")).unwrap_err().to_string().contains("hint"));
-    assert_eq!(api("").unwrap(), ApiDoor::Unix("/run/forewarn/api.sock".into()));
-    assert!(api("listen = '127.0.0.1:1339'\nsocket = '/s'").is_err());
+    assert_eq!(api("").unwrap(), [ApiDoor::Unix("/run/forewarn/api.sock".into())]);
+    let both = [ApiDoor::Locked("127.0.0.1:1339".parse().unwrap()), ApiDoor::Unix("/s".into())];
+    assert_eq!(api("listen = '127.0.0.1:1339'\nsocket = '/s'").unwrap(), both);
 }
 
 #[test]

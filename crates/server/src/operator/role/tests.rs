@@ -17,6 +17,8 @@ enum Whose {
     Machine,
     Tenant,
     Event,
+    /// One that grows.
+    ScaleSet,
     Everybody,
 }
 
@@ -34,7 +36,7 @@ const COMMANDS: [(&str, Role, Whose, &str); 43] = [
         r#"{"tenant":"east","machine":{"name":"m","host":"h1"}}"#,
     ),
     ("admit_scale_set", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
-    ("admit_instance", Role::Admin, Whose::Everybody, r#"{"scale_set":"web","instance":{"host":"h1"}}"#),
+    ("admit_instance", Role::Operator, Whose::ScaleSet, r#"{"scale_set":"web","instance":{"host":"h1"}}"#),
     ("remove_tenant", Role::Admin, Whose::Everybody, r#"{"tenant":"east"}"#),
     ("remove_scale_set", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
     ("change_policy", Role::Admin, Whose::Everybody, r#"{"tenant":"east","policy":{}}"#),
@@ -102,6 +104,7 @@ impl Fleet {
         let second = r#"{"tenant":"east","machine":{"name":"m1","host":"h2","update_domain":1}}"#;
         fleet.order("admit_machine", second);
         fleet.order("admit_vm", r#"{"name":"alone","host":"h2"}"#);
+        fleet.order("admit_scale_set", r#"{"name":"other"}"#);
         fleet.order("admit_scale_set", r#"{"name":"web"}"#);
         for _ in 0..101 {
             fleet.order("admit_instance", r#"{"scale_set":"web","instance":{"host":"h1"}}"#);
@@ -175,6 +178,11 @@ fn cases(whose: Whose, fleet: &Fleet) -> Vec<(Vec<(&'static str, String)>, bool)
             let cases = [(fleet.event("web:2"), true), (fleet.event("alone"), false), (nobody, false)];
             of("event", cases.into_iter().chain([("?".to_owned(), false)]).collect())
         }
+        Whose::ScaleSet => {
+            let cases =
+                [("web", true), ("east", false), ("web:2", false), ("other", false), ("nobody", false)];
+            of("scale_set", cases.map(|(name, may)| (name.to_owned(), may)).to_vec())
+        }
         Whose::Everybody => vec![(Vec::new(), false)],
     }
 }
@@ -227,6 +235,19 @@ fn who_is_limited_to_tenants_touches_no_others_with_any_command() {
 }
 
 #[test]
+fn who_grows_a_scale_set_names_neither_addresses_nor_foreign_hosts() {
+    let fleet = Fleet::new();
+    let check = |instance: &str| {
+        let fields = format!(r#"{{"scale_set":"web","instance":{instance}}}"#);
+        limited().check_command(&command("admit_instance", &fields, &[]), &fleet.cluster)
+    };
+    assert_eq!(check(r#"{"host":"h1"}"#), Ok(()));
+    assert_eq!(check(r#"{"host":"h9"}"#), Err(Denied::Tenants));
+    let addresses = r#"{"host":"h1","addresses":["10.0.0.1"]}"#;
+    assert_eq!(check(addresses), Err(Denied::Role { needs: Role::Admin, has: Role::Operator }));
+}
+
+#[test]
 fn work_that_touches_others_is_not_within() {
     let mut fleet = Fleet::new();
     fleet.order("update_hosts", r#"{"hosts":["h1"]}"#);
@@ -257,7 +278,8 @@ fn a_permit_says_what_is_seen() {
         let all = fleet.cluster.tenants();
         all.map(|(id, tenant)| (tenant.name.to_string(), permit.sees(&fleet.cluster, id))).collect()
     };
-    let own = [("alone", false), ("east", true), ("web", true), ("web:2", true), ("west", false)];
+    let own =
+        [("alone", false), ("east", true), ("other", false), ("web", true), ("web:2", true), ("west", false)];
     assert_eq!(seen(&limited()), own.map(|(name, sees)| (name.to_owned(), sees)).into());
     assert!(seen(&Permit::unlimited("socket")).values().all(|sees| *sees));
     assert!(!limited().sees(&fleet.cluster, TenantId(99)));

@@ -1,0 +1,27 @@
+//! Who may do what through the operator API, with the program itself: roles, scopes, secrets, and requests that are repeated.
+//!
+//! | it owes | tests |
+//! |---|---|
+//! | a route is for whom it is said to be | `roles` |
+//! | who is limited sees and touches nothing of others | `scopes` |
+//! | nothing secret is in logs, files or errors | `secrets` |
+//! | a request under a key is carried out once, also over a kill; what was read is edited | `repeated` |
+//! | the socket and the address have rules of their own; the command line | `doors` |
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
+
+#[cfg(test)]
+mod doors;
+#[cfg(test)]
+#[path = "../harness/mod.rs"]
+mod harness;
+#[cfg(test)]
+mod place;
+#[cfg(test)]
+mod repeated;
+#[cfg(test)]
+mod roles;
+#[cfg(test)]
+mod scopes;
+#[cfg(test)]
+mod secrets;

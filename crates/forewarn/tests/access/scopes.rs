@@ -1,0 +1,162 @@
+//! Who is limited to a tenant or to a cluster sees and touches nothing of others, and cannot tell what is there.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use serde_json::Value;
+
+use crate::harness::{Answer, PATIENCE, Server};
+use crate::place::{Place, Request, json, order, read};
+
+/// The ids of the events of a tenant.
+fn events(server: &Server, token: &str, tenant: &str) -> Vec<String> {
+    let listed = json(&read(server, token, &format!("/v1/events?tenant={tenant}")));
+    let ids = listed["items"].as_array().unwrap().iter();
+    ids.map(|event| event["id"].as_str().unwrap().to_owned()).collect()
+}
+
+fn column(answer: &Answer, member: &str) -> Vec<String> {
+    let listed: Value = json(answer);
+    let items = listed["items"].as_array().unwrap_or_else(|| panic!("{answer:?}")).iter();
+    items.map(|item| item[member].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_there() {
+    let place = Place::new();
+    let server = place.start();
+    let (admin, web) = (place.token("admin --role admin"), place.token("web --role operator --tenant web"));
+    place.enrol(&server);
+    for machine in ["web_0", "db_0"] {
+        let restart = format!(r#"{{"command":"restart","machine":"{machine}"}}"#);
+        assert_eq!(order(&server, &admin, &restart).status(), 200);
+    }
+    let (own, foreign) = (events(&server, &admin, "web").remove(0), events(&server, &admin, "db").remove(0));
+
+    let list = |target: &str, member: &str| column(&read(&server, &web, target), member);
+    assert_eq!(list("/v1/tenants", "name"), ["web"]);
+    assert_eq!(list("/v1/machines", "name"), ["web_0", "web_1"]);
+    assert_eq!(list("/v1/machines?host=h2", "name"), ["web_1"], "its neighbour is not shown");
+    assert_eq!(list("/v1/events", "id"), [own.as_str()]);
+    assert_eq!(read(&server, &web, &format!("/v1/events/{own}")).status(), 200);
+    let cluster = json(&read(&server, &web, "/v1/clusters/default"));
+    assert_eq!(
+        (&cluster["tenants"], &cluster["machines"], &cluster["hosts"]),
+        (&1.into(), &2.into(), &Value::Null)
+    );
+
+    let nothing = "00000000-0000-4000-8000-000000000000";
+    for (there, absent) in [
+        ("/v1/tenants/db", "/v1/tenants/no"),
+        ("/v1/tenants/db/document", "/v1/tenants/no/document"),
+        ("/v1/tenants/db/policy", "/v1/tenants/no/policy"),
+        ("/v1/machines/db_0", "/v1/machines/no_0"),
+        ("/v1/machines/db/db_0", "/v1/machines/db/no_0"),
+        ("/v1/machines?tenant=db", "/v1/machines?tenant=no"),
+        ("/v1/machines?host=h3", "/v1/machines?host=no"),
+        ("/v1/events?tenant=db", "/v1/events?tenant=no"),
+        ("/v1/watch?tenant=db", "/v1/watch?tenant=no"),
+        (&format!("/v1/events/{foreign}"), &format!("/v1/events/{nothing}")),
+        ("/v1/hosts/h3", "/v1/hosts/no"),
+        ("/v1/tokens/admin", "/v1/tokens/no"),
+    ] {
+        let (one, other) = (read(&server, &web, there), read(&server, &web, absent));
+        assert_eq!((one.status(), &one.body), (other.status(), &other.body), "{there}");
+        assert_eq!(one.status(), 403, "{there}");
+    }
+    for (there, absent) in [
+        (r#"{"command":"restart","machine":"db_0"}"#, r#"{"command":"restart","machine":"no_0"}"#),
+        (r#"{"command":"delete","machine":"db/db_0"}"#, r#"{"command":"delete","machine":"no/no_0"}"#),
+        (r#"{"command":"approve","tenant":"db"}"#, r#"{"command":"approve","tenant":"no"}"#),
+        (
+            &format!(r#"{{"command":"cancel","event":"{foreign}"}}"#),
+            &format!(r#"{{"command":"cancel","event":"{nothing}"}}"#),
+        ),
+        (
+            &format!(r#"{{"command":"force_start","event":"{foreign}"}}"#),
+            &format!(r#"{{"command":"force_start","event":"{nothing}"}}"#),
+        ),
+        (r#"{"command":"update_hosts","hosts":["h1"]}"#, r#"{"command":"update_hosts","hosts":["no"]}"#),
+        (r#"{"command":"brake_on"}"#, r#"{"command":"fail_host","host":"h3"}"#),
+    ] {
+        let (one, other) = (order(&server, &web, there), order(&server, &web, absent));
+        assert_eq!((one.status(), &one.body), (other.status(), &other.body), "{there}");
+        assert_eq!(one.status(), 403, "{there}");
+    }
+    let approve = format!(r#"{{"command":"approve","tenant":"web","events":["{foreign}"]}}"#);
+    assert_ne!(order(&server, &web, &approve).status(), 200, "an event of others by the name of one's own");
+    assert_eq!(events(&server, &admin, "db"), [foreign], "nothing has happened to it");
+    assert_eq!(order(&server, &web, &format!(r#"{{"command":"cancel","event":"{own}"}}"#)).status(), 200);
+}
+
+#[test]
+fn who_is_limited_to_a_cluster_sees_no_other() {
+    let place = Place::new();
+    let server = place.start();
+    place.add_west();
+    place.out(&["cluster", "create", "xyz"]);
+    let west = place.token("west --role admin --cluster west");
+    assert_eq!(column(&read(&server, &west, "/v1/clusters"), "name"), ["west"]);
+    for target in
+        ["/v1/hosts?cluster=NAME", "/v1/settings?cluster=NAME", "/v1/watch?cluster=NAME", "/v1/clusters/NAME"]
+    {
+        let answer = |name: &str| read(&server, &west, &target.replace("NAME", name));
+        let (there, absent) = (answer("xyz"), answer("abc"));
+        assert_eq!(there.status(), 404, "{target}: {there:?}");
+        assert_eq!(there.body.replace("xyz", "abc"), absent.body);
+    }
+    let delete = |target: &str| {
+        let line = format!("POST {target}");
+        let body = r#"{"command":"delete","machine":"web_0"}"#;
+        Request { line: &line, token: Some(&west), body, ..Request::default() }.send(&server).status()
+    };
+    assert_eq!(delete("/v1/commands?cluster=default"), 404);
+    assert_eq!(delete("/v1/commands"), 200, "without a name it is the first of its own");
+    let left = |cluster: &str| place.out(&["--cluster", cluster, "vm", "ls"]).lines().count();
+    assert_eq!((left("default"), left("west")), (5, 4), "with the heading");
+    let issue = r#"{"name":"more","role":"viewer","clusters":["west"]}"#;
+    let issued = Request { line: "POST /v1/tokens", token: Some(&west), body: issue, ..Request::default() };
+    assert_eq!(issued.send(&server).status(), 403, "an admin of one cluster lets nobody in");
+}
+
+/// What is told to somebody, line by line.
+fn listen(server: &Server, token: &str) -> impl Iterator<Item = String> {
+    let mut stream = TcpStream::connect(server.api()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let headers = "Connection: close\r\n";
+    let request = Request { line: "GET /v1/watch", token: Some(token), headers, body: "" };
+    stream.write_all(request.bytes().as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
+    lines.find(|line| line.contains("listening")).expect("it listens");
+    lines
+}
+
+#[test]
+fn who_is_limited_to_a_tenant_hears_of_no_other() {
+    let place = Place::new();
+    let server = place.start();
+    let (admin, web) = (place.token("admin --role admin"), place.token("web --role viewer --tenant web"));
+    place.enrol(&server);
+    let told = listen(&server, &web);
+    for machine in ["db_0", "web_0"] {
+        let restart = format!(r#"{{"command":"restart","machine":"{machine}"}}"#);
+        assert_eq!(order(&server, &admin, &restart).status(), 200);
+    }
+    let mut data = told.filter(|line| line.starts_with("data:"));
+    let first = data.next().expect("something is told");
+    let first: Value = serde_json::from_str(first.trim_start_matches("data:")).unwrap();
+    assert_eq!((&first["kind"], &first["tenants"][0]), (&"command".into(), &"web".into()), "{first}");
+    assert_eq!(first["machines"][0], "web/web_0", "{first}");
+}
+
+#[test]
+fn who_has_no_token_any_more_is_told_nothing_any_more() {
+    let place = Place::new();
+    let server = place.start();
+    let (admin, viewer) = (place.token("admin --role admin"), place.token("viewer --role viewer"));
+    let told = listen(&server, &viewer);
+    place.out(&["token", "revoke", "viewer"]);
+    order(&server, &admin, r#"{"command":"brake_on"}"#);
+    let rest: Vec<_> = told.collect();
+    assert!(!rest.iter().any(|line| line.contains("brake")), "the stream has ended: {rest:?}");
+}

@@ -1,0 +1,145 @@
+//! The doors of operators: a Unix socket, a TCP address, or both.
+//!
+//! Each door has a rule of its own for who may come in: a socket is for its owner, an address for whoever has a token. Who
+//! has lost every token still has the socket.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use forewarn_catalogue::{Role, Scope};
+use forewarn_lifecycle::Name;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::engine::{Administration, Engine, Problem, Terms};
+use crate::metadata::{Door, OpenError};
+use crate::operator::{Access, Secret, hash};
+use crate::service::StartError;
+use crate::socket_file::SocketFile;
+use crate::tls::{Counted, Source, Tls, TlsError, TlsListener};
+
+/// Where operators come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApiDoor {
+    /// A TCP address, for whoever can connect. Port 0 is one that is free.
+    Open(SocketAddr),
+    /// A TCP address, for whoever has a token. Port 0 is one that is free.
+    Locked(SocketAddr),
+    /// The same, with TLS.
+    Tls(SocketAddr, Source),
+    /// A Unix-domain socket, for its owner alone.
+    Unix(PathBuf),
+}
+
+/// A door that is open.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) serving: JoinHandle<std::io::Result<()>>,
+    pub(crate) url: String,
+    /// Removed with the service.
+    _socket: Option<SocketFile>,
+}
+
+/// What the token is called that a new server makes for whoever sets it up.
+const FIRST_TOKEN: &str = "first";
+
+/// Only the owner of the server may use its socket.
+const API_SOCKET_MODE: u32 = 0o600;
+
+/// Connections of operators at once through one door; one more waits.
+const API_CONNECTIONS_MAX: usize = 1_024;
+
+impl ApiDoor {
+    /// Who may come in.
+    pub(crate) fn access(&self) -> Access {
+        match self {
+            Self::Open(_) => Access::Open("anyone"),
+            Self::Unix(_) => Access::Open("socket"),
+            Self::Locked(_) | Self::Tls(..) => Access::Tokens,
+        }
+    }
+
+    /// The certificates that it shows.
+    pub(crate) fn certificates(&self) -> Result<Option<Arc<Tls>>, TlsError> {
+        match self {
+            Self::Tls(_, source) => Tls::open(source.clone()).map(Some),
+            Self::Open(_) | Self::Locked(_) | Self::Unix(_) => Ok(None),
+        }
+    }
+
+    /// Lets operators in.
+    pub(crate) fn open(
+        &self,
+        tls: Option<&Arc<Tls>>,
+        router: axum::Router,
+        mut stop: watch::Receiver<bool>,
+    ) -> Result<Opened, StartError> {
+        let stopped = async move {
+            // It is an error if nobody is left who could say so: then it is time to stop, too.
+            drop(stop.wait_for(|stop| *stop).await);
+        };
+        match self {
+            Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
+                let failed = |source| StartError::Api(address.to_string(), source);
+                let listener = std::net::TcpListener::bind(address).map_err(failed)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+                let address = listener.local_addr().map_err(failed)?;
+                let (serving, url) = match tls {
+                    Some(tls) => {
+                        let listener = TlsListener::new(listener, Arc::clone(tls));
+                        (spawn(listener, router, stopped), format!("https://{address}"))
+                    }
+                    None => (spawn(listener, router, stopped), format!("http://{address}")),
+                };
+                Ok(Opened { serving, url, _socket: None })
+            }
+            Self::Unix(path) => {
+                let failed = |source| StartError::Api(path.display().to_string(), source);
+                let listen = |source| OpenError::Listen {
+                    door: Door::Unix { path: path.clone(), mode: API_SOCKET_MODE },
+                    source,
+                };
+                let (listener, file) = SocketFile::create(path, API_SOCKET_MODE, listen)?;
+                listener.set_nonblocking(true).map_err(failed)?;
+                let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
+                let serving = spawn(listener, router, stopped);
+                Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
+            }
+        }
+    }
+}
+
+/// A token for whoever sets the server up, if there is no other way in.
+pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Option<String>, StartError> {
+    let is_locked = doors.iter().all(|door| door.access() == Access::Tokens);
+    if !is_locked || engine.roster().tokens().next().is_some() {
+        return Ok(None);
+    }
+    let number = engine.roster().next_token;
+    let text = Secret::new().map_err(StartError::Token)?.text(number);
+    let issue = Administration::IssueToken {
+        number,
+        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(Problem::Unavailable))?,
+        role: Role::Admin,
+        scope: Scope::default(),
+        hash: hash(&text),
+        expires: None,
+    };
+    engine.administer(issue, Terms::default()).await?;
+    Ok(Some(text))
+}
+
+fn spawn<L>(
+    listener: L,
+    router: axum::Router,
+    stopped: impl Future<Output = ()> + Send + 'static,
+) -> JoinHandle<std::io::Result<()>>
+where
+    L: axum::serve::Listener<Addr: std::fmt::Debug>,
+{
+    let listener = Counted::new(listener, API_CONNECTIONS_MAX);
+    let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
+    tokio::spawn(serve.into_future())
+}

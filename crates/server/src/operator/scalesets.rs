@@ -1,0 +1,272 @@
+//! Scale sets and availability sets: shown, and scale sets changed as a whole.
+//!
+//! What somebody wants of a scale set is made into commands by looking at the cluster, and ordered as one order, on the
+//! condition that it still comes to the same commands. Where it does not, because something has changed in between, it is
+//! looked at again.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::Path;
+use forewarn_catalogue::Role;
+use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
+use forewarn_wire::operator::schema::Name;
+use forewarn_wire::operator::{
+    AvailabilitySetSummary, AvailabilitySetView, DeleteInstances, Items, NamedCommand, NewScaleSet, Outcome,
+    Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish, availability_set_summary,
+    availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary, scale_set_view,
+};
+
+use super::fault::Fault;
+use super::fault::Kind::{NotFound, Refused, Unavailable};
+use super::page::{Cursor, Page, Paging, Shown};
+use super::permit::Denied;
+use super::reads::look;
+use super::route::{Link, Needs, Route, Subject};
+use super::table::next_page;
+use super::tagged::Tagged;
+use super::visit::{Tags, Visit, tag};
+use super::writes::read;
+use crate::engine::{self, Condition, Problem, Terms};
+
+/// How often a wish is looked at anew because something has changed in between.
+const TRIES_MAX: u32 = 8;
+
+pub(super) fn routes() -> Vec<Route> {
+    [shown(), changed()].into_iter().flatten().collect()
+}
+
+fn shown() -> Vec<Route> {
+    let first = "$response.body#/items/0/name";
+    vec![
+        Route::get("/v1/scalesets", "listScaleSets", "Scale sets: how many instances, which model", list)
+            .about(Subject::Fleet)
+            .of_cluster()
+            .query::<Paging>()
+            .json::<Items<ScaleSetSummary>>()
+            .may_be(&[Unavailable])
+            .link(next_page("listScaleSets"))
+            .link(Link::to("getScaleSet", "One of them.").with("name", first))
+            .link(Link::to("scaleScaleSet", "One of them is scaled.").with("name", first)),
+        Route::get("/v1/scalesets/{name}", "getScaleSet", "A scale set and its instances", show)
+            .about(Subject::Fleet)
+            .of_cluster()
+            .part::<Name>("name")
+            .json::<ScaleSetView>()
+            .tagged()
+            .may_be(&[Unavailable])
+            .link(
+                Link::to("getTenant", "Its first placement group.").with("name", "$response.body#/tenants/0"),
+            )
+            .link(Link::to("updateScaleSet", "It is changed.").with("name", "$response.body#/name"))
+            .link(Link::to("upgradeInstances", "It is upgraded.").with("name", "$response.body#/name")),
+        Route::get(
+            "/v1/availabilitysets",
+            "listAvailabilitySets",
+            "Availability sets: over how many domains, events",
+            list_availability_sets,
+        )
+        .about(Subject::Fleet)
+        .of_cluster()
+        .query::<Paging>()
+        .json::<Items<AvailabilitySetSummary>>()
+        .may_be(&[Unavailable])
+        .link(next_page("listAvailabilitySets"))
+        .link(Link::to("getAvailabilitySet", "One of them.").with("name", first)),
+        Route::get(
+            "/v1/availabilitysets/{name}",
+            "getAvailabilitySet",
+            "An availability set and its machines",
+            show_availability_set,
+        )
+        .about(Subject::Fleet)
+        .of_cluster()
+        .part::<Name>("name")
+        .json::<AvailabilitySetView>()
+        .tagged()
+        .may_be(&[Unavailable])
+        .link(Link::to("getTenant", "The same as a tenant.").with("name", "$response.body#/name")),
+    ]
+}
+
+fn changed() -> Vec<Route> {
+    vec![
+        Route::post::<NewScaleSet, _, _>(
+            "/v1/scalesets",
+            "createScaleSet",
+            "A scale set joins, with instances that are placed by themselves",
+            create,
+        )
+        .needs(Needs::OfCluster(Role::Admin))
+        .link(Link::to("getScaleSet", "What has joined.").with("name", "$request.body#/name")),
+        Route::patch::<ScaleSetChange, _, _>(
+            "/v1/scalesets/{name}",
+            "updateScaleSet",
+            "Another model or policy; what is not said stays",
+            update,
+        )
+        .needs(Needs::OfCluster(Role::Admin))
+        .part::<Name>("name"),
+        Route::post::<Scale, _, _>(
+            "/v1/scalesets/{name}/scale",
+            "scaleScaleSet",
+            "So many instances: new ones are placed, or the newest go",
+            scale,
+        )
+        .edited()
+        .part::<Name>("name"),
+        Route::post::<Upgrade, _, _>(
+            "/v1/scalesets/{name}/upgrade",
+            "upgradeInstances",
+            "Instances get the latest model",
+            upgrade,
+        )
+        .edited()
+        .part::<Name>("name"),
+        Route::post::<DeleteInstances, _, _>(
+            "/v1/scalesets/{name}/delete-instances",
+            "deleteInstances",
+            "Instances go, announced if their model says so",
+            delete_instances,
+        )
+        .edited()
+        .part::<Name>("name")
+        .link(Link::to("getUnfinished", "Whether they are gone.").with("work", "$response.body#/work/0")),
+    ]
+    .into_iter()
+    .map(|route| {
+        let route = route.about(Subject::Fleet).of_cluster().json::<Outcome>();
+        route.may_be(&[NotFound, Refused, Unavailable])
+    })
+    .collect()
+}
+
+async fn list(visit: Visit, page: Page) -> Result<Shown<ScaleSetSummary>, Fault> {
+    let permit = Arc::clone(&visit.permit);
+    let list = move |state: &engine::State<'_>| {
+        let leaving = leaving(state.cluster);
+        let sets = state.cluster.scale_sets_from(ScaleSetId(page.first_number(u32::MAX)));
+        let seen = sets.filter(|(_, set)| permit.sees_named(set.name.as_str()));
+        let summary = |id| scale_set_summary(state.cluster, id, &leaving);
+        page.fill(seen.filter_map(|(id, _)| Some((Cursor(id.0.into()), summary(id)?))))
+    };
+    Ok(visit.engine.look(list).await?)
+}
+
+async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<ScaleSetView>, Fault> {
+    check_scope(&visit, &name)?;
+    look(&visit, move |state| Ok(view(state.cluster, &name)?)).await
+}
+
+fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, Unknown> {
+    let found = scale_set_view(cluster, find_scale_set(cluster, name)?, &leaving(cluster));
+    found.ok_or_else(|| Unknown::Nothing { what: "scale set", name: name.to_owned(), similar: None })
+}
+
+async fn list_availability_sets(visit: Visit, page: Page) -> Result<Shown<AvailabilitySetSummary>, Fault> {
+    let permit = Arc::clone(&visit.permit);
+    let list = move |state: &engine::State<'_>| {
+        let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
+        let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
+        let seen = sets.filter(|(id, _)| permit.sees(state.cluster, *id));
+        let summary = |id| availability_set_summary(state.cluster, id);
+        page.fill(seen.filter_map(|(id, _)| Some((Cursor(id.0.into()), summary(id)?))))
+    };
+    Ok(visit.engine.look(list).await?)
+}
+
+async fn show_availability_set(
+    visit: Visit,
+    Path(name): Path<String>,
+) -> Result<Tagged<AvailabilitySetView>, Fault> {
+    check_scope(&visit, &name)?;
+    look(&visit, move |state| {
+        let found =
+            availability_set_view(state.cluster, find_tenant(state.cluster, &name)?, &leaving(state.cluster));
+        found.ok_or_else(|| Fault::not_found(format!("not an availability set: {name}")))
+    })
+    .await
+}
+
+async fn create(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
+    fulfil(&visit, Wish::CreateScaleSet(read(&body)?), &body).await
+}
+
+async fn update(visit: Visit, Path(scale_set): Path<String>, body: Bytes) -> Result<Json<Outcome>, Fault> {
+    fulfil(&visit, Wish::ChangeScaleSet { scale_set, change: read(&body)? }, &body).await
+}
+
+async fn scale(visit: Visit, Path(scale_set): Path<String>, body: Bytes) -> Result<Json<Outcome>, Fault> {
+    fulfil(&visit, Wish::Scale { scale_set, to: read(&body)? }, &body).await
+}
+
+async fn upgrade(visit: Visit, Path(scale_set): Path<String>, body: Bytes) -> Result<Json<Outcome>, Fault> {
+    fulfil(&visit, Wish::UpgradeInstances { scale_set, upgrade: read(&body)? }, &body).await
+}
+
+async fn delete_instances(
+    visit: Visit,
+    Path(scale_set): Path<String>,
+    body: Bytes,
+) -> Result<Json<Outcome>, Fault> {
+    fulfil(&visit, Wish::DeleteInstances { scale_set, which: read(&body)? }, &body).await
+}
+
+/// What is outside of a permit and what is not there look alike.
+fn check_scope(visit: &Visit, name: &str) -> Result<(), Fault> {
+    if visit.permit.sees_named(name) { Ok(()) } else { Err(Denied::Tenants.into()) }
+}
+
+/// Has a wish come true, all of it or nothing.
+async fn fulfil(visit: &Visit, wish: Wish, body: &[u8]) -> Result<Json<Outcome>, Fault> {
+    check_scope(visit, wish.scale_set())?;
+    let wish = Arc::new((wish, visit.if_match()?));
+    for _ in 0..TRIES_MAX {
+        let looked = Arc::clone(&wish);
+        let commands = match visit.engine.look(move |state| plan(state, &looked)).await? {
+            Ok(commands) => commands,
+            Err(fault) => return answered_before(visit, body, visit.discreet(fault)).await,
+        };
+        let mut terms = Terms { asked: serde_json::to_value(&wish.0).ok(), ..visit.terms(body)? };
+        let (again, seen) = (Arc::clone(&wish), commands.clone());
+        let is_same = move |state: &engine::State<'_>| match plan(state, &again) {
+            Ok(commands) if commands == seen => Ok(()),
+            Ok(_) | Err(_) => Err(Problem::Changed),
+        };
+        terms.only_if = Some(Condition(Box::new(is_same)));
+        match visit.order_on(commands, terms).await {
+            Err(Problem::Changed) => {}
+            Ok(outcome) => return Ok(Json(outcome)),
+            Err(problem) => return Err(problem.into()),
+        }
+    }
+    Err(Fault::unavailable("the scale set or its hosts change faster than they can be looked at; try again"))
+}
+
+/// The commands that a wish comes to, if the scale set is still one that whoever asks has seen.
+fn plan(state: &engine::State<'_>, (wish, tags): &(Wish, Option<Tags>)) -> Result<Vec<NamedCommand>, Fault> {
+    let is_seen =
+        |tags: &Tags| view(state.cluster, wish.scale_set()).is_ok_and(|view| tags.fits(&tag(&view)));
+    if tags.as_ref().is_some_and(|tags| !is_seen(tags)) {
+        return Err(Problem::Changed.into());
+    }
+    Ok(wish.commands(state.cluster)?)
+}
+
+/// What was answered when the same was asked before, under the same key: what was true then need not be so now.
+async fn answered_before(visit: &Visit, body: &[u8], fault: Fault) -> Result<Json<Outcome>, Fault> {
+    let mut terms = visit.terms(body)?;
+    if terms.once.is_none() {
+        return Err(fault);
+    }
+    terms.only_if = Some(Condition(Box::new(|_| Err(Problem::Changed))));
+    match visit.order_on(Vec::new(), terms).await {
+        Ok(outcome) => Ok(Json(outcome)),
+        Err(Problem::Changed) => Err(fault),
+        Err(problem) => Err(problem.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Who may do what to a scale set, and what happens when several do at once.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode};
+use forewarn_catalogue::Scope;
+use forewarn_lifecycle::{Name, Seed, Timestamp};
+use forewarn_wire::operator::ServerView;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tower::ServiceExt;
+
+use super::super::{Access, HostNames, Secret, api, hash, router};
+use super::*;
+use crate::clock::{Clock, Speed};
+use crate::engine::{Administration, Engine};
+use crate::telemetry::Telemetry;
+
+/// Six hosts, the scale sets `web` with two instances and `db` with one, and the availability set `sql`.
+struct Town {
+    engine: Engine,
+    router: Router,
+    /// While this lives, the server does.
+    _stop: watch::Sender<bool>,
+}
+
+impl Town {
+    async fn new() -> Self {
+        let engine =
+            Engine::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+        let about = ServerView {
+            version: String::new(),
+            mode: "serve".to_owned(),
+            metadata: Vec::new(),
+            prefix: false,
+            default_machine: None,
+        };
+        let (stop, stopped) = watch::channel(false);
+        let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
+        let router = router(shared, Access::Tokens, HostNames::default());
+        let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
+        let set = |name| json!({ "command": "admit_scale_set", "name": name });
+        let instance = |set, host| json!({ "command": "admit_instance", "scale_set": set, "instance": { "host": host } });
+        let rest = [
+            set("web"),
+            instance("web", "h1"),
+            instance("web", "h1"),
+            set("db"),
+            instance("db", "h2"),
+            json!({ "command": "admit_availability_set", "name": "sql" }),
+        ];
+        let commands: Value = hosts.chain(rest).collect();
+        let commands: Vec<NamedCommand> = serde_json::from_value(commands).unwrap();
+        engine.order(commands).await.unwrap();
+        Self { engine, router, _stop: stop }
+    }
+
+    /// A token of that role, for some tenants or all.
+    async fn token(&self, role: Role, tenants: &[&str]) -> String {
+        let number = self.engine.roster().next_token;
+        let text = Secret::new().unwrap().text(number);
+        let mut scope = Scope::default();
+        if !tenants.is_empty() {
+            scope.tenants = tenants.iter().map(|name| Name::new(name).unwrap()).collect();
+        }
+        let name = Name::new(&format!("t{number}")).unwrap();
+        let issue =
+            Administration::IssueToken { number, name, role, scope, hash: hash(&text), expires: None };
+        self.engine.administer(issue, Terms::default()).await.unwrap();
+        text
+    }
+
+    async fn send(&self, token: &str, method: Method, path: &str, body: Value) -> (u16, Value) {
+        let request = Request::builder().method(method).uri(path).header("Host", "localhost");
+        let request = request.header("Authorization", format!("Bearer {token}"));
+        let request = request.header("Content-Type", "application/json").body(Body::from(body.to_string()));
+        let response = self.router.clone().oneshot(request.unwrap()).await.unwrap();
+        let status = response.status();
+        let bytes = to_bytes(response.into_body(), usize::MAX).await.unwrap();
+        (status.as_u16(), serde_json::from_slice(&bytes).unwrap_or_default())
+    }
+
+    async fn get(&self, token: &str, path: &str) -> (u16, Value) {
+        self.send(token, Method::GET, path, Value::Null).await
+    }
+
+    async fn scale(&self, token: &str, set: &str, capacity: u16) -> u16 {
+        let path = format!("/v1/scalesets/{set}/scale");
+        self.send(token, Method::POST, &path, json!({ "capacity": capacity })).await.0
+    }
+}
+
+#[tokio::test]
+async fn who_is_limited_to_a_scale_set_scales_that_and_no_other() {
+    let town = Town::new().await;
+    let web = town.token(Role::Operator, &["web"]).await;
+    let (status, listed) = town.get(&web, "/v1/scalesets").await;
+    assert_eq!((status, listed["items"].as_array().unwrap().len()), (200, 1));
+    assert_eq!(listed["items"][0]["name"], "web");
+    assert_eq!(town.get(&web, "/v1/availabilitysets").await.1["items"], json!([]));
+    assert_eq!(town.scale(&web, "web", 4).await, 200);
+    assert_eq!(town.scale(&web, "web", 1).await, 200);
+    let shown = town.get(&web, "/v1/scalesets/web").await.1;
+    assert_eq!(shown["capacity"], 1, "{shown}");
+    let foreign = town.get(&web, "/v1/scalesets/db").await;
+    assert_eq!(foreign.0, 403);
+    for path in ["/v1/scalesets/nobody", "/v1/availabilitysets/sql", "/v1/availabilitysets/nobody"] {
+        assert_eq!(
+            town.get(&web, path).await,
+            foreign,
+            "what is foreign and what is not there look alike: {path}"
+        );
+    }
+    assert_eq!((town.scale(&web, "db", 1).await, town.scale(&web, "nobody", 1).await), (403, 403));
+    let delete = |which: Value| json!({ "instances": which });
+    let path = "/v1/scalesets/web/delete-instances";
+    assert_eq!(town.send(&web, Method::POST, path, delete(json!(["0"]))).await.0, 200);
+    assert_eq!(town.send(&web, Method::POST, "/v1/scalesets/web/upgrade", json!({})).await.0, 200);
+    let hosts = json!({ "capacity": 9, "hosts": ["h99"] });
+    assert_eq!(town.send(&web, Method::POST, "/v1/scalesets/web/scale", hosts).await.0, 403);
+    let db = json!({ "command": "admit_instance", "scale_set": "db", "instance": { "host": "h1" } });
+    assert_eq!(town.send(&web, Method::POST, "/v1/commands", db).await.0, 403);
+}
+
+#[tokio::test]
+async fn what_a_scale_set_is_made_of_is_a_matter_of_admins() {
+    let town = Town::new().await;
+    let [viewer, operator, admin] = [
+        town.token(Role::Viewer, &[]).await,
+        town.token(Role::Operator, &[]).await,
+        town.token(Role::Admin, &[]).await,
+    ];
+    let all = [
+        (Method::GET, "/v1/scalesets", Value::Null, [200, 200, 200]),
+        (Method::GET, "/v1/scalesets/web", Value::Null, [200, 200, 200]),
+        (Method::GET, "/v1/availabilitysets/sql", Value::Null, [200, 200, 200]),
+        (Method::POST, "/v1/scalesets/web/scale", json!({ "capacity": 3 }), [403, 200, 200]),
+        (Method::POST, "/v1/scalesets/web/upgrade", json!({}), [403, 200, 200]),
+        (Method::POST, "/v1/scalesets/web/delete-instances", json!({ "instances": [] }), [403, 200, 200]),
+        (Method::PATCH, "/v1/scalesets/web", json!({ "os_image": true }), [403, 403, 200]),
+        (Method::POST, "/v1/scalesets", json!({ "name": "new", "instances": 2 }), [403, 403, 200]),
+    ];
+    for (method, path, body, expected) in all {
+        for (token, expected) in [&viewer, &operator, &admin].into_iter().zip(expected) {
+            let (status, answer) = town.send(token, method.clone(), path, body.clone()).await;
+            assert_eq!(status, expected, "{method} {path}: {answer}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn of_many_wishes_at_once_each_is_fulfilled_whole() {
+    let town = std::sync::Arc::new(Town::new().await);
+    let token = town.token(Role::Operator, &[]).await;
+    let wishes: Vec<_> = (0..16u16)
+        .map(|wish| {
+            let (town, token) = (Arc::clone(&town), token.clone());
+            tokio::spawn(async move { town.scale(&token, "web", 3 + wish % 5).await })
+        })
+        .collect();
+    for wish in wishes {
+        let status = wish.await.unwrap();
+        assert!(
+            [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE].map(|code| code.as_u16()).contains(&status)
+        );
+    }
+    let capacity = town.get(&token, "/v1/scalesets/web").await.1["capacity"].as_u64().unwrap();
+    assert!((3..8).contains(&capacity), "it is what one of them wanted, not a sum: {capacity}");
+}
+
+#[tokio::test]
+async fn the_trail_tells_what_was_wished_for_once() {
+    let town = Town::new().await;
+    let token = town.token(Role::Operator, &["web"]).await;
+    let mut entries = town.engine.entries();
+    assert_eq!(town.scale(&token, "web", 5).await, 200);
+    let told: Vec<_> = std::iter::from_fn(|| entries.try_recv().ok()).collect();
+    let commands: Vec<_> = told.iter().filter(|entry| entry.kind == "command").collect();
+    let [command] = commands.as_slice() else { panic!("{told:?}") };
+    let wish = json!({ "command": "scale", "scale_set": "web", "capacity": 5 });
+    assert_eq!((command.command.as_ref(), command.by.as_str()), (Some(&wish), "token t0"));
+    assert_eq!(command.tenants, ["web"]);
+    assert!(
+        told.len() > 1 && told[1..].iter().all(|entry| entry.because == Some(command.number)),
+        "{told:?}"
+    );
+}

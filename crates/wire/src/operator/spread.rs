@@ -1,0 +1,235 @@
+//! Where new instances of a scale set go: over update domains, fault domains and hosts.
+//!
+//! Each goes into the update domain that has the fewest of its placement group, on the host that has the fewest of its scale
+//! set; of equals, on the one with the fewest machines, then the one that joined first. A host takes one update domain of a
+//! placement group, so where hosts are few, not every update domain is used. The machines that one host has of a placement
+//! group share a fault domain: they fail together.
+//!
+//! Only hosts are looked at that the rules would let a new machine join: healthy, without announced work, with room.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forewarn_lifecycle::limits::{
+    MACHINES_PER_HOST_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX,
+};
+use forewarn_lifecycle::{Cluster, Health, HostId, MachineId, Orchestration, ScaleSet, TenantId};
+
+/// Update domains over which a scale set is spread; more, if it has instances in more.
+pub const UPDATE_DOMAINS: u16 = 5;
+
+/// Fault domains over which a scale set is spread; more, if it has instances in more.
+pub const FAULT_DOMAINS: u16 = 3;
+
+/// Where an instance goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) host: HostId,
+    pub(super) update_domain: u16,
+    pub(super) fault_domain: u16,
+}
+
+/// A host that can take instances.
+#[derive(Clone, Debug, Default)]
+struct Room {
+    /// Instances of the scale set.
+    of_set: usize,
+    /// All machines.
+    machines: usize,
+    /// The domains of each placement group that is here.
+    domains: BTreeMap<Group, (u16, u16)>,
+}
+
+/// A placement group, by its place among those of the scale set.
+type Group = usize;
+
+/// The instances of a placement group.
+#[derive(Clone, Debug, Default)]
+struct Members {
+    /// All, those on their way out included.
+    count: usize,
+    /// How many will stay, by domain.
+    update_domains: BTreeMap<u16, usize>,
+    fault_domains: BTreeMap<u16, usize>,
+}
+
+/// A scale set that grows.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    rooms: BTreeMap<HostId, Room>,
+    groups: Vec<Members>,
+    group_max: usize,
+    update_domains: u16,
+    fault_domains: u16,
+}
+
+/// Hosts in the order in which they are taken.
+type Queue = BTreeSet<(usize, usize, HostId)>;
+
+impl Spread {
+    /// A scale set as it is, or one that is new; `only` are the hosts to use, if not all. Those who are leaving hold their
+    /// places, and do not count otherwise.
+    pub(super) fn new(
+        cluster: &Cluster,
+        (orchestration, set): (Orchestration, Option<&ScaleSet>),
+        only: Option<&BTreeSet<HostId>>,
+        leaving: &BTreeSet<MachineId>,
+    ) -> Self {
+        let group_max = match orchestration {
+            Orchestration::Uniform => MACHINES_PER_PLACEMENT_GROUP_MAX,
+            Orchestration::Flexible => MACHINES_PER_TENANT_MAX,
+        };
+        let ids = set.map_or(&[][..], |set| &set.groups);
+        let groups: Vec<_> = ids.iter().map(|id| members(cluster, *id, leaving)).collect();
+        let count = |of: fn(&Members) -> &BTreeMap<u16, usize>, least: u16| {
+            let used = groups.iter().filter_map(|group| of(group).keys().next_back());
+            used.max().map_or(least, |last| least.max(last.saturating_add(1)))
+        };
+        Self {
+            rooms: rooms(cluster, ids, only, leaving),
+            group_max,
+            update_domains: count(|group| &group.update_domains, UPDATE_DOMAINS),
+            fault_domains: count(|group| &group.fault_domains, FAULT_DOMAINS),
+            groups,
+        }
+    }
+
+    /// Places for that many more; fewer, if there are no more.
+    pub(super) fn places(&mut self, count: usize) -> Vec<Place> {
+        let mut places = Vec::new();
+        while places.len() < count {
+            // As the rules do: the first placement group with room, or a new one.
+            let group = self.groups.iter().position(|group| group.count < self.group_max);
+            let group = group.unwrap_or_else(|| {
+                self.groups.push(Members::default());
+                self.groups.len() - 1
+            });
+            let room = self.group_max - self.groups[group].count;
+            let wanted = room.min(count - places.len());
+            let found = self.fill(group, wanted);
+            let is_full = found.len() < wanted;
+            places.extend(found);
+            if is_full {
+                break;
+            }
+        }
+        places
+    }
+
+    /// Places for that many more of one placement group.
+    fn fill(&mut self, group: Group, count: usize) -> Vec<Place> {
+        let mut free = Queue::new();
+        let mut taken: BTreeMap<u16, Queue> = BTreeMap::new();
+        for (id, room) in self.rooms.iter().filter(|(_, room)| room.has_room()) {
+            match room.domains.get(&group) {
+                Some((update_domain, _)) => taken.entry(*update_domain).or_default().insert(room.turn(*id)),
+                None => free.insert(room.turn(*id)),
+            };
+        }
+        let mut places = Vec::new();
+        for _ in 0..count {
+            let Some((update_domain, turn)) = self.next(group, &free, &taken) else { break };
+            free.remove(&turn);
+            taken.entry(update_domain).or_default().remove(&turn);
+            let (_, _, host) = turn;
+            let fault_domain = self.fault_domain(group, host);
+            let place = Place { host, update_domain, fault_domain };
+            self.groups[group].add(update_domain, fault_domain);
+            if let Some(room) = self.rooms.get_mut(&host) {
+                room.add(group, place);
+                if room.has_room() {
+                    taken.entry(update_domain).or_default().insert(room.turn(host));
+                }
+            }
+            places.push(place);
+        }
+        places
+    }
+
+    /// The update domain that has the fewest and a host for one more.
+    fn next(
+        &self,
+        group: Group,
+        free: &Queue,
+        taken: &BTreeMap<u16, Queue>,
+    ) -> Option<(u16, (usize, usize, HostId))> {
+        let counts = &self.groups[group].update_domains;
+        let mut domains: Vec<_> = (0..self.update_domains).collect();
+        domains.sort_by_key(|domain| counts.get(domain).copied().unwrap_or(0));
+        domains.into_iter().find_map(|domain| {
+            let own = taken.get(&domain).and_then(Queue::first);
+            let turn = own.into_iter().chain(free.first()).min()?;
+            Some((domain, *turn))
+        })
+    }
+
+    /// The fault domain that the placement group has on that host, or the one that has the fewest of it.
+    fn fault_domain(&self, group: Group, host: HostId) -> u16 {
+        let known = self.rooms.get(&host).and_then(|room| room.domains.get(&group));
+        let counts = &self.groups[group].fault_domains;
+        let fewest = (0..self.fault_domains).min_by_key(|domain| counts.get(domain).copied().unwrap_or(0));
+        known.map_or(fewest.unwrap_or(0), |(_, fault_domain)| *fault_domain)
+    }
+}
+
+impl Room {
+    fn has_room(&self) -> bool {
+        self.machines < MACHINES_PER_HOST_MAX
+    }
+
+    /// When its turn is.
+    fn turn(&self, id: HostId) -> (usize, usize, HostId) {
+        (self.of_set, self.machines, id)
+    }
+
+    fn add(&mut self, group: Group, place: Place) {
+        self.of_set += 1;
+        self.machines += 1;
+        self.domains.entry(group).or_insert((place.update_domain, place.fault_domain));
+    }
+}
+
+impl Members {
+    fn add(&mut self, update_domain: u16, fault_domain: u16) {
+        self.count += 1;
+        *self.update_domains.entry(update_domain).or_default() += 1;
+        *self.fault_domains.entry(fault_domain).or_default() += 1;
+    }
+}
+
+fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) -> Members {
+    let machines = cluster.tenant(group).map_or(&[][..], |tenant| tenant.machines());
+    let mut members = Members::default();
+    for (_, machine) in machines
+        .iter()
+        .filter_map(|id| Some((id, cluster.machine(*id)?)))
+        .filter(|(id, _)| !leaving.contains(id))
+    {
+        members.add(machine.update_domain.0, machine.fault_domain.0);
+    }
+    Members { count: machines.len(), ..members }
+}
+
+/// The hosts that the rules would let a new machine join.
+fn rooms(
+    cluster: &Cluster,
+    groups: &[TenantId],
+    only: Option<&BTreeSet<HostId>>,
+    leaving: &BTreeSet<MachineId>,
+) -> BTreeMap<HostId, Room> {
+    let mut rooms = BTreeMap::new();
+    for (id, host) in cluster.hosts() {
+        let is_open = host.health == Health::Healthy && host.work.is_none();
+        if !is_open || only.is_some_and(|only| !only.contains(&id)) {
+            continue;
+        }
+        let mut room = Room { machines: host.machines().len(), ..Room::default() };
+        for (machine_id, machine) in host.machines().iter().filter_map(|id| Some((id, cluster.machine(*id)?)))
+        {
+            let Some(group) = groups.iter().position(|group| *group == machine.tenant) else { continue };
+            room.of_set += usize::from(!leaving.contains(machine_id));
+            room.domains.entry(group).or_insert((machine.update_domain.0, machine.fault_domain.0));
+        }
+        rooms.insert(id, room);
+    }
+    rooms
+}
