@@ -26,7 +26,8 @@ pub(super) struct Session {
 }
 
 /// What does not belong to a cluster.
-const OF_SERVER: [&str; 5] = ["/v1/backup", "/v1/clock", "/v1/clusters", "/v1/server", "/v1/tokens"];
+const OF_SERVER: [&str; 6] =
+    ["/v1/audit/export", "/v1/backup", "/v1/clock", "/v1/clusters", "/v1/server", "/v1/tokens"];
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
