@@ -14,6 +14,7 @@ use forewarn_lifecycle::{MachineId, Name};
 use forewarn_wire::Instance;
 
 use crate::load::Load;
+use crate::polls::LastPoll;
 use crate::published::Slot;
 
 /// A machine that may call.
@@ -31,6 +32,8 @@ pub struct Caller {
     pub instance: Instance,
     /// How much it has going on.
     pub(crate) load: Load,
+    /// When it last asked for its events; the same however the machine is described.
+    pub(crate) polled: Arc<LastPoll>,
 }
 
 impl Caller {

@@ -20,6 +20,7 @@ mod instance;
 mod load;
 pub mod metadata;
 pub mod operator;
+mod polls;
 mod published;
 mod roster;
 mod service;
@@ -35,6 +36,7 @@ pub use engine::{
     Administration, ClockCommand, Condition, Decided, Engine, Hands, ITSELF, Once, Order, Problem, State,
     Terms,
 };
+pub use polls::Polls;
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use roster::Roster;
 pub use service::{Adjustable, Plan, Service, StartError, engine_with};

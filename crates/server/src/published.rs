@@ -33,6 +33,8 @@ pub struct Published {
     pub enrolled: bool,
     /// The names of its machines.
     pub members: Box<[Name]>,
+    /// The last entry of the trail before it was published: who has read this has been told of everything until then.
+    pub told: u64,
     prepared: [OnceLock<Prepared>; Edition::ALL.len()],
 }
 
@@ -51,9 +53,9 @@ pub const SERVER: &str = concat!("forewarn/", env!("CARGO_PKG_VERSION"), " IMDS"
 impl Published {
     /// What a tenant shows now.
     #[must_use]
-    pub fn of(tenant: &Tenant, members: Box<[Name]>) -> Self {
+    pub fn of(tenant: &Tenant, members: Box<[Name]>, told: u64) -> Self {
         let document = Document::of(tenant);
-        Self { document, enrolled: tenant.is_enrolled(), members, prepared: Default::default() }
+        Self { document, enrolled: tenant.is_enrolled(), members, told, prepared: Default::default() }
     }
 
     /// The answer to a GET of that edition, but for the date.

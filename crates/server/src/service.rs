@@ -47,6 +47,8 @@ pub struct Plan {
     pub api: Vec<ApiDoor>,
     /// Names with dots by which operators may call the API.
     pub api_host_names: Vec<String>,
+    /// How long entries of the trail are kept, where anything is.
+    pub trail_keep: Duration,
 }
 
 /// What may change while a server runs.
@@ -113,7 +115,7 @@ impl Service {
     /// When the fleet is refused, or an address cannot be listened on.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let engine = match &plan.data_dir {
-            Some(place) => Engine::open(place, plan.seed, plan.clock, plan.hands)?,
+            Some(place) => Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?,
             None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
         };
         fill(&engine, &plan.fleet).await?;

@@ -11,7 +11,7 @@ use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
 use super::session::{Session, escaped, print};
 use super::table::{Table, Width, listed, some};
-use super::{Named, Output, say};
+use super::{Named, Output, explain, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +28,11 @@ pub(crate) enum Command {
     },
     /// Show an event.
     Show {
+        /// Its id, or how it begins.
+        id: Beginning,
+    },
+    /// Explain an event: why it is there, who asked for it, who blocks, what comes next. Also one that is over.
+    Explain {
         /// Its id, or how it begins.
         id: Beginning,
     },
@@ -57,6 +62,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     match command {
         Command::Ls { tenant } => list(session, tenant.as_ref()),
         Command::Show { id } => show(session, &id),
+        Command::Explain { id } => explain::event(session, &id),
         Command::Approve { ids, tenant: None } => approve(session, &ids),
         Command::Approve { ids: _, tenant: Some(Named(tenant)) } => approve_all(session, tenant),
         Command::Cancel { id } => {

@@ -1,9 +1,10 @@
 //! Ids of events, abbreviated as far as they stay unique.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use forewarn_wire::operator::EventView;
+use forewarn_wire::operator::{AuditPage, EventView};
 
 use super::session::Session;
 
@@ -15,6 +16,9 @@ const SHORT_CHARS_MIN: usize = 4;
 
 /// Characters of an id in a sentence: its first group.
 const SHOWN_CHARS: usize = 8;
+
+/// The newest announcements.
+const RECENT: &str = "/v1/audit?kind=announced&limit=1000";
 
 /// Ids that are shown where a beginning fits several.
 const SHOWN_MAX: usize = 3;
@@ -50,6 +54,31 @@ impl Beginning {
             return session.get(&format!("/v1/events/{}", self.0));
         }
         self.pick(session.all("/v1/events")?)
+    }
+
+    /// The id that is meant, be it of an event that is over.
+    pub(super) fn resolve_any(&self, session: &Session) -> Result<String> {
+        if self.0.len() == WHOLE_CHARS {
+            return Ok(self.0.clone());
+        }
+        let fits = |id: &String| id.starts_with(&self.0);
+        let visible: Vec<EventView> = session.all("/v1/events")?;
+        let mut ids: BTreeSet<_> = visible.into_iter().map(|event| event.id).filter(fits).collect();
+        if ids.is_empty() {
+            // Of what is over, the newest are looked at.
+            let page: AuditPage = session.get(RECENT)?;
+            ids.extend(page.items.into_iter().flat_map(|entry| entry.events).filter(fits));
+        }
+        let mut ids = ids.into_iter();
+        match (ids.next(), ids.next()) {
+            (Some(id), None) => Ok(id),
+            (None, _) => {
+                bail!("no such event: {}\n  hint: of one that is long over, the whole id is needed", self.0)
+            }
+            (Some(one), Some(other)) => {
+                bail!("several events begin so: {}\n  hint: write {one} or {other}", self.0)
+            }
+        }
     }
 
     fn pick(&self, all: Vec<EventView>) -> Result<EventView> {

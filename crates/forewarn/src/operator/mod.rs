@@ -4,11 +4,13 @@
 //! which are shown as they are. A command returns once what it asks for is announced; `--wait` waits until it is over.
 
 mod ask;
+mod audit;
 mod backup;
 mod clock;
 mod cluster;
 mod enrol;
 mod event;
+mod explain;
 mod fleet;
 mod host;
 mod identifier;
@@ -168,6 +170,9 @@ pub(crate) enum Command {
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
+    /// The trail: who asked for what, and what has happened. List, export and verify it.
+    #[command(subcommand)]
+    Audit(audit::Command),
     /// Copy everything that a running server keeps to a file; `forewarn store import` makes a data directory of it.
     Backup {
         /// The file, which must not be there yet.
@@ -192,6 +197,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Settings(command) => settings::run(&session, &command),
         Command::Cluster(command) => cluster::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
+        Command::Audit(command) => audit::run(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::table::Width;
 use super::visible::visible;
 use super::{Options, Output};
-use crate::client::{Client, Followed, Refused};
+use crate::client::{Client, Refused};
 
 /// A server, and the form in which its answers are shown.
 pub(super) struct Session {
@@ -131,8 +131,8 @@ impl Session {
         self.change(Method::PATCH, path, Some(body))
     }
 
-    pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<Followed> {
-        self.client.follow(&self.of_cluster(path), each)
+    pub(super) fn follow(&self, path: &str, each: impl FnMut(&str) -> ControlFlow<()>) -> Result<()> {
+        self.client.follow(&self.of_cluster(path), each, |note| eprintln!("forewarn: {}", visible(note)))
     }
 
     /// Shows an answer: as it is, or by `text`.

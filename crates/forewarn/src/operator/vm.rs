@@ -9,6 +9,7 @@ use forewarn_wire::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
+use super::explain::{self, Extent};
 use super::identifier::short;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed};
@@ -31,6 +32,11 @@ Examples:
   forewarn vm describe web_0 --address 10.0.0.4 --address 10.0.0.5
   forewarn vm describe web_0 --tag role=front --tag owner=shop
   forewarn vm describe web_0 --no-addresses";
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  forewarn vm explain web_0             who has restarted it, and why
+  forewarn vm explain web/web_9 --all   also where it is gone: all that the trail has of it";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -64,6 +70,15 @@ pub(crate) enum Command {
         name: Named,
         #[command(flatten)]
         notices: Notices,
+    },
+    /// Explain a machine: what has happened to it and who asked for that, what is coming. Also one that is gone.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
+    Explain {
+        /// Its name, or tenant/name.
+        name: Named,
+        /// Its whole history, not only the newest of it.
+        #[arg(long)]
+        all: bool,
     },
     /// Restart machines: disks stay, memory is lost.
     #[command(after_help = EXAMPLES)]
@@ -122,6 +137,10 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Create { name, new, approvals } => return create(session, name, new, approvals),
         Command::Describe(described) => return describe(session, described),
         Command::Update { name, notices } => return update(session, &name, notices),
+        Command::Explain { name, all } => {
+            let extent = if all { Extent::Whole } else { Extent::Newest };
+            return explain::machine(session, &name, extent);
+        }
         Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
         Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
         Command::Reimage(machines) => (machines, "reimage", |machine| NamedCommand::Reimage { machine }),

@@ -3,13 +3,14 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
-use forewarn_wire::operator::{Happening, TenantView};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::TenantView;
+use serde::Deserialize;
 
 use super::session::{Session, escaped};
 use super::{Named, Output, say};
-use crate::client::Followed;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -31,18 +32,14 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<()> {
     let query = arguments.tenant.as_ref().map(|Named(name)| format!("?tenant={}", escaped(name)));
     let path = format!("/v1/watch{}", query.unwrap_or_default());
     let mut failed = None;
-    let followed = session.follow(&path, |data| match tell(session, data) {
+    session.follow(&path, |data| match tell(session, data) {
         Ok(next) => next,
         Err(problem) => {
             failed = Some(problem);
             ControlFlow::Break(())
         }
     })?;
-    match (failed, followed) {
-        (Some(problem), _) => Err(problem),
-        (None, Followed::UntilStopped) => Ok(()),
-        (None, Followed::ToItsEnd) => bail!("the server has ended the stream"),
-    }
+    failed.map_or(Ok(()), Err)
 }
 
 /// Prints one change; there is no more to do when nobody reads.
@@ -64,9 +61,33 @@ fn tell(session: &Session, data: &str) -> Result<ControlFlow<()>> {
 /// Characters of the longest common kind of change: lines stand below each other without knowing what comes.
 const KIND_CHARS: usize = 9;
 
-fn line(happening: &Happening) -> String {
-    format!("{}  {:<KIND_CHARS$}  {}", say::date(happening.at), happening.kind, happening.text)
+/// Characters of a moment.
+const DATE_CHARS: usize = 20;
+
+/// What is shown of something that has happened.
+#[derive(Deserialize)]
+struct Told {
+    at: Option<Moment>,
+    kind: String,
+    text: String,
+    by: Option<String>,
 }
+
+fn line(told: &Told) -> String {
+    let at = told.at.map(say::date).unwrap_or_default();
+    format!("{at:<DATE_CHARS$}  {:<KIND_CHARS$}  {}{}", told.kind, told.text, who(told.by.as_deref()))
+}
+
+/// Who it was, unless it was Forewarn itself.
+pub(super) fn who(by: Option<&str>) -> String {
+    match by {
+        None | Some("" | ITSELF) => String::new(),
+        Some(by) => format!(" [{by}]"),
+    }
+}
+
+/// Who it is that acts because time has passed, or because it was told to.
+const ITSELF: &str = "forewarn";
 
 #[cfg(test)]
 mod tests {
@@ -76,7 +97,11 @@ mod tests {
     fn a_change_is_one_line() {
         let json =
             r#"{"at":"2026-01-01T00:00:30Z","kind":"enrolled","text":"web is enrolled","tenants":["web"]}"#;
-        let happening: Happening = serde_json::from_str(json).unwrap();
-        assert_eq!(line(&happening), "2026-01-01 00:00:30Z  enrolled   web is enrolled");
+        let told: Told = serde_json::from_str(json).unwrap();
+        assert_eq!(line(&told), "2026-01-01 00:00:30Z  enrolled   web is enrolled");
+        let asked = Told { by: Some("token alice".to_owned()), ..told };
+        assert!(line(&asked).ends_with("web is enrolled [token alice]"));
+        let missed: Told = serde_json::from_str(r#"{"kind":"missed","text":"too old"}"#).unwrap();
+        assert_eq!(line(&missed), "                      missed     too old");
     }
 }

@@ -161,6 +161,7 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         threads: arguments.metadata_threads.unwrap_or_else(cores),
         api: vec![ApiDoor::Open(arguments.api_listen)],
         api_host_names: Vec::new(),
+        trail_keep: forewarn_store::TRAIL_KEEP,
     })
 }
 

@@ -150,5 +150,6 @@ fn plan(config: &Config) -> Result<Plan> {
         api: config.api.doors(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
         hands: config.hands.hands()?,
+        trail_keep: config.audit.keep()?,
     })
 }

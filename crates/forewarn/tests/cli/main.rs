@@ -4,6 +4,8 @@
 #![allow(unreachable_pub, missing_docs, reason = "nobody calls a test")]
 
 mod api;
+mod audit;
+mod explain;
 mod scalesets;
 mod servers;
 mod support;
@@ -105,6 +107,8 @@ fn every_list_has_a_heading_and_as_json_its_items() {
         ("vm ls", "NAME"),
         ("host ls", "NAME"),
         ("tenant ls", "NAME"),
+        ("scaleset ls", "NAME"),
+        ("availabilityset ls", "NAME"),
         ("event ls", "ID"),
         ("rollout ls", "ID"),
     ] {

@@ -11,6 +11,7 @@
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
+//! | every command that was answered is in the trail, once, and the trail is whole | `trail` |
 //! | no clock goes back, a long sleep makes things late and never early | `clock` |
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
@@ -42,3 +43,5 @@ mod rollout;
 mod site;
 #[cfg(test)]
 mod stop;
+#[cfg(test)]
+mod trail;

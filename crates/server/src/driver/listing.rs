@@ -14,8 +14,9 @@ use crate::instance::instance_of;
 use crate::load::Load;
 
 /// What has been put into the directory for a machine.
-pub(super) struct Listed {
-    caller: Arc<Caller>,
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) caller: Arc<Caller>,
     addresses: Vec<IpAddr>,
 }
 
@@ -82,14 +83,17 @@ impl Driver {
         let Details { addresses, .. } = details_of(estate, machine);
         let instance = instance_of(estate, machine, &self.identity.nth(id.0))?;
         let tenant = estate.cluster.tenant(estate.cluster.machine(machine)?.tenant)?;
-        let slot = self.wards.get(&id)?.slots.get(&estate.cluster.machine(machine)?.tenant)?;
+        let ward = self.wards.get(&id)?;
+        let slot = ward.slots.get(&estate.cluster.machine(machine)?.tenant)?;
+        let former = ward.listed.get(&machine).map(|former| Arc::clone(&former.caller.polled));
+        let polled = former.unwrap_or_default();
         let (name, slot, load) = (instance.name.clone(), Arc::clone(slot), Load::default());
         let full_name = match id {
             ClusterId::DEFAULT => format!("{}/{name}", tenant.name),
             _ => format!("{}/{}/{name}", self.kept.catalogue.cluster_name(id)?, tenant.name),
         };
         let full_name = full_name.into();
-        let caller = Arc::new(Caller { machine, name, full_name, slot, instance, load });
+        let caller = Arc::new(Caller { machine, name, full_name, slot, instance, load, polled });
         Some(Listed { caller, addresses: addresses.clone() })
     }
 

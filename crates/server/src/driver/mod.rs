@@ -34,9 +34,11 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::clock::Clock;
 use crate::directory::Directory;
 use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
+use crate::polls::Polls;
 use crate::published::{Published, Slot};
 pub use endings::Endings;
 use errand::Errand;
+pub(crate) use listing::Listed;
 pub(crate) use recovery::Keeping;
 use telling::Telling;
 use vigil::Vigil;
@@ -250,11 +252,11 @@ impl Driver {
     /// What there is to see of a cluster; nothing, if it is not there.
     fn state(&self, id: ClusterId) -> Option<State<'_>> {
         let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
-        let Ward { endings, troubles, .. } = self.wards.get(&id)?;
+        let Ward { endings, troubles, listed, .. } = self.wards.get(&id)?;
         let catalogue = &self.kept.catalogue;
         let (name, now) = (catalogue.cluster_name(id)?, self.clock.now());
-        let next_in = self.next_after(now);
-        Some(State { name, catalogue, cluster, now, next_in, site, details, endings, troubles })
+        let (next_in, polls) = (self.next_after(now), Polls(listed));
+        Some(State { name, catalogue, cluster, now, next_in, site, details, endings, troubles, polls })
     }
 
     fn estate(&self, id: ClusterId) -> Result<&Estate, Problem> {
@@ -331,7 +333,8 @@ impl Driver {
         let Some(Estate { cluster, .. }) = self.kept.clusters.get(&id) else { return };
         let Some(tenant) = cluster.tenant(tenant_id) else { return };
         let machines = tenant.machines().iter().filter_map(|id| cluster.machine(*id));
-        let published = Published::of(tenant, machines.map(|machine| machine.name.clone()).collect());
+        let members = machines.map(|machine| machine.name.clone()).collect();
+        let published = Published::of(tenant, members, self.chain.number);
         let slots = &mut self.wards.entry(id).or_default().slots;
         match slots.get(&tenant_id) {
             Some(slot) => slot.publish(published),

@@ -15,7 +15,7 @@ use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
     AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered, State as Kept,
-    TrailReader,
+    TRAIL_KEEP, TrailReader,
 };
 use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
@@ -36,6 +36,8 @@ pub(crate) struct Keeping {
     /// None, if it has failed.
     journal: Option<Journal>,
     retry: Retry,
+    /// How long entries of the trail are kept.
+    trail_keep: Duration,
 }
 
 #[derive(Debug)]
@@ -51,13 +53,13 @@ impl Keeping {
     }
 
     /// In a directory, where a journal has been opened.
-    pub(crate) fn in_directory(place: PathBuf, journal: Journal) -> Self {
-        Self::new(Some(place), journal)
+    pub(crate) fn in_directory(place: PathBuf, journal: Journal, trail_keep: Duration) -> Self {
+        Self { trail_keep, ..Self::new(Some(place), journal) }
     }
 
     fn new(place: Option<PathBuf>, journal: Journal) -> Self {
         let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
-        Self { place, journal: Some(journal), retry }
+        Self { place, journal: Some(journal), retry, trail_keep: TRAIL_KEEP }
     }
 
     /// Whether it outlives the process.
@@ -122,7 +124,8 @@ impl Keeping {
     fn reopen(&mut self, identity: Seed, now: Now) -> Option<Recovered> {
         let place =
             self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
-        match open_and_write(place, identity, now) {
+        let options = Options { trail_keep: self.trail_keep, ..Options::new(identity, now) };
+        match open_and_write(place, options) {
             Ok((journal, found)) => {
                 self.journal = Some(journal);
                 self.retry.pause = PAUSE_MIN;
@@ -140,13 +143,12 @@ impl Keeping {
 /// Opens a journal that has failed, and writes down what the clocks show: it may be more than was ever written.
 fn open_and_write(
     place: &Path,
-    identity: Seed,
-    now: Now,
+    options: Options,
 ) -> Result<(Journal, Recovered), Box<dyn std::error::Error>> {
     // A disk that is not there is not an empty one.
-    let options = Options { missing: Missing::Refuse, ..Options::new(identity, now) };
+    let options = Options { missing: Missing::Refuse, ..options };
     let (mut journal, found) = Journal::open(place, &options)?;
-    journal.append(&[Record { now, entry: Entry::Clock }], &[])?;
+    journal.append(&[Record { now: options.now, entry: Entry::Clock }], &[])?;
     Ok((journal, found))
 }
 

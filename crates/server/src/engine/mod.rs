@@ -17,7 +17,7 @@ use forewarn_lifecycle::{
     Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
 };
 use forewarn_store::{
-    CopyError, Journal, OpenError, Options, ReadFailed, State as Kept, TrailPage, TrailQuery,
+    CopyError, Journal, OpenError, Options, ReadFailed, State as Kept, TRAIL_KEEP, TrailPage, TrailQuery,
 };
 use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -25,6 +25,7 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
+use crate::polls::Polls;
 use crate::roster::Roster;
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
@@ -119,6 +120,8 @@ pub struct State<'a> {
     pub endings: &'a Endings,
     /// Why programs have to be ordered again.
     pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
+    /// When machines last asked.
+    pub polls: Polls<'a>,
 }
 
 /// Who carries out what was decided.
@@ -168,13 +171,28 @@ impl Engine {
     /// # Errors
     /// When the journal cannot be opened, or no thread can be had.
     pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hands: Hands) -> Result<Self, OpenError> {
+        Self::open_keeping(place, seed, clock, hands, TRAIL_KEEP)
+    }
+
+    /// The same; entries of the trail are kept for that long.
+    ///
+    /// # Errors
+    /// When the journal cannot be opened, or no thread can be had.
+    pub fn open_keeping(
+        place: &Path,
+        seed: Seed,
+        clock: ClockPlan,
+        hands: Hands,
+        trail_keep: Duration,
+    ) -> Result<Self, OpenError> {
         let start = match clock {
             ClockPlan::Real => Now { wall: wall(), steady: Steady::START },
             ClockPlan::Virtual { start, .. } => Now::at_millis(start.unwrap_or_else(wall).millis()),
         };
-        let (journal, found) = Journal::open(place, &Options::new(seed, start))?;
+        let options = Options { trail_keep, ..Options::new(seed, start) };
+        let (journal, found) = Journal::open(place, &options)?;
         let clock = Clock::resumed(clock, found.clock, found.state.boot);
-        let keeping = Keeping::in_directory(place.to_owned(), journal);
+        let keeping = Keeping::in_directory(place.to_owned(), journal, trail_keep);
         let (engine, driving) =
             Self::prepare((found.state, found.identity, found.trail), keeping, clock, hands);
         let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };

@@ -155,7 +155,7 @@ impl<S: Stream> Connection<S> {
             }
         }
         let is_prompt = admitted.is_prompt(&asked);
-        let answer = self.front.perform(&caller, asked, &body, admitted.visit).await;
+        let answer = self.front.perform(&caller, asked, &body, &admitted).await;
         // Looking at the clock is a good part of what a poll costs: who did not wait needs no second look.
         let now = if is_prompt { admitted.now } else { self.front.engine.clock().now() };
         self.finish(&answer, terms, now).await

@@ -103,6 +103,7 @@ impl Front {
             }
         }
         caller.slot.hear(now.steady);
+        caller.polled.note(now.wall, *edition, published.told);
         Some(shown(published, *edition, known))
     }
 
@@ -145,15 +146,25 @@ impl Front {
     }
 
     /// Answers. The answer is of the moment at which this returns.
-    pub(super) async fn perform(&self, caller: &Caller, asked: Asked, body: &[u8], visit: Visit) -> Answer {
+    pub(super) async fn perform(
+        &self,
+        caller: &Caller,
+        asked: Asked,
+        body: &[u8],
+        admitted: &Admitted,
+    ) -> Answer {
         match asked {
-            Asked::Events { edition, known, wait: _ } => {
-                match (visit, self.settings.first_answer) {
+            Asked::Events { edition, known, wait } => {
+                match (admitted.visit, self.settings.first_answer) {
                     (Visit::Later, _) | (Visit::First, FirstAnswer::Now) => {}
                     (Visit::First, FirstAnswer::Delay(span)) => tokio::time::sleep(span).await,
                     (Visit::First, FirstAnswer::Empty) => return Answer::NothingYet,
                 }
-                shown(caller.slot.read(), edition, &known)
+                let published = caller.slot.read();
+                // Who waits is answered as soon as there is something: the moment at which it asked would be too early.
+                let now = if wait.is_some() { self.engine.clock().now() } else { admitted.now };
+                caller.polled.note(now.wall, edition, published.told);
+                shown(published, edition, &known)
             }
             Asked::Approve => {
                 let answer = self.approve(caller, body).await;

@@ -3,11 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forewarn_wire::operator::TrailEntry;
+use forewarn_store::SUBJECTS_PER_QUERY_MAX;
+use forewarn_wire::operator::{Subject, TrailEntry};
 
 use super::fault::Fault;
 use super::visit::Visit;
 use crate::engine::State;
+
+/// Subjects that a question has for an audience: half of what it may have.
+const SUBJECTS_MAX: usize = SUBJECTS_PER_QUERY_MAX / 2;
 
 /// Of which entries somebody may, and wants to, know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,6 +49,34 @@ impl Audience {
         Ok(Self { clusters, tenants: Some(visit.engine.look(seen).await?) })
     }
 
+    /// The names of the clusters that they want to know of, of all that there are.
+    pub(super) fn clusters(&self, visit: &Visit) -> Vec<String> {
+        match &self.clusters {
+            Some(clusters) => clusters.iter().cloned().collect(),
+            None => visit.engine.roster().clusters().map(|(_, name)| name.to_string()).collect(),
+        }
+    }
+
+    /// Groups of subjects of which every entry that is for them concerns one: a question with these costs what it finds. Where
+    /// there are too many for one question there are none, and every entry has to be looked at.
+    pub(super) fn groups(&self) -> Vec<Vec<Subject>> {
+        let mut groups = Vec::new();
+        let clusters = self.clusters.iter().flatten();
+        if let Some(tenants) = &self.tenants {
+            let of = |cluster: &String| {
+                let cluster = cluster.clone();
+                tenants
+                    .iter()
+                    .map(move |name| Subject::Tenant { cluster: cluster.clone(), name: name.clone() })
+            };
+            groups.push(clusters.flat_map(of).collect());
+        } else if self.clusters.is_some() {
+            groups.push(clusters.cloned().map(Subject::Cluster).collect::<Vec<_>>());
+        }
+        groups.retain(|group| group.len() <= SUBJECTS_MAX);
+        groups
+    }
+
     /// Whether an entry is for them. One that is about others too is not: it names them.
     pub(super) fn admits(&self, entry: &TrailEntry) -> bool {
         let in_clusters = |known: &BTreeSet<String>| known.contains(&entry.cluster);
@@ -77,5 +109,9 @@ mod tests {
         assert!(web.admits(&entry("default", &["web"])));
         assert!(!web.admits(&entry("default", &["web", "db"])) && !web.admits(&entry("default", &[])));
         assert!(!web.admits(&entry("west", &["web"])));
+        assert!(everybody.groups().is_empty());
+        assert_eq!(west.groups(), [[Subject::Cluster("west".to_owned())]]);
+        let tenant = Subject::Tenant { cluster: "default".to_owned(), name: "web".to_owned() };
+        assert_eq!(web.groups(), [[tenant]]);
     }
 }

@@ -11,8 +11,10 @@
 
 mod access;
 mod audience;
+mod audit;
 mod backup;
 mod behaviour;
+mod explain;
 mod fault;
 mod fleet;
 mod gate;
@@ -35,6 +37,8 @@ mod tagged;
 #[cfg(test)]
 mod tests;
 mod token;
+#[cfg(test)]
+mod trail_tests;
 mod visit;
 mod watching;
 mod wording;

@@ -36,6 +36,7 @@ pub(super) enum Needs {
 pub(super) enum Subject {
     Fleet,
     Work,
+    Trail,
     Clock,
     Server,
 }
@@ -405,12 +406,13 @@ impl Needs {
 }
 
 impl Subject {
-    pub(super) const ALL: [Self; 4] = [Self::Fleet, Self::Work, Self::Clock, Self::Server];
+    pub(super) const ALL: [Self; 5] = [Self::Fleet, Self::Work, Self::Trail, Self::Clock, Self::Server];
 
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Fleet => "fleet",
             Self::Work => "work",
+            Self::Trail => "trail",
             Self::Clock => "clock",
             Self::Server => "server",
         }
@@ -420,6 +422,7 @@ impl Subject {
         match self {
             Self::Fleet => "Hosts, tenants and their machines.",
             Self::Work => "What is done to them, and what is announced of it.",
+            Self::Trail => "What was asked for and what has happened, and explanations of it.",
             Self::Clock => "The time.",
             Self::Server => "The server itself.",
         }

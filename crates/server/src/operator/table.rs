@@ -5,8 +5,9 @@
 use forewarn_catalogue::Role;
 use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
-    ClockOrder, ClockView, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items, MachineView,
-    NamedCommand, Outcome, PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished,
+    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
+    HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
+    RolloutView, ServerView, TenantView, Unfinished,
 };
 use serde_json::json;
 
@@ -14,7 +15,8 @@ use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
 use super::{
-    backup, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching, writes,
+    audit, backup, explain, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching,
+    writes,
 };
 use crate::telemetry::Telemetry;
 
@@ -26,8 +28,8 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let all = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole(), server()];
-    all.into_iter().chain([table_access::routes()]).flatten().collect()
+    let cluster = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
+    cluster.into_iter().chain([trail(), server(), table_access::routes()]).flatten().collect()
 }
 
 /// Hosts and machines.
@@ -202,6 +204,73 @@ fn work() -> Vec<Route> {
                  `Last-Event-ID` is told everything since.",
             )
             .may_be(&[NotFound, Unavailable]),
+    ]
+}
+
+/// What was asked for and what has happened, and what that means.
+fn trail() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/events/{id}/explanation",
+            "explainEvent",
+            "Why there is an event, who asked for it, who blocks, what happens next; also of one that is over",
+            explain::event,
+        )
+        .about(Subject::Trail)
+        .of_cluster()
+        .part::<EventId>("id")
+        .json::<EventExplanation>()
+        .may_be(&[Unavailable])
+        .link(Link::to("listAudit", "All that the trail has of it.").with("event", "$response.body#/id")),
+        Route::get(
+            "/v1/machines/{name}/explanation",
+            "explainMachine",
+            "What has happened to a machine, who asked for it, and what is coming; also of one that is gone",
+            explain::machine,
+        )
+        .about(Subject::Trail)
+        .of_cluster()
+        .part::<MachineName>("name")
+        .query::<explain::History>()
+        .json::<MachineExplanation>()
+        .may_be(&[Ambiguous, Unavailable])
+        .link(Link::to("listAudit", "All that the trail has of it.").with("machine", "$response.body#/name")),
+        Route::get(
+            "/v1/machines/{tenant}/{name}/explanation",
+            "explainMachineOfTenant",
+            "The same of a machine of a tenant",
+            explain::machine_of,
+        )
+        .about(Subject::Trail)
+        .of_cluster()
+        .part::<Name>("tenant")
+        .part::<Name>("name")
+        .query::<explain::History>()
+        .json::<MachineExplanation>()
+        .may_be(&[Unavailable])
+        .link(Link::to("listAudit", "All that the trail has of it.").with("machine", "$response.body#/name")),
+        Route::get(
+            "/v1/audit",
+            "listAudit",
+            "The trail: who asked for what, and what has happened",
+            audit::list,
+        )
+        .about(Subject::Trail)
+        .query::<audit::Filter>()
+        .json::<AuditPage>()
+        .may_be(&[NotFound, Ambiguous, Unavailable])
+        .link(Link::to("listAudit", "What follows, the newest first.").with("before", "$response.body#/next")),
+        Route::get(
+            "/v1/audit/export",
+            "exportAudit",
+            "The whole trail, as `forewarn audit verify` reads it",
+            audit::export,
+        )
+        .about(Subject::Trail)
+        .needs(Needs::OfServer(Role::Viewer))
+        .query::<audit::Part>()
+        .other(audit::NDJSON, "One entry a line, the oldest first; if it breaks off, it is not whole.")
+        .may_be(&[Unavailable]),
     ]
 }
 

@@ -55,7 +55,8 @@ pub(super) async fn watch(
     let entries = visit.engine.entries();
     let newest = TrailQuery { limit: 0, ..TrailQuery::default() };
     let head = visit.engine.read_trail(newest).await?.head;
-    let seen = last_seen(&headers)?.unwrap_or(head);
+    // One who has seen more than there is has seen another trail.
+    let seen = last_seen(&headers)?.map_or(head, |seen| seen.min(head));
     let (listener, stream) = mpsc::channel(WAITING_MAX);
     let (engine, stop) = (visit.engine.clone(), visit.api.stop.clone());
     let permit = Arc::clone(&visit.permit);
@@ -93,7 +94,8 @@ impl Teller {
     }
 
     async fn tell_all(&mut self) -> Result<(), Over> {
-        self.send(Event::default().comment("listening")).await?;
+        // Who comes back after this was told of everything until then, also if nothing has happened.
+        self.send(Event::default().id(self.seen.to_string()).comment("listening")).await?;
         self.catch_up().await?;
         loop {
             let next = tokio::select! {

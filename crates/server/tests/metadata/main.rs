@@ -21,6 +21,8 @@ mod instance;
 #[cfg(test)]
 mod limits;
 #[cfg(test)]
+mod polls;
+#[cfg(test)]
 mod recorded;
 #[cfg(test)]
 mod support;

@@ -22,6 +22,7 @@ mod check;
 mod command;
 mod difference;
 mod entry;
+mod explain;
 mod find;
 mod fleet;
 mod happening;
@@ -51,6 +52,10 @@ pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
+pub use explain::{
+    ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
+    MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,
+};
 pub use find::{
     Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,
     pick_tenant, similar,
@@ -75,7 +80,8 @@ pub use terms::{
     WindowEntry, WorkWord, ZoneSelection,
 };
 pub use trail::{
-    BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told, TrailEntry,
+    AuditPage, BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told,
+    TrailEntry,
 };
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,

@@ -257,17 +257,15 @@ fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, Bad
     };
     let kind = (Orchestration::from(new.orchestration), None);
     let mut commands = vec![NamedCommand::AdmitScaleSet(bare)];
-    commands.extend(grow(
-        cluster,
-        &new.name,
-        kind,
-        new.instances.into(),
-        (new.instances, new.hosts.as_deref()),
-    )?);
+    check(new.instances)?;
+    let only = only(cluster, new.hosts.as_deref())?;
+    commands.extend(grow(cluster, &new.name, kind, new.instances.into(), only.as_ref())?);
     Ok(commands)
 }
 
 fn scale(cluster: &Cluster, set: &ScaleSet, to: &Scale) -> Result<Vec<NamedCommand>, BadWish> {
+    check(to.capacity)?;
+    let only = only(cluster, to.hosts.as_deref())?;
     let leaving = leaving(cluster);
     let mut staying = instances(cluster, set);
     staying.retain(|(_, id)| !leaving.contains(id));
@@ -278,7 +276,16 @@ fn scale(cluster: &Cluster, set: &ScaleSet, to: &Scale) -> Result<Vec<NamedComma
     }
     let kind = (set.orchestration, Some(set));
     let more = capacity - staying.len();
-    grow(cluster, set.name.as_str(), kind, more, (to.capacity, to.hosts.as_deref()))
+    grow(cluster, set.name.as_str(), kind, more, only.as_ref())
+}
+
+fn check(capacity: u16) -> Result<(), BadWish> {
+    if capacity > INSTANCES_MAX { Err(BadWish::TooMany(capacity)) } else { Ok(()) }
+}
+
+/// The hosts that are named, if any are.
+fn only(cluster: &Cluster, hosts: Option<&[String]>) -> Result<Option<BTreeSet<HostId>>, Unknown> {
+    hosts.map(|hosts| hosts.iter().map(|host| find_host(cluster, host)).collect()).transpose()
 }
 
 /// That many more instances, each where there is the most room for it.
@@ -287,13 +294,9 @@ fn grow(
     name: &str,
     kind: (Orchestration, Option<&ScaleSet>),
     wanted: usize,
-    (capacity, hosts): (u16, Option<&[String]>),
+    only: Option<&BTreeSet<HostId>>,
 ) -> Result<Vec<NamedCommand>, BadWish> {
-    if capacity > INSTANCES_MAX {
-        return Err(BadWish::TooMany(capacity));
-    }
-    let only = hosts.map(|hosts| hosts.iter().map(|host| find_host(cluster, host)).collect()).transpose()?;
-    let places = Spread::new(cluster, kind, only.as_ref(), &leaving(cluster)).places(wanted);
+    let places = Spread::new(cluster, kind, only, &leaving(cluster)).places(wanted);
     if places.len() < wanted {
         return Err(BadWish::NoHost { set: name.to_owned(), wanted, missing: wanted - places.len() });
     }

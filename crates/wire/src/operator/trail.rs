@@ -95,6 +95,21 @@ pub struct TrailEntry {
     pub hash: String,
 }
 
+/// Entries of the trail, as many as are shown at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditPage {
+    /// In the order that was asked for.
+    pub items: Vec<TrailEntry>,
+    /// Where to go on: `before` of the request for what follows, or `after`, where the oldest come first. Not there when nothing
+    /// does. There may be more although this page is short, or empty: the work for one has a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+    /// The number of the newest entry there is.
+    pub head: u64,
+    /// The number up to which entries are not kept any more.
+    pub swept: u64,
+}
+
 /// An entry before it has its number and its hash. Fields are those of [`TrailEntry`].
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "they are those of an entry")]

@@ -7,6 +7,8 @@ mod commands;
 #[cfg(test)]
 mod editions;
 #[cfg(test)]
+mod explanations;
+#[cfg(test)]
 mod fleets;
 #[cfg(test)]
 mod happenings;

@@ -18,7 +18,8 @@ use anyhow::{Result, bail};
 use forewarn_hypervisor::Program;
 use forewarn_server::ApiDoor;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
-use forewarn_wire::{Edition, Span};
+use forewarn_store::TRAIL_KEEP;
+use forewarn_wire::{Edition, Span, show_duration};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -37,6 +38,9 @@ pub(super) const CONFIG_BYTES_MAX: usize = 1024 * 1024;
 
 /// How long a program may take for one order, unless said.
 const TIME_LIMIT: Duration = Duration::from_mins(5);
+
+/// The shortest time for which the trail is kept: what happened yesterday can be explained.
+const TRAIL_KEEP_MIN: Duration = Duration::from_hours(24);
 
 /// Who may write to the socket of a machine, unless said: its owner and its group.
 const SOCKET_MODE: u32 = 0o660;
@@ -58,6 +62,8 @@ pub(super) struct Config {
     #[serde(default)]
     pub(super) api: Api,
     pub(super) hands: Hands,
+    #[serde(default)]
+    pub(super) audit: Audit,
     #[serde(default)]
     pub(super) log: Log,
 }
@@ -107,6 +113,13 @@ pub(super) struct Api {
 pub(super) enum Hands {
     Pretend {},
     Program { program: PathBuf, time_limit: Option<Span> },
+}
+
+/// `[audit]`: the trail of what was asked for and what has happened.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Audit {
+    keep: Option<Span>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -237,6 +250,20 @@ impl Api {
             (None, Some(_)) => None,
         };
         Ok(address.into_iter().chain(socket.map(ApiDoor::Unix)).collect())
+    }
+}
+
+impl Audit {
+    /// How long entries are kept.
+    pub(super) fn keep(&self) -> Result<Duration> {
+        let keep = self.keep.map_or(TRAIL_KEEP, |Span(span)| span);
+        if keep < TRAIL_KEEP_MIN {
+            bail!(
+                "the trail is kept for a day at least: audit.keep = \"{}\"\n  hint: keep = \"400d\"",
+                show_duration(keep)
+            );
+        }
+        Ok(keep)
     }
 }
 

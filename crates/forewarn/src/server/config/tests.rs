@@ -27,6 +27,15 @@ fn the_least_that_is_needed() {
 }
 
 #[test]
+fn the_trail_is_kept_for_a_day_at_least() {
+    let keep = |text: &str| Config::parse(&format!("{LEAST}{text}")).unwrap().audit.keep();
+    assert_eq!(keep("").unwrap(), TRAIL_KEEP);
+    assert_eq!(keep("[audit]\nkeep = '30d'").unwrap(), Duration::from_hours(30 * 24));
+    let wrong = keep("[audit]\nkeep = '1h'").unwrap_err().to_string();
+    assert_eq!(wrong, "the trail is kept for a day at least: audit.keep = \"1h\"\n  hint: keep = \"400d\"");
+}
+
+#[test]
 fn every_key_means_something() {
     for wrong in [
         LEAST.replace("[api]", "[api]\ncolour = 'red'"),

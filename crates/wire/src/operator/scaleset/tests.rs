@@ -1,3 +1,5 @@
+//! Wishes on a cluster whose rules have to accept what comes of them.
+
 use std::collections::BTreeMap;
 
 use forewarn_lifecycle::{Command, Now, Report, Seed};
@@ -142,6 +144,9 @@ fn hosts_that_the_rules_would_refuse_are_not_used() {
             .to_string()
             .starts_with("no host can take more instances of web: 2 of 2 have no place\n  hint: ")
     );
+    let shrink = Scale { capacity: 0, hosts: Some(vec!["h9".to_owned()]) };
+    let refused = Wish::Scale { scale_set: "web".to_owned(), to: shrink }.commands(&town.cluster);
+    assert!(matches!(refused, Err(BadWish::Unknown(_))), "also where no host is needed: {refused:?}");
     let unknown = NewScaleSet { hosts: Some(vec!["h9".to_owned()]), ..plain(1) };
     let refused = Wish::CreateScaleSet(unknown).commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such host: h9\n  hint: did you mean h1?");

@@ -1,0 +1,133 @@
+//! Verifying a trail as it comes, a piece at a time: however long it is, one line is in memory.
+
+use anyhow::{Result, bail};
+use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
+
+/// Bytes of a line: an entry, its hash, and the end.
+const LINE_BYTES_MAX: usize = ENTRY_BYTES_MAX + 1_024;
+
+/// Sees that lines are entries which follow each other.
+#[derive(Debug, Default)]
+pub(super) struct Verifier {
+    /// The beginning of a line whose end has not come.
+    rest: Vec<u8>,
+    /// Lines that have come.
+    lines: u64,
+    /// Nothing, before the first entry.
+    chain: Option<Chain>,
+    first: u64,
+}
+
+/// What was verified.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Verified {
+    pub(super) entries: u64,
+    pub(super) first: u64,
+    pub(super) last: u64,
+    pub(super) hash: String,
+}
+
+impl Verifier {
+    /// The next bytes.
+    pub(super) fn take(&mut self, piece: &[u8]) -> Result<()> {
+        let mut lines = piece.split_inclusive(|byte| *byte == b'\n');
+        for part in &mut lines {
+            self.rest.extend_from_slice(part);
+            if self.rest.len() > LINE_BYTES_MAX {
+                bail!("line {} is too long to be an entry: more than {LINE_BYTES_MAX} bytes", self.lines + 1);
+            }
+            if self.rest.ends_with(b"\n") {
+                self.rest.pop();
+                let line = std::mem::take(&mut self.rest);
+                self.line(&line)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<()> {
+        self.lines += 1;
+        let number = self.lines;
+        let entry: TrailEntry = match serde_json::from_slice(line) {
+            Ok(entry) => entry,
+            Err(problem) => bail!("line {number} is not an entry of a trail: {problem}"),
+        };
+        if entry.to_line().as_bytes() != line {
+            bail!("line {number}: entry {} of the trail is not written as it was", entry.number);
+        }
+        let verified = match &mut self.chain {
+            Some(chain) => chain.verify(&entry),
+            None => {
+                self.first = entry.number;
+                let begun = if entry.number == 1 {
+                    let mut chain = Chain::default();
+                    chain.verify(&entry).map(|()| chain)
+                } else {
+                    Chain::at(&entry)
+                };
+                begun.map(|chain| self.chain = Some(chain))
+            }
+        };
+        if let Err(broken) = verified {
+            bail!("line {number}: {broken}");
+        }
+        Ok(())
+    }
+
+    /// Nothing more comes.
+    pub(super) fn finish(self) -> Result<Verified> {
+        if !self.rest.is_empty() {
+            bail!("line {} has no end: the export broke off", self.lines + 1);
+        }
+        let chain = self.chain.unwrap_or_default();
+        let hash = chain.hash_in_hex();
+        Ok(Verified { entries: self.lines, first: self.first, last: chain.number, hash })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_wire::operator::Told;
+
+    fn lines(count: usize) -> Vec<String> {
+        let mut chain = Chain::default();
+        let told = |number| Told { text: format!("thing {number}"), ..Told::default() };
+        (0..count).map(|number| chain.seal(told(number)).to_line() + "\n").collect()
+    }
+
+    fn verified(text: &str) -> Result<Verified> {
+        let mut verifier = Verifier::default();
+        // In pieces that have nothing to do with lines.
+        text.as_bytes().chunks(7).try_for_each(|piece| verifier.take(piece))?;
+        verifier.finish()
+    }
+
+    #[test]
+    fn a_whole_trail_and_a_part_of_one_are_verified() {
+        let lines = lines(5);
+        let whole = verified(&lines.concat()).unwrap();
+        assert_eq!((whole.entries, whole.first, whole.last), (5, 1, 5));
+        let part = verified(&lines[2..].concat()).unwrap();
+        assert_eq!((part.entries, part.first, part.last), (3, 3, 5));
+        assert_eq!(part.hash, whole.hash);
+        assert_eq!(verified("").unwrap().entries, 0);
+    }
+
+    #[test]
+    fn the_first_broken_link_is_named_with_its_line() {
+        let lines = lines(5);
+        let wrong = |text: &str| verified(text).unwrap_err().to_string();
+        let changed = lines.concat().replace("thing 2", "thing 9");
+        assert!(wrong(&changed).starts_with("line 3: entry 3 of the trail, or the one before it"));
+        let gap = [&lines[..2], &lines[3..]].concat().concat();
+        assert!(wrong(&gap).starts_with("line 3: entry 3 of the trail is missing"));
+        let first = lines.concat().replace("thing 0", "thing 9");
+        assert!(wrong(&first).starts_with("line 1: entry 1 of the trail"));
+        let spaced = lines.concat().replacen("\"text\":\"thing 1\"", "\"text\": \"thing 1\"", 1);
+        assert_eq!(wrong(&spaced), "line 2: entry 2 of the trail is not written as it was");
+        assert!(wrong("{}\n").starts_with("line 1 is not an entry of a trail"));
+        let cut = lines.concat();
+        assert!(wrong(&cut[..cut.len() - 9]).starts_with("line 5 has no end"));
+    }
+}

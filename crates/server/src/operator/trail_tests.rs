@@ -1,0 +1,156 @@
+//! Who may know what of the trail: a server with tokens, asked over its own door.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use forewarn_catalogue::{Reach, Role, Scope};
+use forewarn_lifecycle::{Command, Name, Seed};
+use forewarn_wire::operator::{Fleet, TrailEntry};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::{Secret, hash};
+use crate::api_door::ApiDoor;
+use crate::clock::{ClockPlan, Speed};
+use crate::engine::{Administration, Hands, Order, Terms};
+use crate::service::{Plan, Service};
+
+const FLEET: &str = "
+host = [{ name = 'h1' }]
+vm = [{ name = 'east', host = 'h1' }, { name = 'west', host = 'h1' }]
+";
+
+struct Town {
+    service: Service,
+}
+
+impl Town {
+    /// Two tenants that share a host, and are told of its update.
+    async fn start() -> Self {
+        let plan = Plan {
+            mode: "serve",
+            data_dir: None,
+            seed: Seed([7; 16]),
+            clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
+            hands: Hands::Pretend,
+            fleet: Fleet::parse(FLEET).unwrap(),
+            settings: crate::metadata::Settings::default(),
+            doors: Vec::new(),
+            threads: NonZeroUsize::MIN,
+            api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],
+            api_host_names: Vec::new(),
+            trail_keep: Duration::from_hours(24),
+        };
+        let town = Self { service: Service::start(plan).await.unwrap() };
+        let engine = town.service.engine();
+        let tenants = engine.look(|state| state.cluster.tenants().map(|(id, _)| id).collect::<Vec<_>>());
+        for tenant in tenants.await.unwrap() {
+            engine.submit(Command::Enrol(tenant)).await.unwrap();
+        }
+        for json in
+            [r#"{"command":"restart","machine":"west"}"#, r#"{"command":"update_hosts","hosts":["h1"]}"#]
+        {
+            let terms = Terms { by: "token alice".to_owned(), ..Terms::default() };
+            let commands = vec![serde_json::from_str(json).unwrap()];
+            engine.order(Order { commands, terms }).await.unwrap();
+        }
+        town
+    }
+
+    /// A token for some tenants; for all, if none is named.
+    async fn token(&self, name: &str, tenants: &[&str]) -> String {
+        let engine = self.service.engine();
+        let number = engine.roster().next_token;
+        let text = Secret::new().unwrap().text(number);
+        let named = tenants.iter().map(|name| Name::new(name).unwrap());
+        let reach = if tenants.is_empty() { Reach::All } else { named.collect() };
+        let scope = Scope { tenants: reach, ..Scope::default() };
+        let (name, hash) = (Name::new(name).unwrap(), hash(&text));
+        let issue =
+            Administration::IssueToken { number, name, role: Role::Viewer, scope, hash, expires: None };
+        engine.administer(issue, Terms::default()).await.unwrap();
+        text
+    }
+
+    /// The status and the body of an answer.
+    async fn get(&self, token: &str, path: &str) -> (u16, String) {
+        let address = self.service.api_url().strip_prefix("http://").unwrap();
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let request = format!(
+            "GET {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head[9..12].parse().unwrap(), body.to_owned())
+    }
+
+    async fn json(&self, token: &str, path: &str) -> Value {
+        let (status, body) = self.get(token, path).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_is_limited_to_tenants_reads_of_no_others() {
+    let town = Town::start().await;
+    let (west, all) = (town.token("w", &["west"]).await, town.token("a", &[]).await);
+    let page = town.json(&west, "/v1/audit?limit=1000").await;
+    let kinds: Vec<_> =
+        page["items"].as_array().unwrap().iter().map(|entry| entry["kind"].as_str().unwrap()).collect();
+    // The update is about both, and so is the fleet that it began with.
+    assert_eq!(kinds, ["announced", "command", "enrolled", "admitted", "admitted"]);
+    assert!(!page.to_string().contains("east"), "{page}");
+    let whole = town.json(&all, "/v1/audit?limit=1000").await;
+    assert!(whole["items"].as_array().unwrap().len() > kinds.len());
+
+    let (status, _) = town.get(&west, "/v1/audit?tenant=east").await;
+    assert_eq!(status, 200, "a name is not a thing to be found out");
+    assert_eq!(town.json(&west, "/v1/audit?tenant=east").await["items"].as_array().unwrap().len(), 0);
+    let (status, body) = town.get(&west, "/v1/audit/export").await;
+    assert_eq!(status, 403, "{body}");
+    let (status, body) = town.get(&all, "/v1/audit/export").await;
+    assert_eq!(status, 200);
+    let mut chain = forewarn_wire::operator::Chain::default();
+    for line in body.lines() {
+        let entry: TrailEntry = serde_json::from_str(line).unwrap();
+        assert_eq!(entry.to_line(), line);
+        chain.verify(&entry).unwrap();
+    }
+    assert_eq!(chain.number, whole["head"].as_u64().unwrap());
+    town.service.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_explanation_tells_a_tenant_of_no_others() {
+    let town = Town::start().await;
+    let (west, all) = (town.token("w", &["west"]).await, town.token("a", &[]).await);
+    let events = town.json(&all, "/v1/events").await;
+    let of = |tenant: &str| {
+        let all = events["items"].as_array().unwrap().iter();
+        let freeze = |event: &&Value| event["tenant"] == tenant && event["kind"] == "Freeze";
+        all.clone().find(freeze).unwrap()["id"].as_str().unwrap().to_owned()
+    };
+    let (own, foreign) = (of("west"), of("east"));
+    let told = town.json(&west, &format!("/v1/events/{own}/explanation")).await;
+    assert!(!told.to_string().contains("east"), "{told}");
+    assert_eq!(told["blockers"].as_array().unwrap().len(), 2);
+    // What is another's and what never was look alike.
+    let other = town.get(&west, &format!("/v1/events/{foreign}/explanation")).await;
+    let never = town.get(&west, "/v1/events/00000000-0000-4000-8000-000000000000/explanation").await;
+    assert_eq!(other, never);
+    let other = town.get(&west, "/v1/machines/east/explanation").await;
+    let never = town.get(&west, "/v1/machines/nobody/explanation").await;
+    assert_eq!(other, never);
+    let told = town.json(&west, "/v1/machines/west/west/explanation").await;
+    assert!(!told.to_string().contains("east"), "{told}");
+    let whole = town.json(&all, "/v1/machines/east/explanation").await;
+    assert_eq!(whole["history"][0]["asked"]["by"], "token alice");
+    for wrong in ["/v1/machines/west/explanation?limit=0", "/v1/audit?limit=1001", "/v1/audit?order=best"] {
+        assert_eq!(town.get(&all, wrong).await.0, 400, "{wrong}");
+    }
+    town.service.stop().await;
+}
