@@ -21,6 +21,29 @@ fn column(answer: &Answer, member: &str) -> Vec<String> {
     items.map(|item| item[member].as_str().unwrap().to_owned()).collect()
 }
 
+/// Commands about what is there and what is not are refused in the same words.
+fn touches_nothing(server: &Server, web: &str, foreign: &str, nothing: &str) {
+    for (there, absent) in [
+        (r#"{"command":"restart","machine":"db_0"}"#, r#"{"command":"restart","machine":"no_0"}"#),
+        (r#"{"command":"delete","machine":"db/db_0"}"#, r#"{"command":"delete","machine":"no/no_0"}"#),
+        (r#"{"command":"approve","tenant":"db"}"#, r#"{"command":"approve","tenant":"no"}"#),
+        (
+            &format!(r#"{{"command":"cancel","event":"{foreign}"}}"#),
+            &format!(r#"{{"command":"cancel","event":"{nothing}"}}"#),
+        ),
+        (
+            &format!(r#"{{"command":"force_start","event":"{foreign}"}}"#),
+            &format!(r#"{{"command":"force_start","event":"{nothing}"}}"#),
+        ),
+        (r#"{"command":"update_hosts","hosts":["h1"]}"#, r#"{"command":"update_hosts","hosts":["no"]}"#),
+        (r#"{"command":"brake_on"}"#, r#"{"command":"fail_host","host":"h3"}"#),
+    ] {
+        let (one, other) = (order(server, web, there), order(server, web, absent));
+        assert_eq!((one.status(), &one.body), (other.status(), &other.body), "{there}");
+        assert_eq!(one.status(), 403, "{there}");
+    }
+}
+
 #[test]
 fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_there() {
     let place = Place::new();
@@ -73,25 +96,7 @@ fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_the
         let is_empty = one.status() == 200 && place::json(&one)["items"] == json!([]);
         assert!(one.status() == 403 || is_empty, "{there}: {one:?}");
     }
-    for (there, absent) in [
-        (r#"{"command":"restart","machine":"db_0"}"#, r#"{"command":"restart","machine":"no_0"}"#),
-        (r#"{"command":"delete","machine":"db/db_0"}"#, r#"{"command":"delete","machine":"no/no_0"}"#),
-        (r#"{"command":"approve","tenant":"db"}"#, r#"{"command":"approve","tenant":"no"}"#),
-        (
-            &format!(r#"{{"command":"cancel","event":"{foreign}"}}"#),
-            &format!(r#"{{"command":"cancel","event":"{nothing}"}}"#),
-        ),
-        (
-            &format!(r#"{{"command":"force_start","event":"{foreign}"}}"#),
-            &format!(r#"{{"command":"force_start","event":"{nothing}"}}"#),
-        ),
-        (r#"{"command":"update_hosts","hosts":["h1"]}"#, r#"{"command":"update_hosts","hosts":["no"]}"#),
-        (r#"{"command":"brake_on"}"#, r#"{"command":"fail_host","host":"h3"}"#),
-    ] {
-        let (one, other) = (order(&server, &web, there), order(&server, &web, absent));
-        assert_eq!((one.status(), &one.body), (other.status(), &other.body), "{there}");
-        assert_eq!(one.status(), 403, "{there}");
-    }
+    touches_nothing(&server, &web, &foreign, nothing);
     let approve = format!(r#"{{"command":"approve","tenant":"web","events":["{foreign}"]}}"#);
     assert_ne!(order(&server, &web, &approve).status(), 200, "an event of others by the name of one's own");
     assert_eq!(events(&server, &admin, "db"), [foreign], "nothing has happened to it");

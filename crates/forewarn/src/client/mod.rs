@@ -2,20 +2,20 @@
 //!
 //! The command line waits for each answer, so nothing here looks asynchronous from outside.
 
-mod change;
+mod following;
 
 use std::fmt;
-use std::ops::ControlFlow;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use forewarn_wire::operator::Items;
-use forewarn_wire::show_duration;
-use http_body_util::{BodyExt, Collected, Full, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, HOST, HeaderValue};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
@@ -26,7 +26,6 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 
 use crate::trust::Trust;
-use change::{BrokenOff, is_broken_off};
 
 /// Where a server is when nobody says otherwise.
 pub(crate) const USUAL: &str = "http://127.0.0.1:1339";
@@ -38,18 +37,23 @@ const HTTPS_PORT: u16 = 443;
 /// Bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Bytes of a line of a stream.
-const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
-
 /// Things of a list that are asked for at once: as many as a server gives.
 const PAGE_ITEMS: u16 = 1_000;
 
-/// How long to wait before a stream is taken up again: longer each time, until there is something to hear.
-const RESUME_MIN: Duration = Duration::from_millis(250);
-const RESUME_MAX: Duration = Duration::from_secs(10);
-
 /// How long to wait for a connection.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// The header with a key that makes a request safe to repeat.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// Random bytes in such a key.
+const KEY_BYTES: usize = 16;
+
+/// When a change is asked for again of which it is not known whether it was done.
+const REPEATED_AFTER: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(2)];
+
+/// The status of an answer that says: not now.
+const UNAVAILABLE: u16 = 503;
 
 /// A server that can be asked.
 pub(crate) struct Client {
@@ -82,6 +86,11 @@ pub(crate) struct Refused {
     /// Why, for people.
     pub(crate) detail: String,
 }
+
+/// A connection that ended before the answer did. What was asked for may have been done.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct BrokenOff(String);
 
 /// A text that is not where a server is: a matter of usage.
 #[derive(Debug, thiserror::Error)]
@@ -121,42 +130,6 @@ impl FromStr for Place {
         // Addresses of version 6 stand in brackets in a URL, and nowhere else.
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
         Ok(Self::Tls { authority, host })
-    }
-}
-
-/// How far a stream was followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Followed {
-    /// Until somebody here had enough.
-    UntilStopped,
-    /// Until the server ended it.
-    ToItsEnd,
-}
-
-/// Whether a server has said no, and would again: one that is about to stop, or has just started, would not.
-fn is_refusal(problem: &anyhow::Error) -> bool {
-    problem.downcast_ref::<Refused>().is_some_and(|refused| refused.status != 503)
-}
-
-/// How far somebody has come with a stream.
-#[derive(Debug, Default)]
-struct Seen {
-    /// The last event that was seen whole.
-    id: Option<String>,
-    /// The one that is being read.
-    pending: Option<String>,
-    data: Option<String>,
-    /// Lines that were heard at all.
-    heard: u64,
-}
-
-fn data_seen(place: &mut Seen, more: &str) {
-    match &mut place.data {
-        Some(data) => {
-            data.push('\n');
-            data.push_str(more);
-        }
-        None => place.data = Some(more.to_owned()),
     }
 }
 
@@ -228,6 +201,39 @@ impl Client {
         self.change(Method::POST, path, Some(body))
     }
 
+    /// Has something changed, once: it is asked for under a key, so that it can be asked for again when it is not known
+    /// whether it was done.
+    pub(crate) fn change<B: Serialize, T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&B>,
+    ) -> Result<T> {
+        let key = random_key()?;
+        let mut headers = vec![(IDEMPOTENCY_KEY, key.as_str())];
+        let body = match body {
+            Some(body) => {
+                headers.push((CONTENT_TYPE.as_str(), "application/json"));
+                Bytes::from(serde_json::to_vec(body)?)
+            }
+            None => Bytes::new(),
+        };
+        let mut is_unsure = false;
+        for pause in REPEATED_AFTER {
+            let answered = self.send(method.clone(), path, &headers, body.clone());
+            is_unsure |= match &answered {
+                Ok((status, _)) => *status == UNAVAILABLE,
+                Err(problem) => problem.is::<BrokenOff>(),
+            };
+            match answered {
+                // It may have been done, and the server may be coming back.
+                Err(_) | Ok((UNAVAILABLE, _)) if is_unsure => std::thread::sleep(pause),
+                answered => return understand(&answered?),
+            }
+        }
+        understand(&self.send(method, path, &headers, body)?)
+    }
+
     /// Sends any request, and gives status and body of any answer.
     pub(crate) fn send(
         &self,
@@ -249,95 +255,6 @@ impl Client {
             let answered = tokio::time::timeout(patience, exchange).await;
             answered.unwrap_or_else(|_| bail!("{self} does not answer within {} seconds", patience.as_secs()))
         })
-    }
-
-    /// Follows a stream of server-sent events, giving the data of each, until told to stop, interrupted (Ctrl-C), or the
-    /// server refuses. When it breaks off it is taken up where it was, as often as that works; `note` says so to somebody.
-    pub(crate) fn follow(
-        &self,
-        path: &str,
-        mut each: impl FnMut(&str) -> ControlFlow<()>,
-        mut note: impl FnMut(&str),
-    ) -> Result<()> {
-        self.runtime.block_on(async {
-            tokio::select! {
-                interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
-                followed = self.follow_on(path, &mut each, &mut note) => followed,
-            }
-        })
-    }
-
-    async fn follow_on(
-        &self,
-        path: &str,
-        each: &mut impl FnMut(&str) -> ControlFlow<()>,
-        note: &mut impl FnMut(&str),
-    ) -> Result<()> {
-        // Who was never let in gives up at once; who was has something to come back to.
-        let mut place = Seen::default();
-        let mut pause = RESUME_MIN;
-        loop {
-            let last = place.id.clone();
-            let headers: Vec<_> = last.iter().map(|id| ("last-event-id", id.as_str())).collect();
-            let request = self.request(Method::GET, path, &headers, Bytes::new())?;
-            let had = place.heard;
-            let broken = match self.stream(request, each, &mut place).await {
-                Ok(Followed::UntilStopped) => return Ok(()),
-                Ok(Followed::ToItsEnd) => "the server has ended the stream".to_owned(),
-                Err(problem) if place.heard == 0 || is_refusal(&problem) => return Err(problem),
-                Err(problem) => format!("{problem:#}"),
-            };
-            if place.heard > had {
-                pause = RESUME_MIN;
-            }
-            let line = broken.lines().next().unwrap_or_default();
-            note(&format!("{line}; trying again in {}", show_duration(pause)));
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(RESUME_MAX);
-        }
-    }
-
-    async fn stream(
-        &self,
-        request: Request<Full<Bytes>>,
-        each: &mut impl FnMut(&str) -> ControlFlow<()>,
-        place: &mut Seen,
-    ) -> Result<Followed> {
-        let response = self.exchange(request).await?;
-        let status = response.status().as_u16();
-        let mut body = response.into_body();
-        if !(200..300).contains(&status) {
-            let told = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            return Err(refused(status, &told.map(Collected::to_bytes).unwrap_or_default()));
-        }
-        (place.pending, place.data) = (None, None);
-        let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.context("the stream broke off")?;
-            bytes.extend_from_slice(frame.data_ref().unwrap_or(&Bytes::new()));
-            // Only whole lines: a frame may end in the middle of a letter.
-            while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = bytes.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line);
-                let line = line.trim_end();
-                place.heard += 1;
-                if let Some(id) = line.strip_prefix("id:") {
-                    place.pending = Some(id.trim().to_owned());
-                } else if let Some(data) = line.strip_prefix("data:") {
-                    data_seen(place, data.trim_start());
-                } else if line.is_empty() {
-                    // With the empty line an event is whole: not before that is it seen.
-                    place.id = place.pending.take().or(place.id.take());
-                    if place.data.take().is_some_and(|data| each(&data).is_break()) {
-                        return Ok(Followed::UntilStopped);
-                    }
-                }
-            }
-            if bytes.len() > LINE_BYTES_MAX {
-                bail!("the stream has a line that is too long: more than {LINE_BYTES_MAX} bytes");
-            }
-        }
-        Ok(Followed::ToItsEnd)
     }
 
     fn request(
@@ -412,6 +329,33 @@ where
     // It ends with the last answer; whatever goes wrong with it shows in the answer.
     tokio::spawn(async move { drop(connection.await) });
     Ok(sender.send_request(request).await?)
+}
+
+/// Whether a connection that was there has gone.
+fn is_broken_off(why: &anyhow::Error) -> bool {
+    let is_gone = |kind: ErrorKind| {
+        matches!(
+            kind,
+            ErrorKind::ConnectionReset
+                | ErrorKind::ConnectionAborted
+                | ErrorKind::BrokenPipe
+                | ErrorKind::UnexpectedEof
+        )
+    };
+    why.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| is_gone(error.kind()))
+            || cause.downcast_ref::<hyper::Error>().is_some_and(|error| {
+                error.is_incomplete_message() || error.is_closed() || error.is_canceled()
+            })
+    })
+}
+
+/// A key that nobody has used before.
+fn random_key() -> Result<String> {
+    let mut bytes = [0; KEY_BYTES];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.context("no random numbers to be had: /dev/urandom")?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 fn understand<T: DeserializeOwned>((status, body): &(u16, Bytes)) -> Result<T> {
