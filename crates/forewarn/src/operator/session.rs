@@ -192,9 +192,12 @@ mod tests {
         let west = of(Some("west"));
         assert_eq!(west.of_cluster("/v1/hosts"), "/v1/hosts?cluster=west");
         assert_eq!(west.of_cluster("/v1/events?tenant=a"), "/v1/events?tenant=a&cluster=west");
-        for path in ["/v1/clock", "/v1/tokens/ci", "/v1/clusters?limit=1", "/v1/server"] {
+        for path in
+            ["/v1/clock", "/v1/audit/export?after=1", "/v1/tokens/ci", "/v1/clusters?limit=1", "/v1/server"]
+        {
             assert_eq!(west.of_cluster(path), path);
         }
+        assert_eq!(west.of_cluster("/v1/audit?kind=command"), "/v1/audit?kind=command&cluster=west");
         assert_eq!(of(None).of_cluster("/v1/hosts"), "/v1/hosts");
     }
 
