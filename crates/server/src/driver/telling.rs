@@ -159,7 +159,13 @@ fn subjects(cluster: &Cluster, command: &Value, told: Told) -> Told {
     let hosts = text("host").map(str::to_owned).into_iter().chain(texts("hosts")).collect();
     let events = found.iter().map(|(_, event)| event.id().to_string()).collect();
     let machines = machine.map(|id| full_name(cluster, id)).into_iter().collect();
-    let rollout = command.get("rollout").and_then(Value::as_u64);
+    let rollout = match text("command") {
+        // It is told before it is done; if it is refused, it is told to nobody.
+        Some("start_rollout" | "update_hosts" | "update_network" | "migrate_hosts" | "reboot_hosts") => {
+            Some(cluster.next_rollout().0)
+        }
+        Some(_) | None => command.get("rollout").and_then(Value::as_u64),
+    };
     Told { tenants, machines, hosts, events, rollout, ..told }
 }
 

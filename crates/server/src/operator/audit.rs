@@ -168,12 +168,11 @@ async fn whole_name(visit: &Visit, name: String) -> Result<String, Fault> {
     let find = move |state: &State<'_>| match find_machine(state.cluster, &name) {
         Ok(id) => {
             let tenant = state.cluster.machine(id).map(|machine| machine.tenant);
-            match tenant.filter(|tenant| permit.sees(state.cluster, *tenant)) {
-                Some(_) => Ok(full_name(state.cluster, id)),
-                // Of whom nothing may be known is answered as if they were not there.
-                None if name.contains('/') => Ok(name),
-                None => Err(Denied::Tenants.into()),
+            if tenant.is_some_and(|tenant| permit.sees(state.cluster, tenant)) {
+                return Ok(full_name(state.cluster, id));
             }
+            // As if there were none.
+            if name.contains('/') { Ok(name) } else { Err(Denied::Tenants.into()) }
         }
         Err(_) if name.contains('/') => Ok(name),
         Err(unknown) => Err(Fault::from(unknown)),
