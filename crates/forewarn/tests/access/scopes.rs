@@ -99,8 +99,16 @@ fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_the
     touches_nothing(&server, &web, &foreign, nothing);
     let approve = format!(r#"{{"command":"approve","tenant":"web","events":["{foreign}"]}}"#);
     assert_ne!(order(&server, &web, &approve).status(), 200, "an event of others by the name of one's own");
-    assert_eq!(events(&server, &admin, "db"), [foreign], "nothing has happened to it");
+    assert_eq!(events(&server, &admin, "db"), [foreign.as_str()], "nothing has happened to it");
     assert_eq!(order(&server, &web, &format!(r#"{{"command":"cancel","event":"{own}"}}"#)).status(), 200);
+    assert_eq!(
+        order(&server, &admin, &format!(r#"{{"command":"cancel","event":"{foreign}"}}"#)).status(),
+        200
+    );
+    let ended = |token: &str| place::json(&read(&server, token, "/v1/unfinished?work=0,1"))["ended"].clone();
+    let (one, other) = (json!({ "work": 0, "how": "withdrawn" }), json!({ "work": 1, "how": "withdrawn" }));
+    assert_eq!(ended(&admin), json!([one, other]));
+    assert_eq!(ended(&web), json!([one]), "how the work on others ended");
 }
 
 #[test]
@@ -173,4 +181,40 @@ fn who_has_no_token_any_more_is_told_nothing_any_more() {
     order(&server, &admin, r#"{"command":"brake_on"}"#);
     let rest: Vec<_> = told.collect();
     assert!(!rest.iter().any(|line| line.contains("brake")), "the stream has ended: {rest:?}");
+}
+
+#[test]
+fn what_happened_in_a_cluster_stays_with_it_and_is_not_that_of_another_of_its_name() {
+    let place = Place::new();
+    let server = place.start();
+    let admin = place.token("admin --role admin");
+    let say = |words: &str| place.out(&words.split(' ').collect::<Vec<_>>());
+    let furnish = || {
+        say("cluster create west");
+        say("--cluster west host add w1");
+        say("--cluster west vm create box --host w1");
+    };
+    let history = |token: &str, cluster: &str| {
+        let page =
+            place::json(&read(&server, token, &format!("/v1/machines/box/explanation?cluster={cluster}")));
+        page["history"].as_array().unwrap_or_else(|| panic!("{page}")).clone()
+    };
+    furnish();
+    say("--cluster west vm restart box --wait");
+    let old = place.token("old --role viewer --cluster west");
+    let before = history(&admin, "west");
+    assert!(before.len() >= 4, "{before:?}");
+
+    say("cluster rename west east");
+    assert_eq!(history(&admin, "east"), before, "it is called otherwise");
+    assert_eq!(history(&old, "east"), before, "also for who may see no other");
+
+    furnish();
+    let new = place.token("new --role viewer --cluster west");
+    say("--cluster west vm stop box --wait");
+    let audit = |token: &str| read(&server, token, "/v1/audit?limit=1000").body;
+    assert!(audit(&old).contains("restart") && !audit(&old).contains("stop, machine"), "{}", audit(&old));
+    assert!(audit(&new).contains("stop, machine") && !audit(&new).contains("restart"), "{}", audit(&new));
+    let explained = Value::from(history(&new, "west")).to_string();
+    assert!(explained.contains("stop, machine box") && !explained.contains("restart"), "{explained}");
 }

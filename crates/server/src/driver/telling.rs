@@ -51,6 +51,7 @@ impl Driver {
         let told = Told {
             at: Moment(now.wall),
             cluster: cluster.map(ToString::to_string).unwrap_or_default(),
+            cluster_number: id.map(|id| id.0).unwrap_or_default(),
             by: by.to_owned(),
             kind: "command".to_owned(),
             text: format!("asked for: {}", phrase(commands)),
@@ -90,7 +91,7 @@ impl Driver {
     pub(super) fn tell(&mut self, id: ClusterId, happening: Happening) {
         let cluster = self.kept.catalogue.cluster_name(id).map(ToString::to_string).unwrap_or_default();
         let Telling { by, because } = &self.telling;
-        let told = happening.into_told(&cluster, by, *because);
+        let told = happening.into_told((id.0, &cluster), by, *because);
         self.seal(told);
     }
 
