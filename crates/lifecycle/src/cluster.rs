@@ -224,6 +224,12 @@ impl Cluster {
         self.maintenances.values()
     }
 
+    /// The rollout that will be planned next.
+    #[must_use]
+    pub fn next_rollout(&self) -> RolloutId {
+        RolloutId(self.next.rollout)
+    }
+
     /// Every rollout that is not over, in the order in which they were planned.
     pub fn rollouts(&self) -> impl Iterator<Item = (RolloutId, &Rollout)> {
         self.rollouts.iter().map(|(id, rollout)| (*id, rollout))

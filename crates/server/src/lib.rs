@@ -31,7 +31,7 @@ pub mod tls;
 pub use api_door::ApiDoor;
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
-pub use driver::Endings;
+pub use driver::{Ended, Endings};
 pub use engine::{
     Administration, ClockCommand, Condition, Decided, Engine, Hands, ITSELF, Once, Order, Problem, State,
     Terms,

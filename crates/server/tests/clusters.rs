@@ -9,6 +9,7 @@ use forewarn_lifecycle::{Name, Seed};
 use forewarn_server::{
     Administration, ClockCommand, ClockPlan, Condition, Engine, Hands, Once, Order, Problem, Speed, Terms,
 };
+use forewarn_store::TrailQuery;
 use forewarn_wire::operator::{NamedCommand, Outcome};
 
 fn open(place: &Path) -> Engine {
@@ -72,7 +73,10 @@ async fn an_address_is_that_of_one_machine_over_all_clusters() {
     furnish(&first, "10.0.0.1").await;
     order(&west, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
     let taken = r#"{"command":"admit_vm","name":"other","host":"h1","addresses":["10.0.0.1"]}"#;
-    assert!(matches!(order(&west, taken).await, Err(Problem::AddressTaken { .. })));
+    let address = "10.0.0.1".parse().unwrap();
+    // What is called how in a cluster is not for whoever may only see another.
+    let machine = "a machine of another cluster".to_owned();
+    assert_eq!(order(&west, taken).await, Err(Problem::AddressTaken { address, machine }));
 }
 
 #[tokio::test]
@@ -144,6 +148,28 @@ async fn a_clock_is_set_forward_once_under_one_key() {
     let after = engine.drive_for(minute, once("k", 1)).await.unwrap();
     assert_eq!(engine.drive_for(minute, once("k", 1)).await, Ok(after));
     assert!(engine.drive_for(minute, once("l", 1)).await.unwrap().wall > after.wall);
+    // Receipts are kept for a day, on the clock that is set forward.
+    for (key, days) in [("two-days", 2), ("a-year", 365)] {
+        let far = ClockCommand::Advance(std::time::Duration::from_hours(days * 24));
+        let after = engine.drive_for(far, once(key, 1)).await.unwrap();
+        assert_eq!(engine.drive_for(far, once(key, 1)).await, Ok(after), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_refused_to_be_set_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = open(directory.path());
+    let entries = async || engine.read_trail(TrailQuery::default()).await.unwrap().entries;
+    let before = entries().await;
+    let beyond = ClockCommand::Advance(std::time::Duration::MAX);
+    for _ in 0..2 {
+        assert_eq!(engine.drive_for(beyond, once("k", 1)).await, Err(Problem::EndOfTime));
+    }
+    engine.drive(ClockCommand::Run(Speed(0))).await.unwrap();
+    let since = entries().await.split_off(before.len());
+    let asked: Vec<_> = since.iter().map(|entry| entry.text.as_str()).collect();
+    assert_eq!(asked, ["asked for: freeze"]);
 }
 
 #[tokio::test]

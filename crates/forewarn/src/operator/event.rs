@@ -95,8 +95,12 @@ fn table(events: &[EventView], now: Moment, width: Width) -> String {
     let more = ["source", "seconds", "by", "progress", "work", "description"];
     let mut table = Table::with_more(width, &usual, &more);
     for event in events {
+        let id = match width {
+            Width::Usual => short(&event.id).to_owned(),
+            Width::Wide => event.id.clone(),
+        };
         let usual = [
-            event.id.clone(),
+            id,
             event.tenant.clone(),
             event.kind.clone(),
             event.status.clone(),
@@ -195,17 +199,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_listed_with_whole_ids() {
+    fn events_are_listed_by_how_their_ids_begin() {
         let now = "2026-01-01T00:10:00Z".parse().unwrap();
         assert_eq!(
             table(&[event("Scheduled"), event("Started")], now, Width::Usual),
-            "ID                                    TENANT  EVENT   STATUS     MACHINES  \
-             NOT BEFORE                    APPROVED  WHY\n\
-             28512AF7-C957-4500-9BC4-842D6FB531E4  web     Reboot  Scheduled  web_0     \
-             2026-01-01 00:15:00Z (in 5m)  no        restart by the owner\n\
-             28512AF7-C957-4500-9BC4-842D6FB531E4  web     Reboot  Started    web_0     \
-             -                             no        restart by the owner\n"
+            "ID        TENANT  EVENT   STATUS     MACHINES  NOT BEFORE                    APPROVED  WHY\n\
+             28512AF7  web     Reboot  Scheduled  web_0     2026-01-01 00:15:00Z (in 5m)  no        restart by the owner\n\
+             28512AF7  web     Reboot  Started    web_0     -                             no        restart by the owner\n"
         );
+        let wide = table(&[event("Started")], now, Width::Wide);
+        assert!(wide.contains("\n28512AF7-C957-4500-9BC4-842D6FB531E4  web "), "{wide}");
     }
 
     #[test]

@@ -73,6 +73,17 @@ impl Table {
         }
     }
 
+    /// Names and values; a name with several values has one a line.
+    pub(super) fn long_facts(facts: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
+        let mut table = Self { rows: Vec::new(), width: Width::Usual };
+        for (name, values) in facts {
+            let mut values = values.into_iter();
+            table.row([name.to_owned(), values.next().unwrap_or_default()]);
+            table.rows.extend(values.map(|value| vec![String::new(), one_line(&value)]));
+        }
+        table
+    }
+
     fn width(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -157,6 +168,14 @@ mod tests {
     fn facts_have_no_heading() {
         let table = Table::facts([("name", "solo".to_owned()), ("update domain", "0".to_owned())]);
         assert_eq!(table.to_string(), "name           solo\nupdate domain  0\n");
+    }
+
+    #[test]
+    fn a_fact_may_have_several_lines() {
+        let lines = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
+        let table =
+            Table::long_facts([("id", lines(&["3"])), ("terms", lines(&["a", "b"])), ("done", lines(&[]))]);
+        assert_eq!(table.to_string(), "id     3\nterms  a\n       b\ndone   -\n");
     }
 
     #[test]

@@ -108,3 +108,23 @@ fn what_was_read_is_edited_or_nothing() {
         assert!(read(&server, &admin, target).header("etag").is_some(), "{target}");
     }
 }
+
+#[test]
+fn what_is_not_so_any_more_is_not_called_done() {
+    let place = Place::new();
+    let server = place.start();
+    let admin = place.token("admin --role admin");
+    let apply = |key: &str, fleet: &str| {
+        let answer = under(&server, &admin, key, "POST /v1/fleet", fleet);
+        let report = json(&answer);
+        let rows = report["differences"].as_array().unwrap_or_else(|| panic!("{answer:?}")).iter();
+        let texts =
+            rows.map(|row| format!("{} {}", row["state"].as_str().unwrap(), row["text"].as_str().unwrap()));
+        texts.collect::<Vec<_>>()
+    };
+    let more = r#"{"host":[{"name":"h4"}]}"#;
+    assert_eq!(apply("k-1", more), ["done + host h4"]);
+    place.out(&["host", "rm", "h4"]);
+    assert_eq!(apply("k-1", more), ["later + host h4"], "it is not there");
+    assert_eq!(apply("k-2", more), ["done + host h4"]);
+}

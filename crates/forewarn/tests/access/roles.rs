@@ -43,6 +43,11 @@ const TABLE: &[Row] = &[
     Row("GET /v1/availabilitysets/{name}", "/v1/availabilitysets/web", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/events", "", "", [200, 200, 200, 200, 200]),
     Row("GET /v1/events/{id}", NO_EVENT, "", [404, 404, 404, 404, 403]),
+    Row("GET /v1/events/{id}/explanation", NO_EXPLANATION, "", [404, 404, 404, 404, 403]),
+    Row("GET /v1/machines/{name}/explanation", "/v1/machines/web_0/explanation", "", [200; 5]),
+    Row("GET /v1/machines/{tenant}/{name}/explanation", "/v1/machines/web/web_0/explanation", "", [200; 5]),
+    Row("GET /v1/audit", "", "", [200; 5]),
+    Row("GET /v1/audit/export", "", "", [200, 200, 200, 403, 403]),
     Row("GET /v1/rollouts", "", "", [200, 200, 200, 200, 403]),
     Row("GET /v1/rollouts/{id}", "/v1/rollouts/7", "", [404, 404, 404, 404, 403]),
     Row("POST /v1/rollouts/preview", "", PREVIEW, [200, 200, 200, 200, 403]),
@@ -80,6 +85,8 @@ const TABLE: &[Row] = &[
 const PREVIEW: &str = r#"{"work":"update","hosts":["h1"]}"#;
 
 const NO_EVENT: &str = "/v1/events/00000000-0000-0000-0000-000000000000";
+
+const NO_EXPLANATION: &str = "/v1/events/00000000-0000-0000-0000-000000000000/explanation";
 
 /// For everybody, with a token or without.
 const FREE: [u16; 5] = [200; 5];

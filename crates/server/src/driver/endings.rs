@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_lifecycle::{Change, Cluster, MaintenanceId, Report};
+use forewarn_lifecycle::{Change, Cluster, MaintenanceId, Name, Report, Shape, TenantId};
 use forewarn_wire::operator::Ending;
 
 /// Work whose end is remembered.
@@ -13,21 +13,37 @@ const REMEMBERED_MAX: usize = 4_096;
 /// How work ended that is over.
 #[derive(Debug, Default)]
 pub struct Endings {
-    ended: BTreeMap<MaintenanceId, Ending>,
+    ended: BTreeMap<MaintenanceId, Ended>,
+    /// Whose the work is that is not over.
+    whose: BTreeMap<MaintenanceId, Vec<Name>>,
     /// Work that is not over, and has failed for some machine.
     failing: BTreeSet<MaintenanceId>,
+}
+
+/// How some work ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// How.
+    pub how: Ending,
+    /// Whose it was, as far as that is remembered: tenants that may be gone, called as their scale set if they are of one.
+    pub whose: Vec<Name>,
 }
 
 impl Endings {
     /// How that work ended, if it has, and if it is remembered.
     #[must_use]
-    pub fn of(&self, work: MaintenanceId) -> Option<Ending> {
-        self.ended.get(&work).copied()
+    pub fn of(&self, work: MaintenanceId) -> Option<&Ended> {
+        self.ended.get(&work)
     }
 
     /// Takes note of a change that has been applied.
     pub(super) fn follow(&mut self, cluster: &Cluster, change: &Change) {
         let (work, how) = match change {
+            Change::Planned(plan) => {
+                let tenants = plan.parts.iter().filter_map(|part| called(cluster, part.tenant));
+                self.whose.insert(plan.id, tenants.cloned().collect());
+                return;
+            }
             Change::Withdrawn { maintenance, .. } => (*maintenance, Ending::Withdrawn),
             Change::Started { maintenance, .. } => (*maintenance, Ending::Done),
             Change::Completed { maintenance, report: Report::Done, .. } => (*maintenance, Ending::Done),
@@ -54,7 +70,6 @@ impl Endings {
             | Change::RolloutResumed(_)
             | Change::RolloutChanged { .. }
             | Change::RolloutEnded { .. }
-            | Change::Planned(_)
             | Change::Approved { .. }
             | Change::Waits { .. }
             | Change::Enrolled(_)
@@ -65,10 +80,20 @@ impl Endings {
         };
         if cluster.maintenance(work).is_none() {
             let how = if self.failing.remove(&work) { Ending::Failed } else { how };
-            self.ended.insert(work, how);
+            let whose = self.whose.remove(&work).unwrap_or_default();
+            self.ended.insert(work, Ended { how, whose });
             if self.ended.len() > REMEMBERED_MAX {
                 self.ended.pop_first();
             }
         }
+    }
+}
+
+/// What people call a tenant: a placement group as its scale set.
+fn called(cluster: &Cluster, tenant: TenantId) -> Option<&Name> {
+    let tenant = cluster.tenant(tenant)?;
+    match tenant.shape {
+        Shape::PlacementGroup(set) => cluster.scale_set(set).map(|set| &set.name),
+        Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => Some(&tenant.name),
     }
 }

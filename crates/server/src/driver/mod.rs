@@ -36,7 +36,7 @@ use crate::directory::Directory;
 use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
 use crate::polls::Polls;
 use crate::published::{Published, Slot};
-pub use endings::Endings;
+pub use endings::{Ended, Endings};
 use errand::Errand;
 pub(crate) use listing::Listed;
 pub(crate) use recovery::Keeping;

@@ -149,8 +149,12 @@ impl Driver {
                 }
                 let own = |holder: &&(ClusterId, MachineId)| holder.0 == id && Some(holder.1) == *machine;
                 let Some(holder) = self.held.get(&address).filter(|holder| !own(holder)) else { continue };
+                if holder.0 != id {
+                    // Whoever asks may not know of that cluster.
+                    return taken("a machine of another cluster".to_owned());
+                }
                 // Who is described anew may have let go of it.
-                if holder.0 != id || !anew.contains(&holder.1) {
+                if !anew.contains(&holder.1) {
                     return taken(self.name_of(*holder));
                 }
             }

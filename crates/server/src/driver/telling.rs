@@ -51,6 +51,7 @@ impl Driver {
         let told = Told {
             at: Moment(now.wall),
             cluster: cluster.map(ToString::to_string).unwrap_or_default(),
+            cluster_number: id.map(|id| id.0).unwrap_or_default(),
             by: by.to_owned(),
             kind: "command".to_owned(),
             text: format!("asked for: {}", phrase(commands)),
@@ -90,7 +91,7 @@ impl Driver {
     pub(super) fn tell(&mut self, id: ClusterId, happening: Happening) {
         let cluster = self.kept.catalogue.cluster_name(id).map(ToString::to_string).unwrap_or_default();
         let Telling { by, because } = &self.telling;
-        let told = happening.into_told(&cluster, by, *because);
+        let told = happening.into_told((id.0, &cluster), by, *because);
         self.seal(told);
     }
 
@@ -159,7 +160,13 @@ fn subjects(cluster: &Cluster, command: &Value, told: Told) -> Told {
     let hosts = text("host").map(str::to_owned).into_iter().chain(texts("hosts")).collect();
     let events = found.iter().map(|(_, event)| event.id().to_string()).collect();
     let machines = machine.map(|id| full_name(cluster, id)).into_iter().collect();
-    let rollout = command.get("rollout").and_then(Value::as_u64);
+    let rollout = match text("command") {
+        // It is told before it is done; if it is refused, it is told to nobody.
+        Some("start_rollout" | "update_hosts" | "update_network" | "migrate_hosts" | "reboot_hosts") => {
+            Some(cluster.next_rollout().0)
+        }
+        Some(_) | None => command.get("rollout").and_then(Value::as_u64),
+    };
     Told { tenants, machines, hosts, events, rollout, ..told }
 }
 

@@ -59,6 +59,11 @@ impl Driver {
         if self.receipt(now, terms)?.is_some() {
             return Ok(now);
         }
+        if let ClockCommand::Advance(span) = command
+            && span > CLOCK_END.since(now.wall)
+        {
+            return Err(Problem::EndOfTime);
+        }
         self.tell_command(now, None, &terms.by, &told(command));
         self.told();
         // Should the process end on the way, the clock is set less far than was wanted, and never twice as far.
@@ -66,17 +71,14 @@ impl Driver {
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {
-                if span > CLOCK_END.since(now.wall) {
-                    return Err(Problem::EndOfTime);
-                }
                 let end = now.steady.plus(span);
                 while now.steady < end && !self.keeping.is_broken() {
                     let left = end.since(now.steady);
                     let next = self.next_after(now).map_or(left, |next| next.min(left));
-                    now = self.stop_at(later(now, next), own);
+                    now = self.stop_at(later(now, next), terms, own)?;
                 }
             }
-            ClockCommand::Next { within } => now = self.run_to_next_change(now, within, own),
+            ClockCommand::Next { within } => now = self.run_to_next_change(now, within, terms, own)?,
         }
         self.clock.set(now, speed);
         self.batch.records.push(Record { now, entry: Entry::Clock });
@@ -127,8 +129,9 @@ impl Driver {
         &mut self,
         mut now: Now,
         within: Option<Duration>,
+        terms: &Terms,
         own: &mpsc::WeakSender<Request>,
-    ) -> Now {
+    ) -> Result<Now, Problem> {
         let shown = self.shown();
         let end = within.map(|span| now.steady.plus(span));
         while self.shown() == shown && !self.keeping.is_broken() {
@@ -143,9 +146,9 @@ impl Driver {
             if next > CLOCK_END.since(now.wall) {
                 break;
             }
-            now = self.stop_at(later(now, next), own);
+            now = self.stop_at(later(now, next), terms, own)?;
         }
-        now
+        Ok(now)
     }
 
     /// Whether time alone may change a document: where nothing is announced or under way, it cannot.
@@ -154,11 +157,13 @@ impl Driver {
         clusters.any(|cluster| cluster.maintenances().next().is_some() || cluster.rollouts().next().is_some())
     }
 
-    /// The clock stands there until everything that is due then is done.
-    fn stop_at(&mut self, now: Now, own: &mpsc::WeakSender<Request>) -> Now {
+    /// The clock stands there until everything that is due then is done. What it was driven there by must not be forgotten on
+    /// the way: a receipt grows old on the same clock.
+    fn stop_at(&mut self, now: Now, terms: &Terms, own: &mpsc::WeakSender<Request>) -> Result<Now, Problem> {
         self.clock.set(now, Speed(0));
+        self.keep_receipt(now, terms, &nothing(now))?;
         self.settle(now, own);
-        now
+        Ok(now)
     }
 
     /// What is another when time has changed a document, or taken one away: incarnations only grow, and the number of

@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::Name;
 use forewarn_store::SUBJECTS_PER_QUERY_MAX;
-use forewarn_wire::operator::{Subject, TrailEntry};
+use forewarn_wire::operator::{Subject, TrailEntry, cluster_key};
 
 use super::fault::Fault;
 use super::visit::Visit;
@@ -16,7 +18,7 @@ const SUBJECTS_MAX: usize = SUBJECTS_PER_QUERY_MAX / 2;
 /// Of which entries somebody may, and wants to, know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Audience {
-    /// The names of clusters; all, and what is about none, if not said.
+    /// The keys of clusters; all, and what is about none, if not said.
     clusters: Option<BTreeSet<String>>,
     /// The names of tenants; all, if not said.
     tenants: Option<BTreeSet<String>>,
@@ -27,11 +29,11 @@ impl Audience {
     pub(super) async fn of(visit: &Visit) -> Result<Self, Fault> {
         let is_limited = !visit.permit.scope.clusters.is_all();
         let clusters = match &visit.named {
-            Some(name) => Some(BTreeSet::from([name.clone()])),
+            Some(_) => Some(BTreeSet::from([visit.cluster_key()])),
             None if is_limited => {
                 let roster = visit.engine.roster();
                 let reached = roster.clusters().filter(|(id, _)| visit.permit.reaches(*id));
-                Some(reached.map(|(_, name)| name.to_string()).collect())
+                Some(reached.map(key).collect())
             }
             None => None,
         };
@@ -44,16 +46,15 @@ impl Audience {
             let scope = permit.scope.tenants.named().map(ToString::to_string);
             scope.chain(tenants.map(|(_, tenant)| tenant.name.to_string())).collect()
         };
-        let clusters = clusters
-            .or_else(|| Some(visit.engine.roster().clusters().map(|(_, name)| name.to_string()).collect()));
+        let clusters = clusters.or_else(|| Some(visit.engine.roster().clusters().map(key).collect()));
         Ok(Self { clusters, tenants: Some(visit.engine.look(seen).await?) })
     }
 
-    /// The names of the clusters that they want to know of, of all that there are.
+    /// The keys of the clusters that they want to know of, of all that there are.
     pub(super) fn clusters(&self, visit: &Visit) -> Vec<String> {
         match &self.clusters {
             Some(clusters) => clusters.iter().cloned().collect(),
-            None => visit.engine.roster().clusters().map(|(_, name)| name.to_string()).collect(),
+            None => visit.engine.roster().clusters().map(key).collect(),
         }
     }
 
@@ -79,12 +80,17 @@ impl Audience {
 
     /// Whether an entry is for them. One that is about others too is not: it names them.
     pub(super) fn admits(&self, entry: &TrailEntry) -> bool {
-        let in_clusters = |known: &BTreeSet<String>| known.contains(&entry.cluster);
+        let in_clusters = |known: &BTreeSet<String>| known.contains(&entry.cluster_key());
         let in_tenants = |known: &BTreeSet<String>| {
             !entry.tenants.is_empty() && entry.tenants.iter().all(|tenant| known.contains(tenant))
         };
         self.clusters.as_ref().is_none_or(in_clusters) && self.tenants.as_ref().is_none_or(in_tenants)
     }
+}
+
+/// Under what entries about a cluster are found.
+fn key((id, name): (ClusterId, &Name)) -> String {
+    cluster_key(id.0, name.as_str())
 }
 
 #[cfg(test)]

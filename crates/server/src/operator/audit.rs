@@ -16,6 +16,7 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
+use super::permit::Denied;
 use super::visit::Visit;
 use crate::engine::{Engine, State};
 
@@ -192,7 +193,8 @@ async fn whole_name(visit: &Visit, name: String) -> Result<String, Fault> {
             if tenant.is_some_and(|tenant| permit.sees(state.cluster, tenant)) {
                 return Ok(full_name(state.cluster, id));
             }
-            Ok(name)
+            // As if there were none.
+            if name.contains('/') { Ok(name) } else { Err(Denied::Tenants.into()) }
         }
         Err(_) if name.contains('/') => Ok(name),
         Err(unknown) => Err(Fault::from(unknown)),

@@ -159,7 +159,8 @@ async fn gather(
 ) -> Result<Gathered, Fault> {
     let audience = Audience::of(visit).await?;
     let cluster = visit.engine.look(|state| state.name.to_string()).await?;
-    let groups = vec![vec![subject(cluster.clone())]];
+    let key = visit.cluster_key();
+    let groups = vec![vec![subject(key.clone())]];
     let mut query = TrailQuery { groups, direction, before, limit, ..TrailQuery::default() };
     let (mut entries, mut swept, mut next) = (Vec::new(), 0, None);
     for _ in 0..QUESTIONS_MAX {
@@ -181,7 +182,7 @@ async fn gather(
             break;
         }
         for wanted in wants.into_iter().take(LOOKED_UP_MAX) {
-            let found = look_up(visit, &cluster, wanted).await?;
+            let found = look_up(visit, &key, wanted).await?;
             looked_up.insert(wanted);
             chronicle.learn(wanted, found);
         }

@@ -73,8 +73,8 @@ pub(super) async fn apply(
     let still: BTreeSet<_> =
         compare(&visit, &wanted, how).await?.into_iter().map(|one| subject(&one.text)).collect();
     Ok(Json(report(&differences, |one| {
-        let is_left = one.text.starts_with('-') && still.contains(&subject(&one.text));
-        if is_left { DifferenceState::Later } else { DifferenceState::Done }
+        // What was asked for before under the same key is not done again.
+        if still.contains(&subject(&one.text)) { DifferenceState::Later } else { DifferenceState::Done }
     })))
 }
 

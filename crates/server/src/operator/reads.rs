@@ -23,6 +23,7 @@ use super::permit::Permit;
 use super::tagged::Tagged;
 use super::visit::Visit;
 use crate::clock::{Kind, Speed};
+use crate::driver::Ended;
 use crate::engine;
 
 type Answer<T> = Result<Json<T>, Fault>;
@@ -225,8 +226,9 @@ fn left_of(state: &engine::State<'_>, permit: &Permit, work: &[u64], rollouts: &
     let is_seen =
         |work: &Maintenance| sees_all || work.plan.parts.iter().any(|part| permit.sees(cluster, part.tenant));
     let ended = work.iter().filter_map(|id| {
-        let how = state.endings.of(MaintenanceId(*id))?;
-        Some(EndedView { work: *id, how })
+        let Ended { how, whose } = state.endings.of(MaintenanceId(*id))?;
+        let is_seen = sees_all || whose.iter().any(|name| permit.sees_named(name.as_str()));
+        is_seen.then_some(EndedView { work: *id, how: *how })
     });
     let ended = ended.collect();
     let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some_and(is_seen));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use forewarn_catalogue::Refusal;
-use forewarn_wire::operator::{NamedCommand, Outcome, schema, similar};
+use forewarn_catalogue::{ClusterId, Refusal};
+use forewarn_lifecycle::Name;
+use forewarn_wire::operator::{NamedCommand, Outcome, cluster_key, schema, similar};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -34,6 +35,7 @@ pub(super) struct Visit {
     pub(super) engine: Engine,
     /// The name of the cluster, if one was named.
     pub(super) named: Option<String>,
+    cluster: (ClusterId, Name),
     pub(super) permit: Arc<Permit>,
     headers: HeaderMap,
     /// Method, path and query.
@@ -55,10 +57,11 @@ impl FromRequestParts<Api> for Visit {
             Some(name) => reached.find(|(_, known)| known.as_str() == name),
             None => reached.next(),
         };
-        let (cluster, _) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &roster))?;
+        let (cluster, name) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &roster))?;
         let line = format!("{} {}", parts.method, parts.uri);
         let (engine, headers) = (api.engine.of(cluster), parts.headers.clone());
-        Ok(Self { api: api.clone(), engine, named, permit, headers, line })
+        let cluster = (cluster, name.clone());
+        Ok(Self { api: api.clone(), engine, named, cluster, permit, headers, line })
     }
 }
 
@@ -78,6 +81,11 @@ pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, roster: &crate::Ro
 }
 
 impl Visit {
+    /// Under what the trail has entries about the cluster that is meant.
+    pub(super) fn cluster_key(&self) -> String {
+        cluster_key(self.cluster.0.0, self.cluster.1.as_str())
+    }
+
     /// On which terms something is done that was asked for with that body.
     pub(super) fn terms(&self, body: &[u8]) -> Result<Terms, Fault> {
         let once = match self.headers.get("idempotency-key") {

@@ -53,14 +53,15 @@ impl Happening {
         Self { at, kind: kind.to_owned(), text, tenants, machines, hosts, events, work: None, rollout: None }
     }
 
-    /// The same as what the trail is told of it: in that cluster, by whom, and because of which entry.
+    /// The same as what the trail is told of it: in which cluster, by its number and its name; by whom, and because of which entry.
     #[must_use]
-    pub fn into_told(self, cluster: &str, by: &str, because: Option<u64>) -> Told {
+    pub fn into_told(self, (cluster_number, cluster): (u32, &str), by: &str, because: Option<u64>) -> Told {
         let Self { at, kind, text, tenants, machines, hosts, events, work, rollout } = self;
         let (cluster, by, command) = (cluster.to_owned(), by.to_owned(), None);
         Told {
             at,
             cluster,
+            cluster_number,
             by,
             kind,
             text,

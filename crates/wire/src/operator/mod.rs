@@ -81,7 +81,7 @@ pub use terms::{
 };
 pub use trail::{
     AuditPage, BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told,
-    TrailEntry,
+    TrailEntry, cluster_key,
 };
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,

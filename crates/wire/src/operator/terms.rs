@@ -251,9 +251,7 @@ impl fmt::Display for WindowEntry {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(window) = self;
         if window.days() != Weekdays::ALL {
-            let days = (0u8..).zip(DAYS).filter(|(day, _)| window.days().contains(*day));
-            let days: Vec<_> = days.map(|(_, name)| name).collect();
-            write!(out, "{} ", days.join(","))?;
+            write!(out, "{} ", show_days(window.days()))?;
         }
         let time = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
         write!(out, "{}-{}", time(window.from_minute()), time(window.to_minute()))?;
@@ -265,6 +263,26 @@ impl fmt::Display for WindowEntry {
             }
         }
     }
+}
+
+/// Days in the order of the week: three and more that follow each other as a span, `mon-fri,sun`.
+fn show_days(days: Weekdays) -> String {
+    let mut spans: Vec<Vec<&str>> = Vec::new();
+    let mut before = false;
+    for (day, name) in (0u8..).zip(DAYS) {
+        let is_in = days.contains(day);
+        match spans.last_mut() {
+            Some(span) if is_in && before => span.push(name),
+            Some(_) | None if is_in => spans.push(vec![name]),
+            Some(_) | None => {}
+        }
+        before = is_in;
+    }
+    let words = spans.iter().map(|span| match span.as_slice() {
+        [first, _, .., last] => format!("{first}-{last}"),
+        few => few.join(","),
+    });
+    words.collect::<Vec<_>>().join(",")
 }
 
 impl FromStr for WindowEntry {
@@ -367,7 +385,8 @@ mod tests {
         for (text, shown) in [
             ("22:00-06:00", "22:00-06:00"),
             ("daily 22:00-06:00 UTC", "22:00-06:00"),
-            ("mon-fri 22:00-06:00 +01:00", "mon,tue,wed,thu,fri 22:00-06:00 +01:00"),
+            ("mon,tue,wed,thu,fri 22:00-06:00 +01:00", "mon-fri 22:00-06:00 +01:00"),
+            ("sun,mon,tue,wed,sat 01:00-02:00", "mon-wed,sat,sun 01:00-02:00"),
             ("Sat,sun 00:00-24:00 -03:30", "sat,sun 00:00-00:00 -03:30"),
             ("sat-mon 01:00-02:00", "mon,sat,sun 01:00-02:00"),
         ] {

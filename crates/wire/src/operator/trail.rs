@@ -58,7 +58,7 @@ pub struct TrailEntry {
     pub number: u64,
     /// When.
     pub at: Moment,
-    /// The cluster it is about; none, if it is about all.
+    /// The cluster it is about, as it was called then; none, if it is about all.
     pub cluster: String,
     /// Who: `token NAME`, `socket`, `anyone`, `machine TENANT/NAME`, or `forewarn` itself.
     pub by: String,
@@ -66,6 +66,9 @@ pub struct TrailEntry {
     pub kind: String,
     /// All of it, in words.
     pub text: String,
+    /// The number of the cluster, which it keeps under every name, and which no other ever has; nothing for the first.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub cluster_number: u32,
     /// The tenants concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
@@ -116,6 +119,7 @@ pub struct AuditPage {
 pub struct Told {
     pub at: Moment,
     pub cluster: String,
+    pub cluster_number: u32,
     pub by: String,
     pub kind: String,
     pub text: String,
@@ -139,6 +143,7 @@ impl Default for Told {
         Self {
             at,
             cluster,
+            cluster_number: 0,
             by,
             kind,
             text,
@@ -152,6 +157,17 @@ impl Default for Told {
             command,
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_first(cluster_number: &u32) -> bool {
+    *cluster_number == 0
+}
+
+/// Under what entries about a cluster are found: its number, since names come and go. The first has had one name for ever.
+#[must_use]
+pub fn cluster_key(number: u32, name: &str) -> String {
+    if number == 0 { name.to_owned() } else { format!("#{number}") }
 }
 
 /// Where a trail has come to: the number and the hash of its last entry. The next is chained to it.
@@ -202,13 +218,14 @@ impl Chain {
     /// Makes the next entry. What is greater than an entry may be is cut, and says so.
     pub fn seal(&mut self, told: Told) -> TrailEntry {
         let told = told.bounded();
-        let Told { at, cluster, by, kind, text, tenants, machines, hosts, events, .. } = told;
+        let Told { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, events, .. } = told;
         let Told { work, rollout, because, command, .. } = told;
         let (number, hash) = (self.number + 1, String::new());
         let mut entry = TrailEntry {
             number,
             at,
             cluster,
+            cluster_number,
             by,
             kind,
             text,
@@ -277,16 +294,16 @@ impl TrailEntry {
     /// Everything under which the entry can be found, each once.
     #[must_use]
     pub fn subjects(&self) -> Vec<Subject> {
-        let named = |name: &String| (self.cluster.clone(), name.clone());
+        let cluster = || self.cluster_key();
+        let named = |name: &String| (cluster(), name.clone());
         let mut all = vec![Subject::By(self.by.clone()), Subject::Kind(self.kind.clone())];
         if !self.cluster.is_empty() {
-            all.push(Subject::Cluster(self.cluster.clone()));
+            all.push(Subject::Cluster(cluster()));
         }
         all.extend(self.tenants.iter().map(named).map(|(cluster, name)| Subject::Tenant { cluster, name }));
         all.extend(self.machines.iter().map(named).map(|(cluster, name)| Subject::Machine { cluster, name }));
         all.extend(self.hosts.iter().map(named).map(|(cluster, name)| Subject::Host { cluster, name }));
         all.extend(self.events.iter().map(named).map(|(cluster, id)| Subject::Event { cluster, id }));
-        let cluster = || self.cluster.clone();
         all.extend(self.work.map(|number| Subject::Work { cluster: cluster(), number }));
         all.extend(self.rollout.map(|number| Subject::Rollout { cluster: cluster(), number }));
         all.extend(self.because.map(Subject::Because));
@@ -295,28 +312,33 @@ impl TrailEntry {
         all
     }
 
+    /// Under what entries about its cluster are found.
+    #[must_use]
+    pub fn cluster_key(&self) -> String {
+        cluster_key(self.cluster_number, &self.cluster)
+    }
+
     /// Whether it can be found under that subject.
     #[must_use]
     pub fn concerns(&self, subject: &Subject) -> bool {
-        let among = |list: &[String], cluster: &String, name: &String| {
-            self.cluster == *cluster && list.contains(name)
-        };
+        let of = |cluster: &String| self.cluster_key() == *cluster;
+        let among = |list: &[String], cluster: &String, name: &String| of(cluster) && list.contains(name);
         match subject {
             Subject::By(by) => self.by == *by,
             Subject::Kind(kind) => self.kind == *kind,
-            Subject::Cluster(cluster) => self.cluster == *cluster && !cluster.is_empty(),
+            Subject::Cluster(cluster) => of(cluster) && !cluster.is_empty(),
             Subject::Tenant { cluster, name } => among(&self.tenants, cluster, name),
             Subject::Machine { cluster, name } => among(&self.machines, cluster, name),
             Subject::Host { cluster, name } => among(&self.hosts, cluster, name),
             Subject::Event { cluster, id } => among(&self.events, cluster, id),
-            Subject::Work { cluster, number } => self.cluster == *cluster && self.work == Some(*number),
-            Subject::Rollout { cluster, number } => self.cluster == *cluster && self.rollout == Some(*number),
+            Subject::Work { cluster, number } => of(cluster) && self.work == Some(*number),
+            Subject::Rollout { cluster, number } => of(cluster) && self.rollout == Some(*number),
             Subject::Because(number) => self.because == Some(*number),
         }
     }
 }
 
-/// Something under which entries can be found.
+/// Something under which entries can be found. Clusters are meant by [`cluster_key`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the fields are names of what it is about")]
 pub enum Subject {
@@ -343,7 +365,7 @@ pub enum Subject {
 }
 
 impl fmt::Display for Subject {
-    /// A text that is different for each: `default/machine:web/web_0`, `by:token alice`.
+    /// A text that is different for each: `default/machine:web/web_0`, `#1/work:7`, `by:token alice`.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::By(by) => write!(out, "by:{by}"),

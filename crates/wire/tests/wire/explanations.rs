@@ -33,7 +33,7 @@ impl Tale {
     /// Seals what the town has told from a place on.
     fn tell(&mut self, from: usize, by: &str, because: Option<u64>) {
         for happening in self.town.told[from..].iter().cloned() {
-            let told = happening.into_told("default", by, because);
+            let told = happening.into_told((0, "default"), by, because);
             self.trail.push(Arc::new(self.chain.seal(told)));
         }
     }

@@ -185,6 +185,6 @@ fn a_long_list_of_names_is_short_in_words_and_whole_in_the_list() {
     let names = "shop_0, shop_1, shop_2, shop_3, shop_4, shop_5, shop_6, shop_7 and 4 more";
     assert_eq!(started.text, format!("restart of h1, for {names}, has started at once"));
     assert_eq!(started.machines.len(), 12);
-    let told = started.clone().into_told("default", "forewarn", Some(3));
+    let told = started.clone().into_told((0, "default"), "forewarn", Some(3));
     assert_eq!((told.machines.len(), told.because, told.by.as_str()), (12, Some(3), "forewarn"));
 }

@@ -154,6 +154,22 @@ fn an_entry_is_found_under_all_that_it_concerns_and_nothing_else() {
 }
 
 #[test]
+fn a_cluster_is_found_under_every_name_and_is_no_other_of_its_name() {
+    let of = |cluster: &str, cluster_number| {
+        let cluster = cluster.to_owned();
+        Chain::default().seal(Told { cluster, cluster_number, work: Some(3), ..Told::default() })
+    };
+    let work = |number, name: &str| Subject::Work { cluster: cluster_key(number, name), number: 3 };
+    let (west, renamed, another) = (of("west", 1), of("east", 1), of("west", 2));
+    for subject in [work(1, "west"), work(1, "east")] {
+        assert!(west.concerns(&subject) && renamed.concerns(&subject) && !another.concerns(&subject));
+    }
+    assert!(of("default", 0).concerns(&work(0, "default")) && !west.concerns(&work(0, "west")));
+    assert!(another.subjects().iter().all(|subject| another.concerns(subject)));
+    assert!(!of("default", 0).to_line().contains("cluster_number"), "the first has none");
+}
+
+#[test]
 fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
     let names = || (0..20_000).map(|number| format!("{number:0>80}/{number:0>80}")).collect::<Vec<_>>();
     let command = json!({ "vms": vec!["x".repeat(1_000); 1_000] });
@@ -208,13 +224,14 @@ fn tales() -> impl Strategy<Value = Told> {
     let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>());
     let lists = (names(), names(), names(), names());
     let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
-    (any::<i64>(), texts, lists, numbers, prop::option::of(values())).prop_map(
-        |(millis, (cluster, by, kind, text), lists, (work, rollout, because), command)| {
+    (any::<(i64, u32)>(), texts, lists, numbers, prop::option::of(values())).prop_map(
+        |((millis, cluster_number), (cluster, by, kind, text), lists, (work, rollout, because), command)| {
             let at = Moment(Timestamp::from_millis(millis));
             let (tenants, machines, hosts, events) = lists;
             Told {
                 at,
                 cluster,
+                cluster_number,
                 by,
                 kind,
                 text,

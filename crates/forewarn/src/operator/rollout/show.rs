@@ -1,8 +1,6 @@
 //! Rollouts and previews, for people.
 
-use forewarn_wire::operator::{
-    ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, StepView, TermsEntry,
-};
+use forewarn_wire::operator::{ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, TermsEntry};
 use forewarn_wire::{Moment, Span, show_duration};
 
 use super::super::say::{capital, date, when};
@@ -47,27 +45,27 @@ fn bar(view: &RolloutView) -> String {
 
 pub(super) fn status(view: &RolloutView, now: Moment) -> String {
     let mut facts = vec![
-        ("id", view.id.to_string()),
-        ("work", view.work.clone()),
-        ("state", view.state.clone()),
-        ("progress", bar(view)),
-        ("now", view.text.clone()),
-        ("hosts now", listed(&view.current_hosts)),
-        ("waiting", listed(&view.waiting)),
-        ("done", listed(&view.done)),
-        ("failed", listed(&view.failed)),
-        ("skipped", listed(&view.skipped)),
-        ("groups done", view.groups.to_string()),
-        ("failures", view.failures.to_string()),
+        ("id", vec![view.id.to_string()]),
+        ("work", vec![view.work.clone()]),
+        ("state", vec![view.state.clone()]),
+        ("progress", vec![bar(view)]),
+        ("now", vec![view.text.clone()]),
+        ("hosts now", vec![listed(&view.current_hosts)]),
+        ("waiting", vec![listed(&view.waiting)]),
+        ("done", vec![listed(&view.done)]),
+        ("failed", vec![listed(&view.failed)]),
+        ("skipped", vec![listed(&view.skipped)]),
+        ("groups done", vec![view.groups.to_string()]),
+        ("failures", vec![format!("{} since its start, or since it was resumed", view.failures)]),
         ("terms", terms(&view.terms)),
-        ("planned", when(view.planned_at, now)),
+        ("planned", vec![when(view.planned_at, now)]),
     ];
-    facts.extend(view.ended_at.map(|at| ("ended", when(at, now))));
-    Table::facts(facts).to_string()
+    facts.extend(view.ended_at.map(|at| ("ended", vec![when(at, now)])));
+    Table::long_facts(facts).to_string()
 }
 
 /// The terms that are not as usual.
-fn terms(terms: &TermsEntry) -> String {
+fn terms(terms: &TermsEntry) -> Vec<String> {
     let mut words = Vec::new();
     match terms.at_once {
         Some(0) | None => {}
@@ -100,7 +98,7 @@ fn terms(terms: &TermsEntry) -> String {
         Some(1) | None => {}
         Some(max) => words.push(format!("stops after {max} failures")),
     }
-    words.join("; ")
+    words
 }
 
 pub(super) fn preview(view: &PreviewView) -> String {
@@ -113,18 +111,7 @@ pub(super) fn preview(view: &PreviewView) -> String {
         length(shortest)
     );
     notes.iter().for_each(|note| text.push_str(&format!("{}.\n", capital(note))));
-    let mut table = Table::new(&["step", "hosts", "announced", "starts", "ends", "tenants"]);
-    for (number, step) in (1usize..).zip(&longest.steps) {
-        table.row([
-            number.to_string(),
-            some(&step.hosts),
-            date(step.announced),
-            date(step.starts),
-            date(step.ends),
-            tenants(step),
-        ]);
-    }
-    text.push_str(&table.to_string());
+    text.push_str(&format!("{}\n{}", steps(longest), tenants(longest)));
     if let Some(stuck) = &longest.stuck {
         text.push_str(&format!("After that it does not go on by itself: {stuck}.\n"));
     }
@@ -137,16 +124,31 @@ fn length(course: &CourseView) -> String {
     format!("{} in {steps} {step}", show_duration(course.lasts.0))
 }
 
-/// What each tenant sees: `web: Freeze of web_0 (UD 1)`.
-fn tenants(step: &StepView) -> String {
-    let each = step.tenants.iter().map(|tenant| {
-        let what = match &tenant.event {
-            Some(kind) => format!("{kind} of {}", some(&tenant.machines)),
-            None => format!("{}, not told", some(&tenant.machines)),
-        };
-        format!("{}: {what} (UD {})", tenant.tenant, tenant.update_domain)
-    });
-    some(&each.collect::<Vec<_>>())
+/// When which hosts are worked on.
+fn steps(course: &CourseView) -> Table {
+    let mut table = Table::new(&["step", "hosts", "announced", "starts", "ends"]);
+    for (number, step) in (1usize..).zip(&course.steps) {
+        let times = [step.announced, step.starts, step.ends].map(date);
+        table.row([number.to_string(), some(&step.hosts)].into_iter().chain(times));
+    }
+    table
+}
+
+/// What each tenant sees of it.
+fn tenants(course: &CourseView) -> Table {
+    let mut table = Table::new(&["step", "tenant", "ud", "sees", "machines"]);
+    for (number, step) in (1usize..).zip(&course.steps) {
+        for tenant in &step.tenants {
+            table.row([
+                number.to_string(),
+                tenant.tenant.clone(),
+                tenant.update_domain.to_string(),
+                tenant.event.clone().unwrap_or_else(|| "not told".to_owned()),
+                some(&tenant.machines),
+            ]);
+        }
+    }
+    table
 }
 
 #[cfg(test)]
@@ -179,9 +181,15 @@ mod tests {
             "progress     [##########..........] 2 of 4 hosts",
             "now          rests for 9m before its next group",
             "failed       h2",
-            "terms        at most 2 hosts at once; at most 25 % of a tenant at once; one fault domain of a tenant at a \
-             time; in the window 22:00-06:00; rests 10m between groups; waits for resume after the first group; does \
-             not look at the health of hosts; stops after 2 failures",
+            "failures     1 since its start, or since it was resumed",
+            "terms        at most 2 hosts at once",
+            "             at most 25 % of a tenant at once",
+            "             one fault domain of a tenant at a time",
+            "             in the window 22:00-06:00",
+            "             rests 10m between groups",
+            "             waits for resume after the first group",
+            "             does not look at the health of hosts",
+            "             stops after 2 failures",
             "planned      2026-01-01 00:00:00Z (1h ago)",
         ] {
             assert!(shown.lines().any(|shown| shown == line), "{line}\n{shown}");
@@ -205,9 +213,12 @@ mod tests {
             preview(&view.unwrap()),
             "Update of 1 host: 15m9s in 1 step if nobody approves, 9s in 1 step if everybody does at once.\n\
              The brake is on.\n\
-             STEP  HOSTS  ANNOUNCED             STARTS                ENDS                  TENANTS\n\
-             1     h1     2026-01-01 00:00:00Z  2026-01-01 00:15:00Z  2026-01-01 00:15:09Z  web: Freeze of web_0 (UD 0), \
-             solo: solo, not told (UD 0)\n\
+             STEP  HOSTS  ANNOUNCED             STARTS                ENDS\n\
+             1     h1     2026-01-01 00:00:00Z  2026-01-01 00:15:00Z  2026-01-01 00:15:09Z\n\
+             \n\
+             STEP  TENANT  UD  SEES      MACHINES\n\
+             1     web     0   Freeze    web_0\n\
+             1     solo    0   not told  solo\n\
              After that it does not go on by itself: waits: it does.\n"
         );
     }

@@ -95,15 +95,19 @@ impl Chronicle {
             (None, None) => return self.look_asked(entry),
         };
         match first {
-            Known::Found(first) if first.because.is_some() => self.look_asked(first),
-            Known::Found(TrailEntry { rollout: Some(rollout), .. }) => {
-                match self.look(Wanted::OfRollout(*rollout)) {
-                    Known::Found(first) => self.look_asked(first),
-                    Known::Nothing => Known::Nothing,
-                    Known::NotYet(wanted) => Known::NotYet(wanted),
-                }
+            Known::Found(TrailEntry { because: None, rollout: Some(rollout), .. }) => {
+                self.begun(self.look(Wanted::OfRollout(*rollout)))
             }
-            Known::Found(_) | Known::Nothing => Known::Nothing,
+            Known::Found(_) | Known::Nothing | Known::NotYet(_) => self.begun(first),
+        }
+    }
+
+    /// The command with which something began, by the first entry about it: the command itself, or what came of it at once.
+    fn begun<'a>(&'a self, first: Known<'a>) -> Known<'a> {
+        match first {
+            Known::Found(first) if first.kind == COMMAND => Known::Found(first),
+            Known::Found(first) => self.look_asked(first),
+            Known::Nothing => Known::Nothing,
             Known::NotYet(wanted) => Known::NotYet(wanted),
         }
     }
@@ -120,6 +124,9 @@ impl Chronicle {
         }
     }
 }
+
+/// The kind of entries about what was asked for.
+const COMMAND: &str = "command";
 
 fn found(known: Known<'_>) -> Option<&TrailEntry> {
     match known {
