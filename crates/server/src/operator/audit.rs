@@ -30,6 +30,9 @@ const QUESTIONS_MAX: usize = 32;
 /// Pages of an export that wait for a slow reader.
 const PAGES_WAITING_MAX: usize = 1;
 
+/// Characters of the beginning of an id, at least.
+const EVENT_CHARS_MIN: usize = 4;
+
 /// Characters of a whole id of an event.
 const EVENT_ID_CHARS: usize = 36;
 
@@ -75,7 +78,7 @@ pub(super) struct Filter {
 }
 
 fn beginning(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "minLength": 4, "maxLength": EVENT_ID_CHARS, "pattern": "^[0-9A-Fa-f-]*$" })
+    json_schema!({ "type": "string", "minLength": EVENT_CHARS_MIN, "maxLength": EVENT_ID_CHARS, "pattern": "^[0-9A-Fa-f-]*$" })
 }
 
 fn limits(_: &mut SchemaGenerator) -> Schema {
@@ -133,8 +136,27 @@ async fn read(engine: &Engine, audience: &Audience, mut query: TrailQuery) -> Re
 }
 
 impl Filter {
+    /// What was never there may be asked for, but only by what can be a name.
+    fn check(&self) -> Result<(), Fault> {
+        let is_event = |id: &str| {
+            let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+            (EVENT_CHARS_MIN..=EVENT_ID_CHARS).contains(&id.len()) && id.bytes().all(is_digit)
+        };
+        let wrong =
+            |said: &Option<String>, is_right: fn(&str) -> bool| said.clone().filter(|said| !is_right(said));
+        let said = [
+            wrong(&self.tenant, schema::Name::admits),
+            wrong(&self.host, schema::Name::admits),
+            wrong(&self.machine, schema::MachineName::admits),
+            wrong(&self.event, is_event),
+        ];
+        let said = said.into_iter().flatten().next();
+        said.map_or(Ok(()), |said| Err(Fault::bad(format!("nothing can have such a name: {said:?}"))))
+    }
+
     /// The conditions, each as the subjects of which one will do: the same name may be in every cluster.
     async fn groups(&self, visit: &Visit, clusters: &[String]) -> Result<Vec<Vec<Subject>>, Fault> {
+        self.check()?;
         let mut groups = Vec::new();
         let mut each = |make: &dyn Fn(String) -> Subject| {
             groups.push(clusters.iter().cloned().map(make).collect::<Vec<_>>());

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use forewarn_wire::operator::similar;
 
 use super::fault::Fault;
+use super::header::Header;
 use super::permit::Permit;
 use super::route::Needs;
 
@@ -18,6 +19,7 @@ use super::route::Needs;
 pub(super) struct Expected {
     /// The names of parameters.
     pub(super) query: Vec<String>,
+    pub(super) headers: Vec<Header>,
     pub(super) has_body: bool,
     /// What whoever asks needs.
     pub(super) needs: Needs,
@@ -41,10 +43,21 @@ fn refuse(expected: &Expected, uri: &Uri, headers: &HeaderMap) -> Option<Fault> 
         Err(problem) => return Some(Fault::bad(problem.body_text())),
     };
     let is_unknown = |name: &&String| !expected.query.contains(name);
-    let unknown = pairs.iter().map(|(name, _)| name).find(is_unknown)?;
+    let Some(unknown) = pairs.iter().map(|(name, _)| name).find(is_unknown) else {
+        return expected.headers.iter().find_map(|header| refuse_header(*header, headers));
+    };
     let hint = similar(unknown, expected.query.iter().map(String::as_str));
     let hint = hint.map(|name| format!("\n  hint: did you mean {name}?")).unwrap_or_default();
     Some(Fault::bad(format!("the query is not understood: this parameter is not known: {unknown:?}{hint}")))
+}
+
+/// A header may not say what means nothing, and not two things at once.
+fn refuse_header(header: Header, headers: &HeaderMap) -> Option<Fault> {
+    let mut said = headers.get_all(header.name()).iter();
+    let value = said.next()?;
+    let is_right = value.to_str().is_ok_and(|value| header.admits(value)) && said.next().is_none();
+    let hint = header.about();
+    (!is_right).then(|| Fault::bad(format!("{} is not understood\n  hint: {hint}", header.name())))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -60,6 +73,7 @@ mod tests {
     fn only_parameters_that_mean_something_are_let_pass() {
         let expected = Expected {
             query: vec!["limit".to_owned(), "after".to_owned()],
+            headers: Vec::new(),
             has_body: false,
             needs: Needs::Nothing,
         };
@@ -75,8 +89,26 @@ mod tests {
     }
 
     #[test]
+    fn a_header_says_one_thing_that_means_something() {
+        let expected = Expected {
+            query: Vec::new(),
+            headers: vec![Header::IfMatch],
+            has_body: false,
+            needs: Needs::Nothing,
+        };
+        let refused = |values: &[&'static str]| {
+            let pair = |value: &&'static str| (header::IF_MATCH, value.parse().unwrap());
+            let headers = values.iter().map(pair).chain([(header::IF_NONE_MATCH, "x".parse().unwrap())]);
+            refuse(&expected, &Uri::from_static("/"), &headers.collect()).is_some()
+        };
+        assert!(!refused(&[]) && !refused(&["\"a\""]));
+        assert!(refused(&["a"]) && refused(&[""]) && refused(&["\"a\"", "\"b\""]));
+    }
+
+    #[test]
     fn a_body_says_that_it_is_json() {
-        let expected = Expected { query: Vec::new(), has_body: true, needs: Needs::Nothing };
+        let expected =
+            Expected { query: Vec::new(), headers: Vec::new(), has_body: true, needs: Needs::Nothing };
         let refused = |kind: &'static str| {
             let headers = HeaderMap::from_iter([(header::CONTENT_TYPE, kind.parse().unwrap())]);
             refuse(&expected, &Uri::from_static("/"), &headers)

@@ -4,7 +4,7 @@
 //! [`forewarn_wire::operator`]; what is refused is a problem document (RFC 9457).
 //!
 //! ```text
-//!   table ──▶ router: gate (who) ──▶ guard (parameters, content type) ──▶ handler
+//!   table ──▶ router: gate (who) ──▶ guard (parameters, headers) ──▶ handler
 //!         ├─▶ /v1/openapi.json, for programs
 //!         └─▶ docs/reference/operator-api.md, for people; a test compares
 //! ```
@@ -19,6 +19,7 @@ mod fault;
 mod fleet;
 mod gate;
 mod guard;
+mod header;
 mod health;
 mod lists;
 mod metrics;

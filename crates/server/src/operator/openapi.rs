@@ -1,12 +1,15 @@
 //! The operator API for programs: one OpenAPI document, made of the table of routes.
 
+use std::collections::BTreeSet;
+
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use serde_json::{Map, Value, json};
 
 use super::fault::{Kind, ProblemDocument};
-use super::route::{Answer, Header, Link, Members, Needs, Route, Subject};
+use super::header::Header;
+use super::route::{Answer, Link, Members, Needs, Route, Subject};
 use super::schemas::Schemas;
 use super::{Access, Api};
 
@@ -17,6 +20,9 @@ const ABOUT: &str = "What people and their tools ask of Forewarn. Whatever is wr
     problem document (RFC 9457). Members and parameters that mean nothing are refused, requests of web pages too. A path \
     that is not listed is answered with 404, a method that is not listed with 405.";
 
+/// The parameter that says which cluster is meant.
+const CLUSTER: &str = "cluster";
+
 /// The name of the only way to say who one is.
 const SCHEME: &str = "bearer";
 
@@ -26,7 +32,9 @@ pub(super) async fn show(State(api): State<Api>) -> impl IntoResponse {
 
 /// The document.
 pub(super) fn document(routes: &[Route], access: &Access) -> Value {
-    let mut writer = Writer { schemas: Schemas::new(), access };
+    let is_of_cluster = |route: &&Route| route.query_names().iter().any(|name| name == CLUSTER);
+    let of_cluster = routes.iter().filter(is_of_cluster).map(|route| route.id).collect();
+    let mut writer = Writer { schemas: Schemas::new(), access, of_cluster };
     let mut paths = Map::new();
     for route in routes {
         let operation = writer.operation(route);
@@ -62,6 +70,8 @@ pub(super) fn document(routes: &[Route], access: &Access) -> Value {
 struct Writer<'a> {
     schemas: Schemas,
     access: &'a Access,
+    /// The operations that are about one cluster.
+    of_cluster: BTreeSet<&'static str>,
 }
 
 impl Writer<'_> {
@@ -123,7 +133,9 @@ impl Writer<'_> {
             }
         };
         if !route.links.is_empty() {
-            success["links"] = route.links.iter().enumerate().map(link).collect::<Map<_, _>>().into();
+            let links = route.links.iter().enumerate();
+            let written = links.map(|(number, to)| (format!("{}{number}", to.to), self.link(route, to)));
+            success["links"] = written.collect::<Map<_, _>>().into();
         }
         if route.is_tagged() {
             success["headers"] = etag();
@@ -140,6 +152,25 @@ impl Writer<'_> {
             }
         }
         responses
+    }
+
+    /// Where a link leads, unless it says otherwise, is in the cluster where it begins.
+    fn link(&self, from: &Route, link: &Link) -> Value {
+        let mut value = json!({ "operationId": link.to, "description": link.about });
+        let said = link.parameters.iter().map(|(name, from)| ((*name).to_owned(), (*from).into()));
+        let mut parameters: Map<String, Value> = said.collect();
+        if [from.id, link.to].iter().all(|id| self.of_cluster.contains(id)) {
+            parameters.entry(CLUSTER).or_insert_with(|| format!("$request.query.{CLUSTER}").into());
+        }
+        if !parameters.is_empty() {
+            value["parameters"] = parameters.into();
+        }
+        if let Some(body) = &link.body {
+            value["requestBody"] = body.clone();
+            // It is the whole body, and not only a part of one.
+            value["x-schemathesis"] = json!({ "merge_body": false });
+        }
+        value
     }
 }
 
@@ -169,7 +200,7 @@ fn header_parameter(header: Header) -> Value {
         "name": header.name(),
         "in": "header",
         "description": header.about(),
-        "schema": { "type": "string", "pattern": header.pattern() },
+        "schema": header.schema(),
     })
 }
 
@@ -179,21 +210,6 @@ fn etag() -> Value {
         "required": true,
         "schema": { "type": "string" },
     } })
-}
-
-fn link((number, link): (usize, &Link)) -> (String, Value) {
-    let mut value = json!({ "operationId": link.to, "description": link.about });
-    if !link.parameters.is_empty() {
-        let parameters: Map<_, _> =
-            link.parameters.iter().map(|(name, from)| ((*name).to_owned(), (*from).into())).collect();
-        value["parameters"] = parameters.into();
-    }
-    if let Some(body) = &link.body {
-        value["requestBody"] = body.clone();
-        // It is the whole body, and not only a part of one.
-        value["x-schemathesis"] = json!({ "merge_body": false });
-    }
-    (format!("{}{number}", link.to), value)
 }
 
 fn response(kind: Kind, problem: &Value) -> Value {

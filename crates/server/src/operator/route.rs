@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Api;
 use super::fault::{Fault, Kind};
 use super::guard::{self, Expected};
+use super::header::Header;
 use super::permit::Permit;
 use super::visit::Which;
 
@@ -61,17 +62,6 @@ pub(super) struct Body {
     pub(super) bytes_max: usize,
 }
 
-/// A header that means something.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Header {
-    /// The same request under the same key is carried out once.
-    IdempotencyKey,
-    /// Only if it is still what was read.
-    IfMatch,
-    /// Only if it is something else than what was read.
-    IfNoneMatch,
-}
-
 /// What is answered when all is well.
 pub(super) enum Answer {
     /// One JSON value.
@@ -97,6 +87,16 @@ impl Link {
     pub(super) fn with(mut self, parameter: &'static str, value: &'static str) -> Self {
         self.parameters.push((parameter, value));
         self
+    }
+
+    /// Only if it is still what was answered.
+    pub(super) fn unchanged(self) -> Self {
+        self.with("If-Match", "$response.header.ETag")
+    }
+
+    /// Only if it is something else than what was answered.
+    pub(super) fn changed(self) -> Self {
+        self.with("If-None-Match", "$response.header.ETag")
     }
 
     pub(super) fn sending(self, body: Value) -> Self {
@@ -236,6 +236,12 @@ impl Route {
         self
     }
 
+    /// It tells of what happens, and goes on where it was left.
+    pub(super) fn resumed(mut self) -> Self {
+        self.headers.push(Header::LastEventId);
+        self
+    }
+
     /// Whether what is shown has a tag.
     pub(super) fn is_tagged(&self) -> bool {
         self.headers.contains(&Header::IfNoneMatch)
@@ -344,8 +350,8 @@ impl Route {
 
     /// The handler, behind the checks that follow from the rest.
     pub(super) fn guarded(self) -> (&'static str, MethodRouter<Api>) {
-        let expected =
-            Expected { query: self.query_names(), has_body: self.body.is_some(), needs: self.needs };
+        let (query, has_body) = (self.query_names(), self.body.is_some());
+        let expected = Expected { query, headers: self.headers, has_body, needs: self.needs };
         let bytes_max = self.body.map_or(0, |body| body.bytes_max);
         let handler = self.handler.route_layer(DefaultBodyLimit::max(bytes_max));
         (self.path, handler.route_layer(from_fn_with_state(expected.into(), guard::check)))
@@ -354,35 +360,6 @@ impl Route {
 
 fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
-}
-
-impl Header {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::IdempotencyKey => "Idempotency-Key",
-            Self::IfMatch => "If-Match",
-            Self::IfNoneMatch => "If-None-Match",
-        }
-    }
-
-    pub(super) const fn about(self) -> &'static str {
-        match self {
-            Self::IdempotencyKey => {
-                "The same request under the same key, within a day, is carried out once and answered the same."
-            }
-            Self::IfMatch => "The `ETag` of what was read: if it is another now, nothing is done.",
-            Self::IfNoneMatch => {
-                "The `ETag` of what was read: if it is the same still, it is not sent again."
-            }
-        }
-    }
-
-    pub(super) const fn pattern(self) -> &'static str {
-        match self {
-            Self::IdempotencyKey => "^[!-~]{1,255}$",
-            Self::IfMatch | Self::IfNoneMatch => "^(\\*|\"[0-9a-f]{32}\"(, \"[0-9a-f]{32}\"){0,9})$",
-        }
-    }
 }
 
 impl Needs {

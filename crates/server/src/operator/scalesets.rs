@@ -17,6 +17,7 @@ use forewarn_wire::operator::{
     Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish, availability_set_summary,
     availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary, scale_set_view,
 };
+use serde_json::json;
 
 use super::fault::Fault;
 use super::fault::Kind::{NotFound, Refused, Unavailable};
@@ -38,7 +39,8 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 fn shown() -> Vec<Route> {
-    let first = "$response.body#/items/0/name";
+    let (first, name) = ("$response.body#/items/0/name", "$response.body#/name");
+    let instance = json!({ "instances": ["$response.body#/instances/0/name"] });
     vec![
         Route::get("/v1/scalesets", "listScaleSets", "Scale sets: how many instances, which model", list)
             .about(Subject::Fleet)
@@ -59,8 +61,11 @@ fn shown() -> Vec<Route> {
             .link(
                 Link::to("getTenant", "Its first placement group.").with("name", "$response.body#/tenants/0"),
             )
-            .link(Link::to("updateScaleSet", "It is changed.").with("name", "$response.body#/name"))
-            .link(Link::to("upgradeInstances", "It is upgraded.").with("name", "$response.body#/name")),
+            .link(Link::to("getScaleSet", "What it is by then.").with("name", name).changed())
+            .link(Link::to("updateScaleSet", "It is changed.").with("name", name).unchanged())
+            .link(Link::to("scaleScaleSet", "It is scaled.").with("name", name).unchanged())
+            .link(Link::to("upgradeInstances", "It is upgraded.").with("name", name))
+            .link(Link::to("deleteInstances", "One of it goes.").with("name", name).sending(instance)),
         Route::get(
             "/v1/availabilitysets",
             "listAvailabilitySets",
@@ -91,6 +96,9 @@ fn shown() -> Vec<Route> {
 }
 
 fn changed() -> Vec<Route> {
+    let (sent, same) = ("$request.body#/name", "$request.path.name");
+    let oldest = json!({ "instances": ["0"] });
+    let leaves = json!({ "command": "remove_scale_set", "scale_set": sent });
     vec![
         Route::post::<NewScaleSet, _, _>(
             "/v1/scalesets",
@@ -99,7 +107,11 @@ fn changed() -> Vec<Route> {
             create,
         )
         .needs(Needs::OfCluster(Role::Admin))
-        .link(Link::to("getScaleSet", "What has joined.").with("name", "$request.body#/name")),
+        .link(Link::to("getScaleSet", "What has joined.").with("name", sent))
+        .link(Link::to("scaleScaleSet", "It is scaled.").with("name", sent))
+        .link(Link::to("updateScaleSet", "It is changed.").with("name", sent))
+        .link(Link::to("deleteInstances", "The first of it goes.").with("name", sent).sending(oldest))
+        .link(Link::to("sendCommand", "It leaves.").sending(leaves)),
         Route::patch::<ScaleSetChange, _, _>(
             "/v1/scalesets/{name}",
             "updateScaleSet",
@@ -107,7 +119,8 @@ fn changed() -> Vec<Route> {
             update,
         )
         .needs(Needs::OfCluster(Role::Admin))
-        .part::<Name>("name"),
+        .part::<Name>("name")
+        .link(Link::to("upgradeInstances", "Its instances get it.").with("name", same)),
         Route::post::<Scale, _, _>(
             "/v1/scalesets/{name}/scale",
             "scaleScaleSet",
@@ -115,7 +128,8 @@ fn changed() -> Vec<Route> {
             scale,
         )
         .edited()
-        .part::<Name>("name"),
+        .part::<Name>("name")
+        .link(Link::to("getScaleSet", "What it is now.").with("name", same)),
         Route::post::<Upgrade, _, _>(
             "/v1/scalesets/{name}/upgrade",
             "upgradeInstances",
@@ -246,9 +260,10 @@ async fn fulfil(visit: &Visit, wish: Wish, body: &[u8]) -> Result<Json<Outcome>,
 
 /// The commands that a wish comes to, if the scale set is still one that whoever asks has seen.
 fn plan(state: &engine::State<'_>, (wish, tags): &(Wish, Option<Tags>)) -> Result<Vec<NamedCommand>, Fault> {
-    let is_seen =
-        |tags: &Tags| view(state.cluster, wish.scale_set()).is_ok_and(|view| tags.fits(&tag(&view)));
-    if tags.as_ref().is_some_and(|tags| !is_seen(tags)) {
+    // What is not there has not changed, and is refused as such.
+    let has_changed =
+        |tags: &Tags| view(state.cluster, wish.scale_set()).is_ok_and(|view| !tags.fits(&tag(&view)));
+    if tags.as_ref().is_some_and(has_changed) {
         return Err(Problem::Changed.into());
     }
     Ok(wish.commands(state.cluster)?)

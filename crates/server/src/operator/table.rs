@@ -28,14 +28,14 @@ macro_rules! first {
 }
 
 pub(super) fn routes() -> Vec<Route> {
-    let cluster = [places(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
+    let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
     cluster.into_iter().chain([trail(), server(), table_access::routes()]).flatten().collect()
 }
 
-/// Hosts and machines.
-fn places() -> Vec<Route> {
+fn hosts() -> Vec<Route> {
     let update = json!({ "command": "update_hosts", "hosts": [first!("name")] });
-    let restart = json!({ "command": "restart", "machine": "{$response.body#/items/0/tenant}/{$response.body#/items/0/name}" });
+    let terms = json!({ "work": "update", "hosts": [first!("name")] });
+    let rollout = json!({ "command": "start_rollout", "work": "migrate", "hosts": [first!("name")] });
     vec![
         Route::get("/v1/hosts", "listHosts", "Hosts: health, machines, work", lists::hosts)
             .needs(Needs::OfCluster(Role::Viewer))
@@ -48,7 +48,9 @@ fn places() -> Vec<Route> {
             .link(next_page("listHosts"))
             .link(Link::to("getHost", "One of them.").with("name", first!("name")))
             .link(Link::to("listMachines", "The machines of one.").with("host", first!("name")))
-            .link(Link::to("sendCommand", "One of them is updated.").sending(update)),
+            .link(Link::to("sendCommand", "One of them is updated.").sending(update))
+            .link(Link::to("sendCommand", "A rollout over it begins.").sending(rollout))
+            .link(Link::to("previewRollout", "What a rollout over it would do.").sending(terms)),
         Route::get("/v1/hosts/{name}", "getHost", "A host", reads::host)
             .needs(Needs::OfCluster(Role::Viewer))
             .about(Subject::Fleet)
@@ -58,6 +60,12 @@ fn places() -> Vec<Route> {
             .tagged()
             .may_be(&[Unavailable])
             .link(Link::to("listMachines", "Its machines.").with("host", "$response.body#/name")),
+    ]
+}
+
+fn machines() -> Vec<Route> {
+    let restart = json!({ "command": "restart", "machine": "{$response.body#/items/0/tenant}/{$response.body#/items/0/name}" });
+    vec![
         Route::get(
             "/v1/machines",
             "listMachines",
@@ -72,6 +80,7 @@ fn places() -> Vec<Route> {
         .may_be(&[NotFound, Unavailable])
         .link(next_page("listMachines"))
         .link(machine_of(first!("tenant"), first!("name")))
+        .link(explained(first!("tenant"), first!("name")))
         .link(Link::to("getHost", "The host of one.").with("name", first!("host")))
         .link(Link::to("sendCommand", "One of them is restarted.").sending(restart)),
         Route::get("/v1/machines/{name}", "getMachine", "A machine whose name is unique", reads::machine)
@@ -82,6 +91,7 @@ fn places() -> Vec<Route> {
             .tagged()
             .may_be(&[Ambiguous, Unavailable])
             .link(machine_of("$response.body#/tenant", "$response.body#/name"))
+            .link(Link::to("explainMachine", "What has happened to it.").with("name", "$response.body#/name"))
             .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
         Route::get(
             "/v1/machines/{tenant}/{name}",
@@ -96,6 +106,8 @@ fn places() -> Vec<Route> {
         .json::<MachineView>()
         .tagged()
         .may_be(&[Unavailable])
+        .link(machine_of("$response.body#/tenant", "$response.body#/name").changed())
+        .link(explained("$response.body#/tenant", "$response.body#/name"))
         .link(Link::to("getTenant", "Its tenant.").with("name", "$response.body#/tenant"))
         .link(Link::to("getHost", "Its host.").with("name", "$response.body#/host")),
     ]
@@ -126,6 +138,7 @@ fn tenants() -> Vec<Route> {
             .json::<TenantView>()
             .tagged()
             .may_be(&[Unavailable])
+            .link(Link::to("getPolicy", "Its policy.").with("name", "$response.body#/name"))
             .link(Link::to("listMachines", "Its machines.").with("tenant", "$response.body#/name"))
             .link(Link::to("listEvents", "What it sees.").with("tenant", "$response.body#/name")),
         Route::get(
@@ -148,6 +161,8 @@ fn work() -> Vec<Route> {
     let of = |command: &str| json!({ "command": command, "event": first!("id") });
     let approve = json!({ "command": "approve", "tenant": first!("tenant"), "events": [first!("id")] });
     let made = "$response.body#/events/0/id";
+    let begun = "$response.body#/rollouts/0";
+    let begun_is = |command: &str| json!({ "command": command, "rollout": begun });
     vec![
         Route::get(
             "/v1/events",
@@ -163,6 +178,7 @@ fn work() -> Vec<Route> {
         .may_be(&[NotFound, Unavailable])
         .link(next_page("listEvents"))
         .link(Link::to("getEvent", "One of them.").with("id", first!("id")))
+        .link(Link::to("explainEvent", "Why there is one.").with("id", first!("id")))
         .link(Link::to("sendCommand", "One of them is approved.").sending(approve))
         .link(Link::to("sendCommand", "One of them is taken back.").sending(of("cancel")))
         .link(Link::to("sendCommand", "One of them starts at once.").sending(of("force_start"))),
@@ -173,6 +189,7 @@ fn work() -> Vec<Route> {
             .json::<EventView>()
             .tagged()
             .may_be(&[Unavailable])
+            .link(Link::to("explainEvent", "Why there is such an event.").with("id", "$response.body#/id"))
             .link(Link::to("getTenant", "Whose it is.").with("name", "$response.body#/tenant")),
         Route::post::<NamedCommand, _, _>("/v1/commands", "sendCommand", "One command", writes::command)
             .about(Subject::Work)
@@ -180,7 +197,11 @@ fn work() -> Vec<Route> {
             .json::<Outcome>()
             .may_be(&[NotFound, Refused, Ambiguous, Unavailable])
             .link(Link::to("getEvent", "What is announced.").with("id", made))
+            .link(Link::to("explainEvent", "Why it is.").with("id", made))
             .link(Link::to("getUnfinished", "Whether it is over.").with("work", "$response.body#/work/0"))
+            .link(Link::to("getRollout", "The rollout that has begun.").with("id", begun))
+            .link(Link::to("sendCommand", "It is paused.").sending(begun_is("pause_rollout")))
+            .link(Link::to("sendCommand", "It is given up.").sending(begun_is("cancel_rollout")))
             .link(Link::to("getHost", "The host that has joined.").with("name", "$request.body#/name"))
             .link(Link::to("getTenant", "The tenant that has joined.").with("name", "$request.body#/name")),
         Route::get(
@@ -200,9 +221,11 @@ fn work() -> Vec<Route> {
             .query::<watching::Filter>()
             .other(
                 "text/event-stream",
-                "Server-sent events without end, each an entry of the trail, with its number as `id`. Who comes back with \
-                 `Last-Event-ID` is told everything since.",
+                "Server-sent events without end. The `data` of each is an entry of the trail, a `TrailEntry` as JSON, with \
+                 its number as `id`; or, without one, `{\"kind\":\"missed\",\"text\":…}`, where entries are not kept any \
+                 more. Who comes back with `Last-Event-ID` is told everything since.",
             )
+            .resumed()
             .may_be(&[NotFound, Unavailable]),
     ]
 }
@@ -259,7 +282,11 @@ fn trail() -> Vec<Route> {
         .query::<audit::Filter>()
         .json::<AuditPage>()
         .may_be(&[NotFound, Ambiguous, Unavailable])
-        .link(Link::to("listAudit", "What follows, the newest first.").with("before", "$response.body#/next")),
+        .link(Link::to("listAudit", "What follows, the newest first.").with("before", "$response.body#/next"))
+        .link(told(Link::to("explainEvent", "The event of one.").with("id", first!("events/0"))))
+        .link(told(Link::to("getRollout", "The rollout of one.").with("id", first!("rollout"))))
+        .link(told(Link::to("getHost", "The host of one.").with("name", first!("hosts/0"))))
+        .link(told(Link::to("getTenant", "The tenant of one.").with("name", first!("tenants/0")))),
         Route::get(
             "/v1/audit/export",
             "exportAudit",
@@ -269,13 +296,16 @@ fn trail() -> Vec<Route> {
         .about(Subject::Trail)
         .needs(Needs::OfServer(Role::Viewer))
         .query::<audit::Part>()
-        .other(audit::NDJSON, "One entry a line, the oldest first; if it breaks off, it is not whole.")
+        .other(audit::NDJSON, "A `TrailEntry` a line, the oldest first; if it breaks off, it is not whole.")
         .may_be(&[Unavailable]),
     ]
 }
 
 /// Work over many hosts.
 fn rollouts() -> Vec<Route> {
+    let id = "$response.body#/id";
+    let of = |command: &str, rollout: &str| json!({ "command": command, "rollout": rollout });
+    let on_other_terms = json!({ "command": "change_rollout", "rollout": id, "terms": { "at_once": 1 } });
     vec![
         Route::get(
             "/v1/rollouts",
@@ -291,7 +321,12 @@ fn rollouts() -> Vec<Route> {
         .json::<Items<RolloutView>>()
         .may_be(&[Unavailable])
         .link(next_page("listRollouts"))
-        .link(Link::to("getRollout", "One of them.").with("id", first!("id"))),
+        .link(Link::to("getRollout", "One of them.").with("id", first!("id")))
+        .link(Link::to("sendCommand", "One of them is paused.").sending(of("pause_rollout", first!("id"))))
+        .link(Link::to("sendCommand", "One of them goes on.").sending(of("resume_rollout", first!("id"))))
+        .link(
+            Link::to("sendCommand", "One of them is given up.").sending(of("cancel_rollout", first!("id"))),
+        ),
         Route::get("/v1/rollouts/{id}", "getRollout", "A rollout, be it over", reads::rollout)
             .needs(Needs::OfCluster(Role::Viewer))
             .about(Subject::Work)
@@ -299,7 +334,10 @@ fn rollouts() -> Vec<Route> {
             .part::<u64>("id")
             .json::<RolloutView>()
             .tagged()
-            .may_be(&[NotFound, Unavailable]),
+            .may_be(&[NotFound, Unavailable])
+            .link(Link::to("sendCommand", "It is paused.").sending(of("pause_rollout", id)))
+            .link(Link::to("sendCommand", "It goes on.").sending(of("resume_rollout", id)))
+            .link(Link::to("sendCommand", "It has other terms.").sending(on_other_terms)),
         Route::post::<RolloutEntry, _, _>(
             "/v1/rollouts/preview",
             "previewRollout",
@@ -324,7 +362,8 @@ fn whole() -> Vec<Route> {
             .of_cluster()
             .json::<Fleet>()
             .tagged()
-            .may_be(&[Unavailable]),
+            .may_be(&[Unavailable])
+            .link(Link::to("getFleet", "What it is by then.").changed()),
         Route::post::<Fleet, _, _>(
             "/v1/fleet",
             "applyFleet",
@@ -390,4 +429,14 @@ pub(super) fn next_page(list: &'static str) -> Link {
 
 fn machine_of(tenant: &'static str, name: &'static str) -> Link {
     Link::to("getMachineOfTenant", "By its full name.").with("tenant", tenant).with("name", name)
+}
+
+fn explained(tenant: &'static str, name: &'static str) -> Link {
+    let link = Link::to("explainMachineOfTenant", "What has happened to it.");
+    link.with("tenant", tenant).with("name", name)
+}
+
+/// In the cluster that an entry of the trail is about.
+fn told(link: Link) -> Link {
+    link.with("cluster", first!("cluster"))
 }

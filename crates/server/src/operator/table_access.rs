@@ -6,6 +6,7 @@ use forewarn_wire::operator::{
     BrakeView, ClusterChange, ClusterView, IssuedToken, Items, NewCluster, NewToken, Outcome, PolicyEntry,
     SettingsChange, SettingsView, Site, SiteChange, TokenView,
 };
+use serde_json::json;
 
 use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::page::Paging;
@@ -14,6 +15,7 @@ use super::table::next_page;
 use super::{access, behaviour};
 
 const FIRST_NAME: &str = "$response.body#/items/0/name";
+const NAME: &str = "$response.body#/name";
 const SENT_NAME: &str = "$request.body#/name";
 const SAME_NAME: &str = "$request.path.name";
 
@@ -22,6 +24,7 @@ pub(super) fn routes() -> Vec<Route> {
 }
 
 fn clusters() -> Vec<Route> {
+    let host = json!({ "command": "admit_host", "name": "h1" });
     vec![
         Route::get(
             "/v1/clusters",
@@ -34,7 +37,9 @@ fn clusters() -> Vec<Route> {
         .may_be(&[Unavailable])
         .link(next_page("listClusters"))
         .link(Link::to("getCluster", "One of them.").with("name", FIRST_NAME))
-        .link(Link::to("listHosts", "The hosts of one.").with("cluster", FIRST_NAME)),
+        .link(Link::to("listHosts", "The hosts of one.").with("cluster", FIRST_NAME))
+        .link(Link::to("getSettings", "How one behaves.").with("cluster", FIRST_NAME))
+        .link(Link::to("renameCluster", "One of them is renamed.").with("name", FIRST_NAME)),
         Route::post::<NewCluster, _, _>(
             "/v1/clusters",
             "createCluster",
@@ -45,13 +50,21 @@ fn clusters() -> Vec<Route> {
         .json::<Outcome>()
         .may_be(&[Refused, Unavailable])
         .link(Link::to("getCluster", "What it is.").with("name", SENT_NAME))
+        .link(Link::to("sendCommand", "A host joins it.").with("cluster", SENT_NAME).sending(host))
+        .link(Link::to("createScaleSet", "A scale set joins it.").with("cluster", SENT_NAME))
+        .link(Link::to("applyFleet", "It gets a fleet.").with("cluster", SENT_NAME))
+        .link(Link::to("setBrake", "Its starts are held.").with("cluster", SENT_NAME))
+        .link(Link::to("changeSite", "Its machines are told where they are.").with("cluster", SENT_NAME))
+        .link(Link::to("renameCluster", "It is renamed.").with("name", SENT_NAME))
         .link(Link::to("removeCluster", "It goes again.").with("name", SENT_NAME)),
         Route::get("/v1/clusters/{name}", "getCluster", "A cluster", access::cluster)
             .part::<Name>("name")
             .json::<ClusterView>()
             .tagged()
             .may_be(&[Unavailable])
-            .link(Link::to("listTenants", "Its tenants.").with("cluster", "$response.body#/name")),
+            .link(Link::to("listTenants", "Its tenants.").with("cluster", NAME))
+            .link(Link::to("renameCluster", "It is renamed.").with("name", NAME).unchanged())
+            .link(Link::to("removeCluster", "It goes.").with("name", NAME).unchanged()),
         Route::patch::<ClusterChange, _, _>(
             "/v1/clusters/{name}",
             "renameCluster",
@@ -102,7 +115,9 @@ fn tokens() -> Vec<Route> {
         Route::get("/v1/tokens/{name}", "getToken", "A token, without its text", access::token)
             .part::<Name>("name")
             .json::<TokenView>()
-            .tagged(),
+            .tagged()
+            .link(Link::to("getToken", "What it is by then.").with("name", NAME).changed())
+            .link(Link::to("revokeToken", "It is good no longer.").with("name", NAME).unchanged()),
         Route::delete("/v1/tokens/{name}", "revokeToken", "A token is good no longer", access::revoke_token)
             .part::<Name>("name")
             .json::<Outcome>()
@@ -119,7 +134,9 @@ fn settings() -> Vec<Route> {
             .of_cluster()
             .json::<SettingsView>()
             .tagged()
-            .may_be(&[Unavailable]),
+            .may_be(&[Unavailable])
+            .link(Link::to("getSettings", "How it behaves by then.").changed())
+            .link(Link::to("changeSettings", "It behaves otherwise.").unchanged()),
         Route::patch::<SettingsChange, _, _>(
             "/v1/settings",
             "changeSettings",
@@ -138,7 +155,8 @@ fn settings() -> Vec<Route> {
             .of_cluster()
             .json::<BrakeView>()
             .tagged()
-            .may_be(&[Unavailable]),
+            .may_be(&[Unavailable])
+            .link(Link::to("setBrake", "They are held, or let go.").unchanged()),
         Route::put::<BrakeView, _, _>(
             "/v1/brake",
             "setBrake",
@@ -162,7 +180,8 @@ fn site_and_policy() -> Vec<Route> {
             .of_cluster()
             .json::<Site>()
             .tagged()
-            .may_be(&[Unavailable]),
+            .may_be(&[Unavailable])
+            .link(Link::to("changeSite", "They are told otherwise.").unchanged()),
         Route::patch::<SiteChange, _, _>(
             "/v1/site",
             "changeSite",
@@ -186,7 +205,8 @@ fn site_and_policy() -> Vec<Route> {
         .part::<Name>("name")
         .json::<PolicyEntry>()
         .tagged()
-        .may_be(&[Unavailable]),
+        .may_be(&[Unavailable])
+        .link(Link::to("setPolicy", "It gets another.").with("name", SAME_NAME).unchanged()),
         Route::put::<PolicyEntry, _, _>(
             "/v1/tenants/{name}/policy",
             "setPolicy",

@@ -13,7 +13,8 @@ use tokio::sync::watch;
 use tower::ServiceExt;
 
 use super::fault::{Fault, Kind};
-use super::route::{Header, Needs, Route};
+use super::header::Header;
+use super::route::{Needs, Route};
 use super::{Access, HostNames, api, openapi, router, table};
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;
@@ -246,6 +247,38 @@ async fn a_page_has_a_size_and_an_end_that_was_given() {
     assert_eq!((status, page["items"].as_array().map(Vec::len)), (StatusCode::OK, Some(0)));
 }
 
+#[tokio::test]
+async fn what_is_not_there_is_not_found_whatever_was_read_of_it() {
+    let api = Api::with_fleet().await;
+    for (method, path, body) in [
+        (Method::DELETE, "/v1/clusters/none", ""),
+        (Method::DELETE, "/v1/tokens/none", ""),
+        (Method::PUT, "/v1/tenants/none/policy", "{}"),
+        (Method::POST, "/v1/scalesets/none/upgrade", "{}"),
+    ] {
+        for (tags, expected) in [("*", 404), ("\"x\"", 404), ("x", 400)] {
+            let request =
+                Request::builder().method(method.clone()).uri(path).header(header::HOST, "localhost");
+            let request = request.header(header::CONTENT_TYPE, "application/json").header("If-Match", tags);
+            let response = api.router.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
+            assert_eq!(response.status(), expected, "{method} {path} {tags}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_trail_is_asked_for_what_can_be_a_name() {
+    let api = Api::with_fleet().await;
+    for right in ["tenant=gone", "host=...", "machine=a/b", "event=00000000-0000-0000-0000-000000000000"] {
+        assert_eq!(api.get(&format!("/v1/audit?{right}")).await.0, StatusCode::OK, "{right}");
+    }
+    for wrong in
+        ["tenant=", "tenant=a/b", "host=..", "machine=/", "machine=a/b/c", "event=000", "event=wrong"]
+    {
+        assert_eq!(api.get(&format!("/v1/audit?{wrong}")).await.0, StatusCode::BAD_REQUEST, "{wrong}");
+    }
+}
+
 #[test]
 fn what_the_document_for_programs_refers_to_is_there() {
     let routes = table::routes();
@@ -259,7 +292,9 @@ fn what_the_document_for_programs_refers_to_is_there() {
         for link in &route.links {
             let to = operations[link.to];
             let known = |name: &str| {
-                to.parts.iter().any(|part| part.name == name) || to.query_names().contains(&name.to_owned())
+                to.parts.iter().any(|part| part.name == name)
+                    || to.query_names().contains(&name.to_owned())
+                    || to.headers.iter().any(|header| header.name() == name)
             };
             assert!(link.parameters.iter().all(|(name, _)| known(name)), "{} -> {}", route.id, link.to);
             assert!(link.body.is_none() || to.body.is_some(), "{} -> {}", route.id, link.to);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
-use forewarn_catalogue::limits::KEY_BYTES_MAX;
 use forewarn_catalogue::{ClusterId, Refusal};
 use forewarn_lifecycle::Name;
 use forewarn_wire::operator::{NamedCommand, Outcome, cluster_key, schema, similar};
@@ -15,6 +14,7 @@ use sha2::{Digest, Sha256};
 
 use super::Api;
 use super::fault::Fault;
+use super::header::{self as meaning, Header};
 use super::permit::{Denied, Permit};
 use super::tagged::Tagged;
 use crate::engine::{self, Condition, Engine, Once, Order, Problem, Terms};
@@ -92,15 +92,8 @@ impl Visit {
             None => None,
             Some(key) => {
                 // Whether it can be kept is known before anything is done.
-                let is_key = |key: &&str| {
-                    (1..=KEY_BYTES_MAX).contains(&key.len())
-                        && key.bytes().all(|byte| byte.is_ascii_graphic())
-                };
-                let key = key
-                    .to_str()
-                    .ok()
-                    .filter(is_key)
-                    .ok_or_else(|| Fault::from(Problem::from(Refusal::BadKey)))?;
+                let key = key.to_str().ok().filter(|key| Header::IdempotencyKey.admits(key));
+                let key = key.ok_or_else(|| Fault::from(Problem::from(Refusal::BadKey)))?;
                 let mut hash = Sha256::new();
                 hash.update(self.line.as_bytes());
                 hash.update([0]);
@@ -116,8 +109,9 @@ impl Visit {
         let terms = self.terms(body)?;
         let Some(wanted) = self.if_match()? else { return Ok(terms) };
         let unchanged = move |state: &engine::State<'_>| match tag(state) {
-            Some(now) if wanted.fits(&now) => Ok(()),
-            Some(_) | None => Err(Problem::Changed),
+            Some(now) if !wanted.fits(&now) => Err(Problem::Changed),
+            // What is not there has not changed, and is refused as such.
+            Some(_) | None => Ok(()),
         };
         Ok(Terms { only_if: Some(Condition(Box::new(unchanged))), ..terms })
     }
@@ -193,10 +187,9 @@ impl Tags {
         Self(text)
     }
 
-    /// Whether that tag is one of them. A proxy may have called one of them weak; it stands for the same.
+    /// Whether that tag is one of them.
     pub(super) fn fits(&self, tag: &str) -> bool {
-        let told = self.0.split(',').map(str::trim).map(|one| one.strip_prefix("W/").unwrap_or(one));
-        told.into_iter().any(|one| one == "*" || one == tag)
+        self.0 == "*" || meaning::tags(&self.0).is_some_and(|told| told.contains(&tag))
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) async fn watch(
 /// The number of the last entry that somebody has seen who comes back.
 fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
     let Some(text) = headers.get("last-event-id") else { return Ok(None) };
-    let number = text.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let number = text.to_str().ok().and_then(|text| text.parse().ok());
     number.map(Some).ok_or_else(|| Fault::bad("Last-Event-ID is not the number of an entry"))
 }
 

@@ -55,6 +55,28 @@ texts! {
     Notice = r"^(([5-9]|1[0-4])m([0-5]?[0-9]s)?|15m|(3[0-9][0-9]|[4-8][0-9][0-9]|900)s)$", NOTICE_CHARS_MAX;
 }
 
+impl Name {
+    /// Whether something can be called that.
+    #[must_use]
+    pub fn admits(text: &str) -> bool {
+        !matches!(text, "." | "..") && text.len() <= NAME_CHARS_MAX && is_of_names(text)
+    }
+}
+
+impl MachineName {
+    /// Whether a machine can be called that.
+    #[must_use]
+    pub fn admits(text: &str) -> bool {
+        let (tenant, name) = text.split_once('/').unwrap_or((text, text));
+        text.len() <= 2 * NAME_CHARS_MAX + 1 && is_of_names(tenant) && is_of_names(name)
+    }
+}
+
+fn is_of_names(text: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b".:_-".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_known)
+}
+
 /// A text without control characters.
 pub(super) fn readable(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": READABLE })

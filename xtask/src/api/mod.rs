@@ -1,0 +1,180 @@
+//! `cargo xtask api`: requests that nobody thought of, put to the operator API by what its own document says.
+//!
+//! schemathesis reads `/v1/openapi.json` of a server that was started for it, makes requests that are right, wrong and nearly
+//! right, follows the links from one to the next, and holds every answer against the document: no failure of the server, no
+//! answer that is not documented, nothing wrong accepted, nothing right refused.
+
+mod links;
+mod server;
+
+use std::io::Seek;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use self::links::Links;
+use self::server::Server;
+use crate::steps::{Outcome, built_program, cargo};
+use crate::tools::find_or_install_schemathesis;
+use crate::tree;
+
+/// Where the settings of the program are.
+const SETTINGS: &str = "xtask/api";
+
+/// Cases of each operation; fewer where a token is asked for: the rules behind it are the same.
+const CASES: &str = "30";
+const CASES_WITH_TOKEN: &str = "5";
+
+/// Ways along the links, at most.
+const WAYS: &str = "100";
+
+/// Each seed takes other ways.
+const SEED: &str = "7";
+const SEEDS_OF_WAYS: [&str; 9] = ["7", "8", "9", "10", "11", "12", "13", "14", "15"];
+
+/// One run, however slow the computer is; usually it takes some twenty seconds. And all of them.
+const RUN_TIME_MAX: Duration = Duration::from_secs(120);
+const TIME_MAX: Duration = Duration::from_secs(480);
+const PATIENCE: Duration = Duration::from_millis(10);
+
+pub(crate) fn command() -> Result<Outcome> {
+    let schemathesis = match find_or_install_schemathesis() {
+        Ok(program) => program,
+        Err(problem) => return Ok(Outcome::Skipped(format!("{problem:#}"))),
+    };
+    let mut build = cargo();
+    build.current_dir(tree::root()?).args([
+        "build",
+        "--package",
+        "forewarn",
+        "--bin",
+        "forewarn",
+        "--locked",
+    ]);
+    let program = built_program(&mut build)?;
+    let end = Instant::now() + TIME_MAX;
+    let attempt = Attempt { schemathesis, settings: tree::root()?.join(SETTINGS), end };
+    let mut links = Links::default();
+    for part in [Part::Open, Part::Ways, Part::WithToken] {
+        eprintln!("{}", part.name());
+        let outcome = match part {
+            Part::Open => attempt.cases(&Server::dev(&program)?, CASES)?,
+            Part::Ways => attempt.all_ways(&program, &mut links)?,
+            Part::WithToken => attempt.with_token(&program)?,
+        };
+        if outcome != Outcome::Passed {
+            return Ok(outcome);
+        }
+    }
+    Ok(Outcome::Passed)
+}
+
+/// What is tried, in this order.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Requests, where nobody is asked who they are.
+    Open,
+    /// Ways along the links.
+    Ways,
+    /// Both, where a token is asked for.
+    WithToken,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Open => "requests",
+            Self::Ways => "ways along the links",
+            Self::WithToken => "both, with a token",
+        }
+    }
+}
+
+/// How schemathesis is run.
+struct Attempt {
+    schemathesis: PathBuf,
+    settings: PathBuf,
+    end: Instant,
+}
+
+impl Attempt {
+    fn cases(&self, server: &Server, cases: &str) -> Result<Outcome> {
+        let mut run = self.run(server, "every");
+        run.args(["--phases", "coverage,fuzzing", "--max-examples", cases, "--seed", SEED]);
+        self.status(&mut run)
+    }
+
+    /// Tells of the links that were followed.
+    fn ways(&self, server: &Server, seed: &str, links: &mut Links) -> Result<Outcome> {
+        let file = server.directory.path().join("links.json");
+        let mut run = self.run(server, "ways");
+        run.args(["--phases", "stateful", "--max-examples", WAYS, "--seed", seed]);
+        let outcome = self.status(run.env("FOREWARN_LINKS", &file))?;
+        if outcome == Outcome::Passed {
+            links.add(&file)?;
+        }
+        Ok(outcome)
+    }
+
+    fn all_ways(&self, program: &Path, links: &mut Links) -> Result<Outcome> {
+        for seed in SEEDS_OF_WAYS {
+            // One of its own: what was tried before may have left nothing of the fleet.
+            let server = Server::dev(program)?;
+            let outcome = self.ways(&server, seed, links)?;
+            if outcome != Outcome::Passed {
+                return Ok(outcome);
+            }
+        }
+        Ok(links.judge())
+    }
+
+    fn with_token(&self, program: &Path) -> Result<Outcome> {
+        let server = Server::serve(program)?;
+        let mut outcome = self.cases(&server, CASES_WITH_TOKEN)?;
+        if outcome == Outcome::Passed {
+            outcome = self.ways(&server, SEED, &mut Links::default())?;
+        }
+        // Had it been revoked, nothing but refusals would have been looked at.
+        server.order(&["token", "ls"]).context("the token is good no longer")?;
+        Ok(outcome)
+    }
+
+    fn run(&self, server: &Server, hooks: &str) -> Command {
+        let mut run = Command::new(&self.schemathesis);
+        run.arg("--config-file").arg(self.settings.join("schemathesis.toml"));
+        run.args(["run", &format!("{}/v1/openapi.json", server.api), "--checks", "all", "--no-color"]);
+        run.args(["--generation-database", "none", "--warnings", "off"]);
+        if let Some(token) = &server.token {
+            run.args(["--header", &format!("Authorization: Bearer {token}")]);
+        }
+        run.env("PYTHONPATH", &self.settings).env("PYTHONDONTWRITEBYTECODE", "1");
+        run.env("SCHEMATHESIS_HOOKS", hooks).current_dir(server.directory.path()).stdin(Stdio::null());
+        run
+    }
+
+    /// Runs it to its end, or to the end of patience. What it says is shown if something is wrong.
+    fn status(&self, run: &mut Command) -> Result<Outcome> {
+        let mut said = tempfile::tempfile().context("no temporary file")?;
+        let mut child = run.stdout(said.try_clone()?).spawn().context("cannot run schemathesis")?;
+        let begin = Instant::now();
+        let status = loop {
+            match child.try_wait()? {
+                Some(status) if status.success() => return Ok(Outcome::Passed),
+                Some(status) => break status.to_string(),
+                None if begin.elapsed() < RUN_TIME_MAX && Instant::now() < self.end => {
+                    std::thread::sleep(PATIENCE);
+                }
+                None => {
+                    child.kill().and_then(|()| child.wait()).context("cannot end schemathesis")?;
+                    break format!("not over after {} seconds", begin.elapsed().as_secs());
+                }
+            }
+        };
+        // It says much, also when all is well.
+        said.rewind()?;
+        std::io::copy(&mut said, &mut std::io::stderr())?;
+        Ok(Outcome::Failed(status))
+    }
+}

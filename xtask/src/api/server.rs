@@ -1,0 +1,165 @@
+//! A server that was started to be tried: with a fleet twice, in two clusters, and with something under way.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::steps::{Outcome, status};
+use crate::tree;
+
+const READY_TIME_MAX: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// The fleet of `forewarn dev`.
+const FLEET: &str = "crates/forewarn/src/server/demo.toml";
+
+/// Machines that ask once, so that their tenants are told of events.
+const ENROLLED: [&str; 4] = ["solo", "web_0", "db-0", "batch_0"];
+
+/// The one of them whose port `forewarn serve` has.
+const ONLY: &str = "solo";
+
+/// The cluster beside the default one; the settings of schemathesis have the name, too.
+const OTHER_CLUSTER: &str = "west";
+
+/// What is under way when it begins. The brake holds it, however far the clock is set.
+const UNDER_WAY: [&[&str]; 4] = [
+    &["brake", "on"],
+    &["vm", "restart", "solo"],
+    &["host", "update", "h1", "h2", "h3"],
+    &["host", "migrate", "h4", "h5"],
+];
+
+/// What stands before the first token, where `forewarn serve` prints it.
+const BEFORE_TOKEN: &str = "shown once: ";
+
+/// A server; it ends with this.
+pub(super) struct Server {
+    child: Child,
+    pub(super) api: String,
+    metadata: String,
+    /// What it asks of whoever comes.
+    pub(super) token: Option<String>,
+    pub(super) directory: TempDir,
+    program: PathBuf,
+}
+
+impl Server {
+    /// `forewarn dev`, open to everybody, on a clock that stands still.
+    pub(super) fn dev(program: &Path) -> Result<Self> {
+        let mut command = Command::new(program);
+        command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"]);
+        let server = Self::start(program, command, tempfile::tempdir().context("no temporary directory")?)?;
+        for machine in ENROLLED {
+            server.poll(machine, &format!("/vm/{machine}"))?;
+        }
+        server.prepare()?;
+        Ok(server)
+    }
+
+    /// `forewarn serve`, which asks for a token, on the real clock.
+    pub(super) fn serve(program: &Path) -> Result<Self> {
+        let directory = tempfile::tempdir().context("no temporary directory")?;
+        let settings = directory.path().join("settings.toml");
+        let text = format!(
+            "in_memory = true\nfleet = {:?}\napi.listen = '127.0.0.1:0'\nhands.kind = 'pretend'\n\
+             metadata.listen = [{{ address = '127.0.0.1:0', machine = '{ONLY}' }}]\n",
+            tree::root()?.join(FLEET),
+        );
+        fs::write(&settings, text)?;
+        let mut command = Command::new(program);
+        command.arg("serve").arg("--config").arg(settings);
+        let mut server = Self::start(program, command, directory)?;
+        server.token = Some(server.first_token()?);
+        server.poll(ONLY, "")?;
+        server.prepare()?;
+        Ok(server)
+    }
+
+    fn start(program: &Path, mut command: Command, directory: TempDir) -> Result<Self> {
+        let file = directory.path().join("addresses.json");
+        command.arg("--addresses-file").arg(&file);
+        let printed = File::create(directory.path().join("printed"))?;
+        let child = command.stdin(Stdio::null()).stdout(printed).stderr(Stdio::null()).spawn();
+        let child = child.context("cannot run forewarn")?;
+        let (api, metadata, program) = (String::new(), String::new(), program.to_owned());
+        let mut server = Self { child, api, metadata, token: None, directory, program };
+        // The file appears when everything listens.
+        let addresses: Value = server
+            .wait_for(|| fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok()))?;
+        let address = |of: &str| addresses[of].as_str().map(str::to_owned).context("no address");
+        (server.api, server.metadata) = (address("api")?, address("metadata")?);
+        Ok(server)
+    }
+
+    fn first_token(&mut self) -> Result<String> {
+        let file = self.directory.path().join("printed");
+        self.wait_for(|| {
+            let text = fs::read_to_string(&file).ok()?;
+            let (_, token) = text.split_once(BEFORE_TOKEN)?;
+            Some(token.split_once('\n')?.0.to_owned())
+        })
+    }
+
+    fn wait_for<T>(&mut self, look: impl Fn() -> Option<T>) -> Result<T> {
+        let begin = Instant::now();
+        while begin.elapsed() < READY_TIME_MAX {
+            if let Some(found) = look() {
+                return Ok(found);
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("forewarn has ended: {status}");
+            }
+            std::thread::sleep(PATIENCE);
+        }
+        bail!("forewarn does not get ready")
+    }
+
+    /// Something to find: another cluster, and work that is announced.
+    fn prepare(&self) -> Result<()> {
+        let fleet = tree::root()?.join(FLEET).display().to_string();
+        self.order(&["cluster", "create", OTHER_CLUSTER])?;
+        self.order(&["--cluster", OTHER_CLUSTER, "fleet", "apply", &fleet])?;
+        UNDER_WAY.iter().try_for_each(|words| self.order(words))
+    }
+
+    /// A command of the operator's, which has to succeed.
+    pub(super) fn order(&self, words: &[&str]) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(words).args(["--api", &self.api]).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Some(token) = &self.token {
+            command.env("FOREWARN_TOKEN", token);
+        }
+        let outcome = status(&mut command)?;
+        ensure!(outcome == Outcome::Passed, "forewarn {}: {outcome:?}", words.join(" "));
+        Ok(())
+    }
+
+    fn poll(&self, machine: &str, prefix: &str) -> Result<()> {
+        let address = self.metadata.trim_start_matches("http://").trim_end_matches('/');
+        let at: SocketAddr = address.parse().context("not an address")?;
+        let mut stream = TcpStream::connect_timeout(&at, READY_TIME_MAX)?;
+        let path = format!("{prefix}/metadata/scheduledevents?api-version=2020-07-01");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {at}\r\nMetadata: true\r\nConnection: close\r\n\r\n")?;
+        let mut answer = String::new();
+        stream.take(64 * 1024).read_to_string(&mut answer)?;
+        ensure!(answer.starts_with("HTTP/1.1 200"), "{machine} is not answered: {answer}");
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nobody to stop.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
