@@ -94,7 +94,12 @@ impl Client {
                 pause = RESUME_MIN;
             }
             let line = broken.lines().next().unwrap_or_default();
-            note(&format!("{line}; trying again in {}", show_duration(pause)));
+            let when = if pause < Duration::from_secs(1) {
+                String::new()
+            } else {
+                format!(" in {}", show_duration(pause))
+            };
+            note(&format!("{line}; trying again{when}"));
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(RESUME_MAX);
         }

@@ -149,7 +149,15 @@ pub(super) mod tests {
     fn nothing() -> Outcome {
         let now = "2026-01-01T00:00:00.25Z".parse().unwrap();
         let work = Vec::new();
-        Outcome { now, changes: 1, events: Vec::new(), untold: Vec::new(), work, rollouts: Vec::new() }
+        Outcome {
+            now,
+            changes: 1,
+            events: Vec::new(),
+            untold: Vec::new(),
+            work,
+            rollouts: Vec::new(),
+            entry: None,
+        }
     }
 
     #[test]

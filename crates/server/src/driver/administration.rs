@@ -37,9 +37,10 @@ impl Driver {
         }
         let told = told(&command, &self.kept.catalogue);
         let mark = self.tell_command(now, None, &terms.by, &told);
+        let entry = self.chain.number;
         let changes = self.catalogue(now, &command).inspect_err(|_| self.untell(&mark))?;
         self.told();
-        let outcome = Outcome { changes, ..nothing(now) };
+        let outcome = Outcome { changes, entry: Some(entry), ..nothing(now) };
         self.keep_receipt(now, &terms, &outcome)?;
         Ok(outcome)
     }
@@ -154,5 +155,5 @@ fn told(command: &Command, catalogue: &Catalogue) -> Value {
 /// Nothing has come of it.
 pub(super) fn nothing(now: Now) -> Outcome {
     let (events, untold, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    Outcome { now: Moment(now.wall), changes: 0, events, untold, work, rollouts }
+    Outcome { now: Moment(now.wall), changes: 0, events, untold, work, rollouts, entry: None }
 }

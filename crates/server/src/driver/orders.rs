@@ -33,7 +33,11 @@ impl Driver {
         }
         let first = self.batch.records.len();
         let asked = terms.asked.take().unwrap_or_else(|| commands_told(&commands));
-        let mark = self.tell_command(now, Some(id), &terms.by, &asked);
+        let mark = match terms.because {
+            None => self.tell_command(now, Some(id), &terms.by, &asked),
+            Some(entry) => self.tell_because(&terms.by, entry),
+        };
+        let entry = terms.because.or(Some(self.chain.number));
         let obeyed: Result<usize, _> = commands.iter().map(|command| self.obey(now, id, command)).sum();
         let own = obeyed.inspect_err(|_| self.untell(&mark))?;
         while self.step(now) {}
@@ -41,7 +45,7 @@ impl Driver {
         let decided = self.batch.records[first..].iter().filter_map(|record| change_of(id, record));
         let changes: Vec<_> = decided.cloned().collect();
         let outcome = outcome(&self.estate(id)?.cluster, now, &changes);
-        let outcome = Outcome { changes: outcome.changes + own, ..outcome };
+        let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
         self.keep_receipt(now, &terms, &outcome)?;
         Ok(outcome)
     }

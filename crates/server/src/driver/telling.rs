@@ -67,6 +67,12 @@ impl Driver {
         mark
     }
 
+    /// Everything until [`Self::told`] is the rest of what was asked for with that entry.
+    pub(super) fn tell_because(&mut self, by: &str, entry: u64) -> Mark {
+        self.telling = Telling { by: by.to_owned(), because: Some(entry) };
+        Mark { chain: self.chain, told: self.batch.trail.len() }
+    }
+
     /// What somebody asked for is done.
     pub(super) fn told(&mut self) {
         self.telling = Telling::default();

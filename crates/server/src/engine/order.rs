@@ -18,6 +18,8 @@ pub struct Order {
 pub struct Terms {
     /// Who: `token NAME`, `socket`, `anyone`, or `forewarn` itself. The trail names them.
     pub by: String,
+    /// It is the rest of what was asked for with that entry of the trail, and has none of its own.
+    pub because: Option<u64>,
     /// The same request under the same key is carried out once.
     pub once: Option<Once>,
     /// Whether they may have it, at the moment at which it is carried out or its receipt is shown.
@@ -54,7 +56,7 @@ pub const ITSELF: &str = "forewarn";
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { by: ITSELF.to_owned(), once: None, permitted: None, only_if: None, asked: None }
+        Self { by: ITSELF.to_owned(), because: None, once: None, permitted: None, only_if: None, asked: None }
     }
 }
 

@@ -58,16 +58,18 @@ pub(super) async fn apply(
             None => DifferenceState::Later,
         })));
     }
+    let mut because = None;
     if !commands.is_empty() {
-        visit.order(commands, &body).await?;
+        because = visit.order(commands, &body).await?.entry;
     }
     let left = compare(&visit, &wanted, how).await?;
     let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
     for Difference { command, .. } in &removals {
         // Something may have come since; then it stays, and is still there to be removed next time.
         if let Some(command) = command {
-            let terms = Terms { by: visit.permit.by.clone(), ..Terms::default() };
-            drop(visit.engine.order(Order { commands: vec![command.clone()], terms }).await);
+            let terms = Terms { by: visit.permit.by.clone(), because, ..Terms::default() };
+            let outcome = visit.engine.order(Order { commands: vec![command.clone()], terms }).await;
+            because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
         }
     }
     let still: BTreeSet<_> =

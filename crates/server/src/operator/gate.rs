@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
 use axum::http::header;
+use axum::http::uri::Authority;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -75,8 +76,10 @@ fn refuse(request: &Request, names: &HostNames) -> Option<Fault> {
     if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
         return Some(Fault::forbidden("not for web pages"));
     }
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if !is_own(host) && !names.has(host) {
+    // With two names, or another one in the request line, somebody on the way may have looked at the wrong one.
+    let told = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    let told: Vec<_> = told.chain(request.uri().authority().map(Authority::as_str)).collect();
+    if told.is_empty() || told.iter().any(|host| !is_own(host) && !names.has(host)) {
         return Some(Fault::forbidden(
             "not by that name\n  hint: use the address, or localhost; or have the name in api.host_names",
         ));
@@ -134,6 +137,19 @@ mod tests {
         }
         names.set(Vec::new());
         assert!(!names.has("forewarn.internal"));
+    }
+
+    #[test]
+    fn every_name_that_a_request_has_counts() {
+        let refused = |target: &str, hosts: &[&str]| {
+            let request = Request::builder().uri(target);
+            let request = hosts.iter().fold(request, |request, host| request.header(header::HOST, *host));
+            refuse(&request.body(axum::body::Body::empty()).unwrap(), &HostNames::default()).is_some()
+        };
+        assert!(!refused("/", &["localhost"]) && !refused("http://127.0.0.1:1339/", &["localhost"]));
+        assert!(refused("/", &[]));
+        assert!(refused("/", &["localhost", "evil.example"]) && refused("/", &["evil.example", "localhost"]));
+        assert!(refused("http://evil.example/", &["localhost"]));
     }
 
     #[test]

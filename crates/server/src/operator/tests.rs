@@ -171,6 +171,20 @@ async fn without_a_token_only_what_is_for_anyone_is_answered() {
 }
 
 #[tokio::test]
+async fn a_fleet_that_is_applied_is_one_command_whatever_goes_after_it() {
+    let api = Api::with_fleet().await;
+    let fleet = serde_json::json!({ "host": [{ "name": "h4" }] }).to_string();
+    let path = "/v1/fleet?unmentioned=remove";
+    let (_, _, report) = api.send(Method::POST, path, "application/json", fleet).await;
+    assert!(report["differences"].as_array().unwrap().len() > 4, "{report}");
+    let entries = api.engine.read_trail(forewarn_store::TrailQuery::default()).await.unwrap().entries;
+    let commands: Vec<_> = entries.iter().filter(|entry| entry.kind == "command").collect();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    let left = entries.iter().find(|entry| entry.text.contains("host h1 has left")).unwrap();
+    assert_eq!((left.by.as_str(), left.because), ("anyone", Some(commands[1].number)));
+}
+
+#[tokio::test]
 async fn pages_of_any_size_come_to_the_same_list() {
     let api = Api::with_fleet().await;
     let work = [

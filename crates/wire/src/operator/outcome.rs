@@ -23,6 +23,9 @@ pub struct Outcome {
     pub work: Vec<u64>,
     /// The numbers of the rollouts that it made.
     pub rollouts: Vec<u64>,
+    /// The number of its entry in the trail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<u64>,
 }
 
 /// What these changes come to. They have been applied.
@@ -46,5 +49,5 @@ pub fn outcome(cluster: &Cluster, now: Now, changes: &[Change]) -> Outcome {
         }
     }
     untold.dedup();
-    Outcome { now: Moment(now.wall), changes: changes.len(), events, untold, work, rollouts }
+    Outcome { now: Moment(now.wall), changes: changes.len(), events, untold, work, rollouts, entry: None }
 }
