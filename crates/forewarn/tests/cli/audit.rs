@@ -210,6 +210,6 @@ fn watching_goes_on_where_it_was_when_the_connection_breaks() {
         seen.push(number(watching.line()));
     }
     assert_eq!(seen, (first..=head).collect::<Vec<_>>());
-    watching.hear("trying again in ");
+    watching.hear("trying again");
     assert_eq!(watching.interrupt(), Some(0));
 }
