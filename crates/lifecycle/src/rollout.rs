@@ -151,6 +151,13 @@ pub enum Standing {
     Paused,
 }
 
+/// When a rollout is looked at, and on which clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    Steady(Steady),
+    Wall(Timestamp),
+}
+
 /// Why a host cannot be announced now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
@@ -261,6 +268,21 @@ impl Rollout {
             | Standing::Room(_)
             | Standing::Rests { .. }
             | Standing::Window { .. }
+            | Standing::Unwell
+            | Standing::Unconfirmed
+            | Standing::Brake
+            | Standing::Paused => None,
+        }
+    }
+
+    /// When it is looked at, if it waits for time alone.
+    pub(crate) fn looked_at(&self) -> Option<Look> {
+        match self.standing {
+            Standing::Next => Some(Look::Steady(Steady::START)),
+            Standing::Rests { until } => Some(Look::Steady(until)),
+            Standing::Window { announces } => Some(Look::Wall(announces)),
+            Standing::Works(_)
+            | Standing::Room(_)
             | Standing::Unwell
             | Standing::Unconfirmed
             | Standing::Brake

@@ -6,32 +6,8 @@ mod bare;
 
 use std::time::Duration;
 
-use bare::{Bare, admission, at, name};
+use bare::{Bare, actions, admission, approve_all, at, name, pair};
 use forewarn_lifecycle::*;
-
-/// One host with two machines of a scale set, and a second host; enrolled.
-fn pair() -> (Bare, [MachineId; 2]) {
-    let mut bare = Bare::with_hosts(2);
-    let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
-    for _ in 0..2 {
-        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0), number: None }).unwrap();
-    }
-    bare.submit(Command::Enrol(TenantId(0))).unwrap();
-    (bare, [MachineId(0), MachineId(1)])
-}
-
-fn approve_all(bare: &mut Bare) -> Vec<Change> {
-    let events = bare.events(TenantId(0)).iter().map(Event::id).collect();
-    bare.submit(Command::Approve { tenant: TenantId(0), events, by: Approver::Owner }).unwrap()
-}
-
-fn actions(changes: &[Change]) -> Vec<(MachineId, Impact)> {
-    let started = changes.iter().filter_map(|change| match change {
-        Change::Started { actions, .. } => Some(actions),
-        _ => None,
-    });
-    started.flatten().map(|action| (action.machine, action.impact)).collect()
-}
 
 #[test]
 fn everything_can_be_looked_up() {
@@ -74,68 +50,6 @@ fn everything_can_be_looked_up() {
     assert_eq!(bare.cluster.brake(), Brake::On);
     approve_all(&mut bare);
     assert_eq!(bare.cluster.held().collect::<Vec<_>>(), [(MaintenanceId(0), Hold::Brake)]);
-}
-
-#[test]
-fn nothing_is_done_to_a_machine_that_has_left() {
-    let (mut bare, [one, two]) = pair();
-    bare.submit(Command::Redeploy(one)).unwrap();
-    approve_all(&mut bare);
-    bare.submit(Command::Rollout {
-        work: HostWork::Restart,
-        hosts: vec![HostId(0)],
-        terms: Terms::default(),
-    })
-    .unwrap();
-    bare.complete_all();
-    assert_eq!(bare.cluster.machine(one).unwrap().host, HostId(1));
-    assert_eq!(actions(&approve_all(&mut bare)), [(two, Impact::Reboot { to: None })]);
-    assert_eq!(bare.events(TenantId(0))[0].announcement.resources.len(), 2);
-}
-
-#[test]
-fn nothing_is_done_to_a_machine_that_was_deallocated_meanwhile() {
-    let (mut bare, [one, two]) = pair();
-    bare.submit(Command::Rollout {
-        work: HostWork::Restart,
-        hosts: vec![HostId(0)],
-        terms: Terms::default(),
-    })
-    .unwrap();
-    bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
-    bare.complete_all();
-    assert_eq!(actions(&approve_all(&mut bare)), [(two, Impact::Reboot { to: None })]);
-}
-
-#[test]
-fn a_machine_off_its_host_is_not_part_of_new_work() {
-    let (mut bare, [one, two]) = pair();
-    bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
-    bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
-        .unwrap();
-    assert_eq!(bare.events(TenantId(0))[0].announcement.resources, [name("web_1")].into());
-    bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
-    // A machine on its way to a host is not part of its work either.
-    bare.submit(Command::Redeploy(two)).unwrap();
-    approve_all(&mut bare);
-    assert_eq!(bare.cluster.host(HostId(1)).unwrap().machines(), [two]);
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(1)], terms: Terms::default() })
-        .unwrap();
-    assert_eq!(bare.events(TenantId(0)).len(), 1);
-}
-
-#[test]
-fn an_action_names_the_boot_that_must_still_be_current() {
-    let (mut bare, solo) = Bare::solo();
-    for boots in 1..4 {
-        bare.submit(Command::Restart(solo)).unwrap();
-        approve_all(&mut bare);
-        let action = bare.cluster.unfinished().next().unwrap();
-        assert_eq!((action.machine, action.boots, action.impact), (solo, boots, Impact::Reboot { to: None }));
-        bare.complete_all();
-        assert_eq!(bare.cluster.unfinished().count(), 0);
-    }
 }
 
 #[test]
@@ -299,20 +213,6 @@ fn what_is_already_so_changes_nothing() {
 }
 
 #[test]
-fn a_machine_that_is_being_moved_is_not_forced_to_move() {
-    let mut bare = Bare::with_hosts(3);
-    let solo = bare.standalone("solo", at(0, 0));
-    bare.submit(Command::Enrol(TenantId(0))).unwrap();
-    bare.submit(Command::DegradeHost { host: HostId(0), fails_in: None }).unwrap();
-    bare.submit(Command::Redeploy(solo)).unwrap();
-    bare.submit(Command::ForceStart(MaintenanceId(1))).unwrap();
-    assert_eq!(bare.ask(&Command::ForceStart(MaintenanceId(0))), Err(Refusal::UnderWay(name("solo"))));
-    // A failure does not ask.
-    bare.submit(Command::FailHost(HostId(0))).unwrap();
-    assert_eq!(bare.cluster.unfinished().count(), 2);
-}
-
-#[test]
 fn a_notice_is_a_notice_even_at_the_end_of_time() {
     let (mut bare, solo) = Bare::solo();
     bare.now.wall = Timestamp::from_millis(i64::MAX);
@@ -343,22 +243,6 @@ fn a_degraded_host_may_be_named_again_for_those_that_are_still_there() {
 }
 
 #[test]
-fn a_machine_that_stops_while_it_is_deallocated_stays_so() {
-    let mut bare = Bare::with_hosts(1);
-    let (priority, profile, policy) =
-        (Priority::Spot(EvictionPolicy::Deallocate), Profile::default(), Policy::default());
-    let (name, placement) = (name("cheap"), at(0, 0));
-    bare.submit(Command::AdmitStandalone { name, placement, priority, profile, policy }).unwrap();
-    let machine = MachineId(0);
-    bare.submit(Command::ChangePower { machine, change: PowerChange::Stop }).unwrap();
-    bare.submit(Command::Evict(machine)).unwrap();
-    let done = |id| Command::Complete { maintenance: MaintenanceId(id), machine, report: Report::Done };
-    bare.submit(done(1)).unwrap();
-    bare.submit(done(0)).unwrap();
-    assert_eq!(bare.cluster.machine(machine).unwrap().power, Power::Deallocated);
-}
-
-#[test]
 fn nothing_is_left_of_a_history_that_is_over() {
     let (mut bare, [one, two]) = pair();
     let before = bare.cluster.clone();
@@ -377,42 +261,6 @@ fn nothing_is_left_of_a_history_that_is_over() {
     assert_eq!(bare.cluster.next_deadline(), before.next_deadline());
     assert_eq!(bare.cluster.maintenances().count() + bare.cluster.rollouts().count(), 0);
     assert!(bare.cluster.hosts().eq(before.hosts()) && bare.cluster.machines().eq(before.machines()));
-}
-
-#[test]
-fn a_machine_that_is_being_started_is_waited_for() {
-    let (mut bare, [one, two]) = pair();
-    let power = |machine, change| Command::ChangePower { machine, change };
-    bare.submit(power(one, PowerChange::Deallocate)).unwrap();
-    bare.complete_all();
-    let update = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() };
-    bare.submit(power(one, PowerChange::Start)).unwrap();
-    bare.submit(update.clone()).unwrap();
-    assert!(bare.events(TenantId(0)).is_empty());
-    bare.complete_all();
-    assert_eq!(bare.events(TenantId(0))[0].announcement.resources, [name("web_0"), name("web_1")].into());
-    bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
-    // One that stays off, or is merely being stopped, is not.
-    bare.submit(power(one, PowerChange::Deallocate)).unwrap();
-    bare.complete_all();
-    bare.submit(power(two, PowerChange::Stop)).unwrap();
-    bare.submit(update).unwrap();
-    assert_eq!(bare.events(TenantId(0)).len(), 1);
-}
-
-#[test]
-fn a_migration_waits_for_a_machine_that_is_being_moved_and_other_work_does_not() {
-    for (work, held) in [(HostWork::Migration, true), (HostWork::Update, false)] {
-        let (mut bare, [one, _]) = pair();
-        bare.submit(Command::Redeploy(one)).unwrap();
-        approve_all(&mut bare);
-        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)], terms: Terms::default() }).unwrap();
-        approve_all(&mut bare);
-        let moving = bare.cluster.held().any(|(_, hold)| hold == Hold::Moving);
-        assert_eq!((moving, bare.cluster.unfinished().count()), (held, if held { 1 } else { 3 }), "{work:?}");
-        bare.complete_all();
-        assert_eq!(bare.cluster.held().count(), 0);
-    }
 }
 
 #[test]
@@ -480,18 +328,6 @@ fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
     assert_eq!(bare.events(db).len(), 3);
     bare.submit(update(2)).unwrap();
     assert_eq!(bare.events(db).len(), 3);
-}
-
-#[test]
-fn a_machine_is_not_started_where_work_is_announced_that_it_was_not_told_of() {
-    let (mut bare, [one, _]) = pair();
-    let power = |change| Command::ChangePower { machine: one, change };
-    bare.submit(power(PowerChange::Deallocate)).unwrap();
-    bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
-        .unwrap();
-    let started = bare.submit(power(PowerChange::Start)).unwrap();
-    assert_eq!(actions(&started), [(one, Impact::Start { to: Some(HostId(1)) })]);
 }
 
 #[test]

@@ -32,9 +32,7 @@ fn names_path(line: &str, wanted: &str) -> bool {
     let is_part_of_name = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     line.match_indices(wanted).any(|(at, _)| {
         let (before, after) = (line[..at].chars().next_back(), line[at + wanted.len()..].chars().next());
-        // `#/work` is a place in a document, and `{cluster}/work` the end of something else.
-        let goes_on = |c: char| is_part_of_name(c) || matches!(c, '#' | '}');
-        !before.is_some_and(goes_on) && !after.is_some_and(|c| is_part_of_name(c) && c != '.')
+        !before.is_some_and(is_part_of_name) && !after.is_some_and(|c| is_part_of_name(c) && c != '.')
     })
 }
 

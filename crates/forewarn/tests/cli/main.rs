@@ -6,6 +6,8 @@
 mod api;
 mod audit;
 mod explain;
+#[path = "../harness/patience.rs"]
+mod patience;
 mod scalesets;
 mod servers;
 mod support;

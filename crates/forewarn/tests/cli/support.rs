@@ -5,14 +5,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Longer than anything here takes on the slowest machine. Whoever waits for it has failed already.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::{PATIENCE, until};
 
 /// `forewarn dev` with its demo fleet, on a clock that stands still.
 pub(crate) struct Server {
@@ -84,11 +82,7 @@ impl Server {
         command.args(more.split_whitespace()).arg("--addresses-file").arg(&addresses);
         let log = File::create(directory.path().join("log")).unwrap();
         let process = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
-        let begin = Instant::now();
-        while !addresses.exists() {
-            assert!(begin.elapsed() < PATIENCE, "the server does not start");
-            sleep(Duration::from_millis(5));
-        }
+        until("the server starts", || addresses.exists().then_some(()));
         let addresses: Value = serde_json::from_str(&fs::read_to_string(addresses).unwrap()).unwrap();
         let address = |of: &str| addresses[of].as_str().unwrap().to_owned();
         Self { process, directory, api: address("api"), metadata: address("metadata") }
@@ -96,15 +90,10 @@ impl Server {
 
     /// What it has said, once it is ready.
     pub(crate) fn said(&self) -> String {
-        let begin = Instant::now();
-        loop {
+        until("the server says what it serves", || {
             let said = fs::read_to_string(self.directory.path().join("log")).unwrap();
-            if said.contains("Ctrl-C") && said.ends_with('\n') {
-                return said;
-            }
-            assert!(begin.elapsed() < PATIENCE, "the server says nothing: {said}");
-            sleep(Duration::from_millis(5));
-        }
+            (said.contains("Ctrl-C") && said.ends_with('\n')).then_some(said)
+        })
     }
 
     /// A file in a directory that goes with the server.

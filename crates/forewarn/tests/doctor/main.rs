@@ -4,6 +4,8 @@
 #[path = "../secure/authority.rs"]
 mod authority;
 mod disks;
+#[path = "../harness/patience.rs"]
+mod patience;
 mod place;
 mod running;
 

@@ -3,15 +3,13 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-const FLEET: &str = "host = [{ name = 'h1' }]\nvm = [{ name = 'solo', host = 'h1' }]\n";
+use crate::patience::until;
 
-/// Longer than anything here takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const FLEET: &str = "host = [{ name = 'h1' }]\nvm = [{ name = 'solo', host = 'h1' }]\n";
 
 /// Whoever this is, nothing belongs to them.
 const NOBODY: &str = "65534";
@@ -182,11 +180,7 @@ impl Place {
         let mut command = self.command(&[]);
         command.args(["serve", "--config", &config, "--addresses-file", &addresses]);
         let mut server = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let begin = Instant::now();
-        while !fs::exists(&addresses).unwrap() {
-            assert!(begin.elapsed() < PATIENCE, "the server does not start");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        until("the server starts", || fs::exists(&addresses).unwrap().then_some(()));
         let number = server.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &number]).status().unwrap().success());
         assert!(server.wait().unwrap().success());

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
+use crate::patience::until;
 use crate::place::Place;
 
 /// Something that answers as a server would, on every connection once.
@@ -121,11 +122,7 @@ fn a_key_that_is_wrong_is_found() {
     server.args(["serve", "--config", &place.path("serve.toml"), "--addresses-file", &addresses]);
     let mut server =
         server.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
-    let begin = std::time::Instant::now();
-    while !std::fs::exists(&addresses).unwrap() {
-        assert!(begin.elapsed().as_secs() < 60, "the server does not start");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    until("the server starts", || std::fs::exists(&addresses).unwrap().then_some(()));
     let found: Value = serde_json::from_str(&std::fs::read_to_string(&addresses).unwrap()).unwrap();
     let said = place.doctor_of(&["--api", found["api"].as_str().unwrap(), "--token", "wrong"]);
     server.kill().unwrap();

@@ -4,12 +4,10 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// Longer than a start takes on the slowest machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+use crate::patience::until;
 
 /// What makes a server a stage.
 pub(crate) const STAGE: [&str; 6] =
@@ -66,13 +64,9 @@ pub(crate) fn play(story: &str, arguments: &[&str]) -> Output {
 
 /// The file is there, and whole, once the server listens.
 fn address_in(file: &Path) -> String {
-    let begin = Instant::now();
-    loop {
+    until("the server listens", || {
         let text = fs::read_to_string(file).unwrap_or_default();
-        if let Ok(addresses) = serde_json::from_str::<serde_json::Value>(&text) {
-            return addresses["api"].as_str().unwrap().to_owned();
-        }
-        assert!(begin.elapsed() < PATIENCE, "the server does not listen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+        let addresses = serde_json::from_str::<serde_json::Value>(&text).ok()?;
+        Some(addresses["api"].as_str().unwrap().to_owned())
+    })
 }

@@ -2,6 +2,8 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
 mod authority;
+#[path = "../harness/patience.rs"]
+mod patience;
 mod reload;
 mod server;
 mod support;

@@ -2,15 +2,11 @@
 
 use std::fs::{self, File};
 use std::process::{Child, Command};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::patience::until;
 use crate::support::Place;
-
-/// Longer than anything here takes on the slowest machine. Whoever waits for it has failed already.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Server {
     process: Child,
@@ -54,11 +50,7 @@ impl Server {
 
     /// Waits until the log has that.
     pub(crate) fn hear(&self, wanted: &str) {
-        let begin = Instant::now();
-        while !fs::read_to_string(&self.log).unwrap().contains(wanted) {
-            assert!(begin.elapsed() < PATIENCE, "not heard: {wanted}");
-            sleep(Duration::from_millis(5));
-        }
+        until(wanted, || self.said().contains(wanted).then_some(()));
     }
 
     pub(crate) fn said(&self) -> String {
@@ -70,11 +62,7 @@ impl Server {
         let count = || self.said().matches("read again").count();
         let (before, number) = (count(), self.process.id().to_string());
         assert!(Command::new("kill").args(["-HUP", &number]).status().unwrap().success());
-        let begin = Instant::now();
-        while count() == before {
-            assert!(begin.elapsed() < PATIENCE, "not read again");
-            sleep(Duration::from_millis(5));
-        }
+        until("the settings are read again", || (count() != before).then_some(()));
     }
 }
 

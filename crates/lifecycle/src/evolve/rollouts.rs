@@ -7,8 +7,8 @@ use crate::cluster::Cluster;
 use crate::ids::{HostId, MachineId, MaintenanceId, RolloutId};
 use crate::limits::ENDED_ROLLOUTS_MAX;
 use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
-use crate::rollout::{EndedRollout, HostFate, Pause, Rollout, RolloutEnd, Standing, Terms};
-use crate::time::{Now, Steady};
+use crate::rollout::{EndedRollout, HostFate, Look, Pause, Rollout, RolloutEnd, Standing, Terms};
+use crate::time::Now;
 
 /// How a group has come to its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,38 +71,18 @@ impl Cluster {
 
     /// Puts a rollout into the list in which it waits, if it waits for time.
     pub(crate) fn list_rollout(&mut self, id: RolloutId) {
-        let due = Due::Advance(id);
-        match self.rollouts.get(&id).map(|rollout| rollout.standing) {
-            Some(Standing::Next) => self.agenda.add(Steady::START, due),
-            Some(Standing::Rests { until }) => self.agenda.add(until, due),
-            Some(Standing::Window { announces }) => self.agenda.add_wall(announces, due),
-            Some(
-                Standing::Works(_)
-                | Standing::Room(_)
-                | Standing::Unwell
-                | Standing::Unconfirmed
-                | Standing::Brake
-                | Standing::Paused,
-            )
-            | None => {}
+        match self.rollouts.get(&id).and_then(Rollout::looked_at) {
+            Some(Look::Steady(at)) => self.agenda.add(at, Due::Advance(id)),
+            Some(Look::Wall(at)) => self.agenda.add_wall(at, Due::Advance(id)),
+            None => {}
         }
     }
 
     fn unlist_rollout(&mut self, id: RolloutId) {
-        let due = Due::Advance(id);
-        match self.rollouts.get(&id).map(|rollout| rollout.standing) {
-            Some(Standing::Next) => self.agenda.remove(Steady::START, due),
-            Some(Standing::Rests { until }) => self.agenda.remove(until, due),
-            Some(Standing::Window { announces }) => self.agenda.remove_wall(announces, due),
-            Some(
-                Standing::Works(_)
-                | Standing::Room(_)
-                | Standing::Unwell
-                | Standing::Unconfirmed
-                | Standing::Brake
-                | Standing::Paused,
-            )
-            | None => {}
+        match self.rollouts.get(&id).and_then(Rollout::looked_at) {
+            Some(Look::Steady(at)) => self.agenda.remove(at, Due::Advance(id)),
+            Some(Look::Wall(at)) => self.agenda.remove_wall(at, Due::Advance(id)),
+            None => {}
         }
     }
 

@@ -124,3 +124,29 @@ impl Bare {
         self.cluster.tenant(tenant).unwrap().events()
     }
 }
+
+/// One host with two machines of a scale set, and a second host; enrolled.
+pub fn pair() -> (Bare, [MachineId; 2]) {
+    let mut bare = Bare::with_hosts(2);
+    let scale_set = bare.scale_set("web", Orchestration::Uniform, Profile::default());
+    for _ in 0..2 {
+        bare.submit(Command::AdmitInstance { scale_set, placement: at(0, 0), number: None }).unwrap();
+    }
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    (bare, [MachineId(0), MachineId(1)])
+}
+
+/// The owner approves everything that the first tenant sees.
+pub fn approve_all(bare: &mut Bare) -> Vec<Change> {
+    let events = bare.events(TenantId(0)).iter().map(Event::id).collect();
+    bare.submit(Command::Approve { tenant: TenantId(0), events, by: Approver::Owner }).unwrap()
+}
+
+/// What is commanded.
+pub fn actions(changes: &[Change]) -> Vec<(MachineId, Impact)> {
+    let started = changes.iter().filter_map(|change| {
+        let Change::Started { actions, .. } = change else { return None };
+        Some(actions)
+    });
+    started.flatten().map(|action| (action.machine, action.impact)).collect()
+}

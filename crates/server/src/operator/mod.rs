@@ -46,7 +46,7 @@ mod wording;
 mod writes;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Bytes;
@@ -71,7 +71,10 @@ pub(crate) struct Api {
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
     data_dir: Option<PathBuf>,
-    openapi: Bytes,
+    /// Who may use the door through which this is seen.
+    access: Access,
+    /// The document for programs, once somebody has asked for it.
+    openapi: Arc<OnceLock<Bytes>>,
     stop: watch::Receiver<bool>,
 }
 
@@ -93,14 +96,14 @@ pub(crate) fn api(
     stop: watch::Receiver<bool>,
 ) -> Api {
     let metrics = telemetry.register(Metrics::new);
-    Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, openapi: Bytes::new(), stop }
+    let (access, openapi) = (Access::Tokens, Arc::default());
+    Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, access, openapi, stop }
 }
 
 /// The operator API behind one door.
 pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
     let routes = table::routes();
-    let openapi = openapi::document(&routes, &access).to_string().into();
-    let api = Api { openapi, ..api };
+    let api = Api { access, openapi: Arc::default(), ..api };
     let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
     let gate = Arc::new(Gate { access, names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);

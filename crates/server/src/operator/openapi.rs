@@ -11,7 +11,7 @@ use super::fault::{Kind, ProblemDocument};
 use super::header::Header;
 use super::route::{Answer, Link, Members, Needs, Route, Subject};
 use super::schemas::Schemas;
-use super::{Access, Api};
+use super::{Access, Api, table};
 
 /// The edition of OpenAPI that the document is written in.
 const OPENAPI: &str = "3.1.0";
@@ -27,7 +27,8 @@ const CLUSTER: &str = "cluster";
 const SCHEME: &str = "bearer";
 
 pub(super) async fn show(State(api): State<Api>) -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "application/json")], api.openapi)
+    let made = || document(&table::routes(), &api.access).to_string().into();
+    ([(header::CONTENT_TYPE, "application/json")], api.openapi.get_or_init(made).clone())
 }
 
 /// The document.

@@ -25,6 +25,7 @@ use super::page::{Cursor, Page, Paging, Shown};
 use super::permit::Denied;
 use super::reads::look;
 use super::route::{Link, Needs, Route, Subject};
+use super::table::FIRST_WORK;
 use super::table::next_page;
 use super::tagged::Tagged;
 use super::visit::{Tags, Visit, tag};
@@ -146,7 +147,7 @@ fn changed() -> Vec<Route> {
         )
         .edited()
         .part::<Name>("name")
-        .link(Link::to("getUnfinished", "Whether they are gone.").with("work", "$response.body#/work/0")),
+        .link(Link::to("getUnfinished", "Whether they are gone.").with("work", FIRST_WORK)),
     ]
     .into_iter()
     .map(|route| {

@@ -27,6 +27,9 @@ macro_rules! first {
     };
 }
 
+/// Where the first work is that a command made.
+pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
+
 pub(super) fn routes() -> Vec<Route> {
     let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
     cluster.into_iter().chain([trail(), server(), table_access::routes()]).flatten().collect()
@@ -198,7 +201,7 @@ fn work() -> Vec<Route> {
             .may_be(&[NotFound, Refused, Ambiguous, Unavailable])
             .link(Link::to("getEvent", "What is announced.").with("id", made))
             .link(Link::to("explainEvent", "Why it is.").with("id", made))
-            .link(Link::to("getUnfinished", "Whether it is over.").with("work", "$response.body#/work/0"))
+            .link(Link::to("getUnfinished", "Whether it is over.").with("work", FIRST_WORK))
             .link(Link::to("getRollout", "The rollout that has begun.").with("id", begun))
             .link(Link::to("sendCommand", "It is paused.").sending(begun_is("pause_rollout")))
             .link(Link::to("sendCommand", "It is given up.").sending(begun_is("cancel_rollout")))

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, ScaleSet, ScaleSetId, Shape, Tenant, TenantId};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, ScaleSetId, Shape, Tenant, TenantId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Eviction, OrchestrationWord, PolicyEntry, UpgradeWord, notices, spot};
+use super::resolve::Details;
 use super::scaleset::instances;
+use super::view::machine_view;
 use crate::span::Span;
 
 /// A scale set, without its instances.
@@ -198,26 +200,18 @@ fn availability_set(cluster: &Cluster, id: TenantId) -> Option<&Tenant> {
 }
 
 fn member(cluster: &Cluster, id: MachineId, leaving: &BTreeSet<MachineId>) -> Option<MemberView> {
-    let machine = cluster.machine(id)?;
-    let tenant = cluster.tenant(machine.tenant)?;
-    let power = match machine.power {
-        Power::Running => "running",
-        Power::Stopped => "stopped",
-        Power::Deallocated => "deallocated",
-    };
-    let (terminate, os_image) = notices(machine.profile);
-    let events = tenant.events().iter().filter(|event| event.announcement.resources.contains(&machine.name));
+    let machine = machine_view(cluster, id, &Details::default())?;
     Some(MemberView {
-        name: machine.name.to_string(),
-        tenant: tenant.name.to_string(),
-        host: cluster.host(machine.host).map(|host| host.name.to_string()).unwrap_or_default(),
-        update_domain: machine.update_domain.0,
-        fault_domain: machine.fault_domain.0,
-        power: power.to_owned(),
-        spot: spot(machine.priority),
-        terminate,
-        os_image,
+        name: machine.name,
+        tenant: machine.tenant,
+        host: machine.host,
+        update_domain: machine.update_domain,
+        fault_domain: machine.fault_domain,
+        power: machine.power,
+        spot: machine.spot,
+        terminate: machine.terminate,
+        os_image: machine.os_image,
         leaving: leaving.contains(&id),
-        events: events.map(|event| event.id().to_string()).collect(),
+        events: machine.events,
     })
 }

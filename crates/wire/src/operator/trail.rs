@@ -371,15 +371,25 @@ impl fmt::Display for Subject {
             Self::By(by) => write!(out, "by:{by}"),
             Self::Kind(kind) => write!(out, "kind:{kind}"),
             Self::Cluster(cluster) => write!(out, "cluster:{cluster}"),
-            Self::Tenant { cluster, name } => write!(out, "{cluster}/tenant:{name}"),
-            Self::Machine { cluster, name } => write!(out, "{cluster}/machine:{name}"),
-            Self::Host { cluster, name } => write!(out, "{cluster}/host:{name}"),
-            Self::Event { cluster, id } => write!(out, "{cluster}/event:{id}"),
-            Self::Work { cluster, number } => write!(out, "{cluster}/work:{number}"),
-            Self::Rollout { cluster, number } => write!(out, "{cluster}/rollout:{number}"),
+            Self::Tenant { cluster, name } => of_cluster(out, cluster, "tenant", name),
+            Self::Machine { cluster, name } => of_cluster(out, cluster, "machine", name),
+            Self::Host { cluster, name } => of_cluster(out, cluster, "host", name),
+            Self::Event { cluster, id } => of_cluster(out, cluster, "event", id),
+            Self::Work { cluster, number } => of_cluster(out, cluster, "work", number),
+            Self::Rollout { cluster, number } => of_cluster(out, cluster, "rollout", number),
             Self::Because(number) => write!(out, "because:{number}"),
         }
     }
+}
+
+/// What is told apart only within a cluster.
+fn of_cluster(
+    out: &mut fmt::Formatter<'_>,
+    cluster: &str,
+    kind: &str,
+    which: &dyn fmt::Display,
+) -> fmt::Result {
+    write!(out, "{cluster}/{kind}:{which}")
 }
 
 impl Told {
