@@ -49,6 +49,7 @@
 //! # Ok::<_, Unreadable>(())
 //! ```
 
+pub mod arm;
 mod date;
 mod document;
 mod edition;
