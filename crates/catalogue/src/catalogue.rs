@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use forewarn_lifecycle::{MaintenanceId, Name, Now};
 
 use crate::cluster::ClusterId;
+use crate::command::Refusal;
 use crate::receipt::{Receipt, Receipts};
-use crate::register::{Entry, Link, Operation, Register};
+use crate::register::{Body, Entry, Link, Operation, Register};
 use crate::token::Token;
 
 /// What a server keeps beside its clusters.
@@ -148,6 +149,17 @@ impl Catalogue {
     #[must_use]
     pub fn next_operation(&self) -> u64 {
         self.register.next_operation()
+    }
+
+    /// Whether all that can be written: ids, bodies and notes.
+    ///
+    /// # Errors
+    /// When it is too much.
+    pub fn check_room<'a>(
+        &self,
+        put: impl Iterator<Item = (&'a String, &'a Body, &'a Body)>,
+    ) -> Result<(), Refusal> {
+        self.register.check_room(put)
     }
 
     /// Whether an operation waits for some work.

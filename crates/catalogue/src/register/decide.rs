@@ -89,8 +89,7 @@ impl Register {
         id: &str,
         (cluster, link, body, notes): (ClusterId, Option<Link>, &Body, &Body),
     ) -> Result<Option<Entry>, Refusal> {
-        Refusal::check(id.len(), ID_BYTES_MAX, "bytes in an id")?;
-        Refusal::check(body.0.len().max(notes.0.len()), BODY_BYTES_MAX, "bytes in a body")?;
+        self.check_room(std::iter::once((id, body, notes)))?;
         let key = key_of(id);
         let before = self.entry(&key);
         let other = link.and_then(|link| self.linked(cluster, link)).filter(|(held, _)| *held != key);
@@ -118,12 +117,28 @@ impl Register {
                 leaving: Leaving::Stays,
             },
         };
-        let (more, less) = (entry.bytes(), before.map_or(0, Entry::bytes));
-        Refusal::check(self.len() + usize::from(before.is_none()), ENTRIES_MAX, "resources")?;
-        Refusal::check((self.bytes() + more).saturating_sub(less), ENTRIES_BYTES_MAX, "bytes in resources")?;
         let is_same =
             before.is_some_and(|before| Entry { edition: before.edition, ..entry.clone() } == *before);
         Ok((!is_same).then_some(entry))
+    }
+
+    /// Whether all that can be written.
+    pub(crate) fn check_room<'a, T: AsRef<str> + ?Sized + 'a>(
+        &self,
+        put: impl Iterator<Item = (&'a T, &'a Body, &'a Body)>,
+    ) -> Result<(), Refusal> {
+        let (mut count, mut bytes) = (self.len(), self.bytes());
+        for (id, body, notes) in put {
+            let id = id.as_ref();
+            Refusal::check(id.len(), ID_BYTES_MAX, "bytes in an id")?;
+            Refusal::check(body.0.len().max(notes.0.len()), BODY_BYTES_MAX, "bytes in a body")?;
+            let before = self.entry(&key_of(id));
+            count += usize::from(before.is_none());
+            bytes += id.len() + body.0.len() + notes.0.len();
+            bytes -= before.map_or(0, Entry::bytes).min(bytes);
+        }
+        Refusal::check(count, ENTRIES_MAX, "resources")?;
+        Refusal::check(bytes, ENTRIES_BYTES_MAX, "bytes in resources")
     }
 
     fn decide_remove(&self, key: &str) -> Vec<Filed> {

@@ -72,7 +72,7 @@ impl Driver {
     }
 
     /// Decides and evolves the catalogue. Says how much has changed.
-    fn catalogue(&mut self, now: Now, command: &Command) -> Result<usize, Refusal> {
+    pub(super) fn catalogue(&mut self, now: Now, command: &Command) -> Result<usize, Refusal> {
         let changes = self.kept.catalogue.decide(now, command)?;
         for change in &changes {
             self.kept.apply_to_catalogue(now, change);

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use forewarn_catalogue::{
-    Answer, Body, Change, ClusterId, Counters, Ending, Entry, Filed, Leaving, Link, Operation, Reach, Receipt,
-    Role, Row, Scope, Token, TokenHash,
+    Answer, Body, Change, ClusterId, Counters, Ending, Entry, Filed, Leaving, Link, Operation, Reach,
+    Receipt, Role, Row, Scope, Token, TokenHash,
 };
 
 use super::rules::stored_number;
