@@ -10,6 +10,8 @@
 
 mod error;
 mod id;
+pub mod providers;
+pub mod template;
 mod version;
 
 pub use error::ArmError;
