@@ -8,12 +8,17 @@
 //!
 //! A body is kept as its client wrote it, with what nobody here understands; the fleet is the truth where it knows more.
 
+pub mod deployment;
 mod error;
 mod id;
+mod images;
+pub mod network;
 pub mod providers;
+pub mod sizes;
 pub mod template;
 mod version;
 
 pub use error::ArmError;
 pub use id::{GroupId, ResourceId};
+pub use images::{IMAGE_VERSION, Image};
 pub use version::{ApiVersion, BadVersion};
