@@ -10,8 +10,15 @@
 
 mod error;
 mod id;
+mod show;
 mod version;
 
 pub use error::ArmError;
 pub use id::{GroupId, ResourceId};
+pub use show::{
+    Expand, Kept, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
+    instance_instance_view, instances_there, is_gone, is_leaving, machine_id, machine_instance_view,
+    plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
+    show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
+};
 pub use version::{ApiVersion, BadVersion};
