@@ -29,6 +29,12 @@ mod start_requests;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod template_functions;
+#[cfg(test)]
+mod template_limits;
+#[cfg(test)]
+mod templates;
+#[cfg(test)]
 mod town;
 #[cfg(test)]
 mod trail;
