@@ -17,6 +17,7 @@ mod groups;
 mod operations;
 mod place;
 mod refusal;
+mod resources;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -84,6 +85,14 @@ pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
             let kind = kind.ok_or_else(|| unsupported(&call))?;
             subscriptions::check(arm, &call, &call.path[1]).await?;
             compute::list_all(&call, kind, engines_of(arm, &call).await?).await
+        }
+        ["subscriptions", _, "resources"] if is_get => {
+            subscriptions::check(arm, &call, &call.path[1]).await?;
+            resources::list(&call, None, engines_of(arm, &call).await?).await
+        }
+        ["subscriptions", _, "resourcegroups", _, "resources"] if is_get => {
+            let (group, engine) = arm.group(&call, (&call.path[1], &call.path[3])).await?;
+            resources::list(&call, Some(group.id), vec![engine]).await
         }
         ["subscriptions", _, "resourcegroups", _] => {
             let id = GroupId { subscription: call.path[1].clone(), name: call.path[3].clone() };

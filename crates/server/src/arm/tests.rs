@@ -58,8 +58,8 @@ impl Client {
         Answered { status, headers, body }
     }
 
-    async fn get(&self, target: &str) -> Answered {
-        self.send("GET", target, Value::Null).await
+    async fn get(&self, target: impl AsRef<str>) -> Answered {
+        self.send("GET", target.as_ref(), Value::Null).await
     }
 
     async fn group(&self) {
@@ -86,15 +86,15 @@ fn compute(rest: &str) -> String {
 #[tokio::test]
 async fn the_fleet_is_there_without_anybody_having_said_so() {
     let client = Client::new().await;
-    let groups = client.get(&format!("{SUBSCRIPTION}/resourceGroups?api-version=2024-07-01")).await.body;
+    let groups = client.get(format!("{SUBSCRIPTION}/resourceGroups?api-version=2024-07-01")).await.body;
     assert_eq!(groups["value"][0]["name"], "forewarn");
     let vms = client
-        .get(&format!("{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines?api-version=2024-07-01"));
+        .get(format!("{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines?api-version=2024-07-01"));
     let vms = vms.await.body;
     assert_eq!(vms["value"].as_array().unwrap().len(), 1);
     assert_eq!(vms["value"][0]["name"], "solo");
     let own = format!("{SUBSCRIPTION}/RESOURCEGROUPS/Forewarn/providers/microsoft.compute");
-    let web = client.get(&format!("{own}/virtualmachinescalesets/WEB?api-version=2024-07-01")).await;
+    let web = client.get(format!("{own}/virtualmachinescalesets/WEB?api-version=2024-07-01")).await;
     assert_eq!((web.status, &web.body["sku"]["capacity"]), (StatusCode::OK, &json!(2)));
     let profile = &web.body["properties"]["virtualMachineProfile"]["scheduledEventsProfile"];
     assert_eq!(
@@ -102,7 +102,7 @@ async fn the_fleet_is_there_without_anybody_having_said_so() {
         json!({ "notBeforeTimeout": "PT5M", "enable": true })
     );
     let instances =
-        client.get(&format!("{own}/virtualMachineScaleSets/web/virtualMachines?api-version=2024-07-01"));
+        client.get(format!("{own}/virtualMachineScaleSets/web/virtualMachines?api-version=2024-07-01"));
     assert_eq!(instances.await.body["value"][1]["instanceId"], "1");
 }
 

@@ -54,6 +54,7 @@ pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
 };
+pub(crate) use entry::{notices, spot};
 pub use explain::{
     ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
     MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,

@@ -6,6 +6,7 @@ use axum::response::Response;
 use forewarn_catalogue::Link;
 use forewarn_lifecycle::MachineId;
 use forewarn_wire::arm::{Action, ArmError, chosen_instances, plan_action};
+use forewarn_wire::operator::full_name;
 use serde_json::{Value, json};
 
 use super::found::{Found, Kind, find};
@@ -63,6 +64,19 @@ fn machines(state: &State<'_>, found: &Found, body: &Value) -> Result<Vec<Machin
     }
 }
 
+/// What the trail tells of an action.
+fn told(state: &State<'_>, action: Action, found: &Found, machines: &[MachineId]) -> Value {
+    let mut told = json!({ "command": action.word(), "resource": found.id.to_string() });
+    if let [only] = machines {
+        told["machine"] = json!(full_name(state.cluster, *only));
+    } else if matches!(found.link, Link::ScaleSet(_)) {
+        told["scale_set"] = json!(found.id.name());
+        let names = machines.iter().filter_map(|id| state.cluster.machine(*id)).map(|one| one.name.as_str());
+        told["instances"] = names.collect();
+    }
+    told
+}
+
 /// Does something to machines of what is named.
 pub(super) async fn act_on(
     visit: &Visit<'_>,
@@ -72,14 +86,14 @@ pub(super) async fn act_on(
 ) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let told = json!({ "command": action.word(), "resource": id.to_string() });
-    let terms = Terms { by: permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
     let arrange = move |state: &State<'_>| {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or_else(|| no_resource(&id))?;
         let machines = machines(state, &found)?;
         let commands = plan_action(state.cluster, action, &machines)?;
         check_permit(state, &permit, &commands)?;
-        Ok((Arrangement { commands, papers: Vec::new(), operation: Some(id.to_string()) }, ()))
+        let asked = Some(told(state, action, &found, &machines));
+        Ok((Arrangement { commands, papers: Vec::new(), asked, operation: Some(id.to_string()) }, ()))
     };
     let arranged = visit.engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))?;
     let (arranged, ()) = arranged?;

@@ -10,6 +10,7 @@ use forewarn_wire::arm::{
     Action, ArmError, INSTANCES, Provisioning, ResourceId, canonical, chosen_instances, hide_newer,
     instance_instance_view, instances_there, is_gone, merge, show_instance,
 };
+use forewarn_wire::operator::full_name;
 use serde_json::{Value, json};
 
 use super::act::{act_on, action_named};
@@ -141,8 +142,7 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
     let (group, name, wanted) = (visit.group.clone(), set.to_owned(), id.to_owned());
     let (set_id, instance) = (visit.id(Kind::ScaleSet, set), visit.instance_id(set, id));
     let conditions = Conditions::of(call);
-    let told = json!({ "command": "write_resource", "resource": instance.to_string() });
-    let terms = Terms { by: permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, Value), ArmError> {
         let found = find(state, (&permit, version), Kind::ScaleSet, &group, &name);
         let found = found.ok_or_else(|| no_resource(&set_id))?;
@@ -160,7 +160,9 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
         let mut shown =
             show_instance(&sight(state, version), &found.kept(), Some(&body), machine, Expand::Nothing);
         shown["properties"]["provisioningState"] = json!(Provisioning::Updating.as_str());
-        let arrangement = Arrangement { commands: Vec::new(), papers: vec![put], operation: Some(id) };
+        let asked = json!({ "command": "write_resource", "resource": id, "machine": full_name(state.cluster, machine) });
+        let (commands, papers) = (Vec::new(), vec![put]);
+        let arrangement = Arrangement { commands, papers, asked: Some(asked), operation: Some(id) };
         Ok((arrangement, shown))
     };
     let arranged = visit.engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))?;

@@ -70,8 +70,7 @@ const OUR_PROPERTIES: [&str; 6] =
 pub(crate) async fn write(engine: &Engine, asked: Asked) -> Result<Written, ArmError> {
     let (kind, group, permit) = (asked.kind, asked.group.clone(), Arc::clone(&asked.permit));
     let (version, name) = (asked.version, asked.id.name().to_owned());
-    let told = json!({ "command": "write_resource", "resource": asked.id.to_string() });
-    let terms = Terms { by: permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
     let arranged = engine.arrange(terms, move |state| arrange(state, &asked)).await;
     let (arranged, is_new) = arranged.map_err(|problem| refusal::of(&problem))??;
     let operation =
@@ -111,7 +110,20 @@ fn arrange(state: &State<'_>, asked: &Asked) -> Result<(Arrangement, bool), ArmE
         notes: bytes(&notes),
     };
     let operation = Some(id.to_string());
-    Ok((Arrangement { commands, papers: vec![paper], operation }, before.is_none()))
+    let told = Some(told("write_resource", *kind, id));
+    Ok((Arrangement { commands, papers: vec![paper], asked: told, operation }, before.is_none()))
+}
+
+/// What the trail tells of something that is done to a resource.
+pub(super) fn told(command: &str, kind: Kind, id: &ResourceId) -> Value {
+    let mut told = json!({ "command": command, "resource": id.to_string() });
+    let what = match kind {
+        Kind::Machine => "machine",
+        Kind::ScaleSet => "scale_set",
+        Kind::AvailabilitySet => "tenant",
+    };
+    told[what] = json!(id.name());
+    told
 }
 
 /// What is there now, without what only the server says of it.
