@@ -309,7 +309,7 @@ pub(super) fn priority(spot: Option<Eviction>) -> Priority {
 }
 
 /// What eviction does, if it can happen.
-pub(super) fn spot(priority: Priority) -> Option<Eviction> {
+pub(crate) fn spot(priority: Priority) -> Option<Eviction> {
     match priority {
         Priority::Regular => None,
         Priority::Spot(policy) => Some(policy.into()),
@@ -326,7 +326,7 @@ pub(super) fn profile(terminate: Option<Span>, os_image: bool) -> Option<Profile
 }
 
 /// The notice of a deletion, and whether new images are announced.
-pub(super) fn notices(profile: Profile) -> (Option<Span>, bool) {
+pub(crate) fn notices(profile: Profile) -> (Option<Span>, bool) {
     let terminate = profile.terminate.map(|notice| Span(notice.length()));
     (terminate, profile.os_image == OsImageNotice::On)
 }

@@ -37,7 +37,7 @@ mod sets;
 mod spread;
 mod terms;
 #[cfg(test)]
-mod town;
+pub(crate) mod town;
 mod trail;
 mod upgrade;
 mod view;
@@ -55,6 +55,7 @@ pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
     ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+pub(crate) use entry::{notices, spot};
 pub use explain::{
     ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
     MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,
@@ -67,8 +68,11 @@ pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use resolve::{
+    ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
+};
 pub use rollout::{RolloutView, rollout_view};
+pub(crate) use scaleset::instances;
 pub use scaleset::{
     BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
     leaving,
