@@ -10,16 +10,26 @@
 //! Shapes and rules of bodies are [`forewarn_wire::arm`]; here are the routes, and what is asked of the engine.
 
 mod call;
+mod discovery;
+mod door;
+mod entrance;
+mod free;
+mod identity;
+mod signing;
 
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
 use forewarn_wire::arm::ArmError;
 
 use crate::engine::Engine;
 pub(crate) use call::{Call, Scheme};
+pub(crate) use door::Door;
+pub(crate) use entrance::Entrance;
+pub use entrance::{ArmPlan, Credentials};
+pub(crate) use free::is_path;
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -29,11 +39,14 @@ pub(crate) struct Arm {
     pub(crate) scheme: Scheme,
 }
 
-/// Everything that clients of Azure ask for, behind one door. Whoever asks has come through a gate.
-pub(crate) fn router(arm: Arm) -> Router {
-    Router::new().fallback(answer).with_state(arm)
+impl Arm {
+    /// What is seen through a door that is reached in this way.
+    pub(crate) fn new(engine: &Engine, scheme: Scheme) -> Self {
+        Self { engine: engine.clone(), scheme }
+    }
 }
 
+/// Answers whoever has come through a door.
 async fn answer(State(arm): State<Arm>, request: Request) -> Response {
     let asked = request.headers().get("x-ms-client-request-id").cloned();
     let answered = match Call::read(request, arm.scheme).await {
