@@ -52,7 +52,8 @@ pub(crate) struct Door {
 impl Door {
     /// The listener with TLS.
     pub(crate) fn of_listener(engine: &Engine, names: HostNames, entrance: &Arc<Entrance>) -> Self {
-        let (arm, access) = (Arm::new(engine, Scheme::Https), entrance.credentials.access());
+        let (arm, access) =
+            (Arm::new(engine, Scheme::Https, &entrance.directory), entrance.credentials.access());
         Self { arm, place: Place::Listener, access, names, entrance: Arc::clone(entrance) }
     }
 
@@ -64,7 +65,7 @@ impl Door {
         names: HostNames,
         entrance: &Arc<Entrance>,
     ) -> Self {
-        let arm = Arm::new(engine, scheme);
+        let arm = Arm::new(engine, scheme, &entrance.directory);
         Self { arm, place: Place::Operators, access, names, entrance: Arc::clone(entrance) }
     }
 
@@ -85,7 +86,7 @@ impl Door {
                 Ok(permit) => {
                     let mut request = request;
                     request.extensions_mut().insert(Arc::new(permit));
-                    super::answer(State(self.arm.clone()), request).await
+                    super::respond(State(self.arm.clone()), request).await
                 }
                 Err(why) => self.challenge(&request, &why),
             },

@@ -36,6 +36,8 @@ pub mod schema;
 mod sets;
 mod spread;
 mod terms;
+#[cfg(test)]
+pub(crate) mod town;
 mod trail;
 mod view;
 
@@ -64,8 +66,11 @@ pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use resolve::{
+    ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
+};
 pub use rollout::{RolloutView, rollout_view};
+pub(crate) use scaleset::instances;
 pub use scaleset::{
     BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
     leaving,
@@ -74,7 +79,7 @@ pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
     availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
 };
-pub use spread::{FAULT_DOMAINS, UPDATE_DOMAINS};
+pub use spread::{FAULT_DOMAINS, Place, UPDATE_DOMAINS, Whereabouts, place_machine};
 pub use terms::{
     AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WorkWord, ZoneSelection,
