@@ -155,7 +155,7 @@ impl Door {
             }
             Free::Authority => self.authority()?,
             Free::Aliases => Json(discovery::aliases()).into_response(),
-            Free::OpenId(tenant) => Json(directory(tenant)?.offers()).into_response(),
+            Free::OpenId(tenant) => Json(directory(tenant)?.offers(&self.entrance.directory)).into_response(),
             Free::Instance => Json(directory("common".to_owned())?.discovery()).into_response(),
             // Signatures are for this server alone to look at.
             Free::Keys => Json(json!({ "keys": [] })).into_response(),

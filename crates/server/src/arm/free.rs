@@ -49,6 +49,8 @@ impl Free {
             ["common", "userrealm", _] => Some(Self::Realm),
             [_, ".well-known", "openid-configuration"]
             | [_, "v2.0", ".well-known", "openid-configuration"] => tenant().map(Self::OpenId),
+            // `az` asks here whether there is a directory, and then forgets which.
+            ["adfs", _, "v2.0", ".well-known", "openid-configuration"] => tenant().map(Self::OpenId),
             [_, "discovery", "keys"] | [_, "discovery", "v2.0", "keys"] => tenant().map(|_| Self::Keys),
             [_, "oauth2", "token"] | [_, "oauth2", "v2.0", "token"] => tenant().map(Self::Token),
             [_, "oauth2", "devicecode"] | [_, "oauth2", "v2.0", "devicecode"] => {
@@ -97,6 +99,10 @@ mod tests {
             assert_eq!(Free::at(&format!("/{tenant}/{path}")), token, "{path}");
         }
         assert_eq!(Free::at("/adfs/.well-known/openid-configuration"), Some(Free::OpenId("adfs".to_owned())));
+        assert_eq!(
+            Free::at("/adfs/any/v2.0/.well-known/openid-configuration"),
+            Some(Free::OpenId("adfs".to_owned()))
+        );
         for path in ["/v2.0/token", "/a%2Fb/oauth2/token", "/a\"b/oauth2/token", "/a/b/oauth2/token", "/"] {
             assert_eq!(Free::at(path), None, "{path}");
         }

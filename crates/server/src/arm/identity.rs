@@ -59,20 +59,22 @@ struct Granted<'a> {
 }
 
 impl Directory {
-    /// What it offers, and where. One of Active Directory Federation Services has other paths.
-    pub(super) fn offers(&self) -> Value {
+    /// What it offers, and where. One of Active Directory Federation Services has other paths. Who issues is named by the id:
+    /// that is how clients learn it.
+    pub(super) fn offers(&self, usual: &str) -> Value {
         let url = &self.url;
-        let (version, keys) = if self.tenant.eq_ignore_ascii_case("adfs") {
-            ("", "discovery/keys")
-        } else {
-            ("/v2.0", "discovery/v2.0/keys")
+        let is_adfs = self.tenant.eq_ignore_ascii_case("adfs");
+        let version = if is_adfs { "" } else { "/v2.0" };
+        let issuer = match url.strip_suffix(&self.tenant) {
+            Some(base) if !is_adfs => format!("{base}{}{version}", self.id(usual)),
+            Some(_) | None => url.clone(),
         };
         json!({
-            "issuer": format!("{url}{version}"),
+            "issuer": issuer,
             "authorization_endpoint": format!("{url}/oauth2{version}/authorize"),
             "token_endpoint": format!("{url}/oauth2{version}/token"),
             "device_authorization_endpoint": format!("{url}/oauth2{version}/devicecode"),
-            "jwks_uri": format!("{url}/{keys}"),
+            "jwks_uri": format!("{url}/discovery{version}/keys"),
             "response_types_supported": ["code"],
             "subject_types_supported": ["pairwise"],
             "scopes_supported": ["openid", "profile", "offline_access"],

@@ -106,6 +106,14 @@ async fn addresses_are_those_by_which_the_server_was_called() {
     }
     let (_, _, adfs) = get(&town.listener, "h:1", "/adfs/.well-known/openid-configuration").await;
     assert_eq!(adfs["token_endpoint"], "https://h:1/adfs/oauth2/token");
+    assert_eq!(adfs["issuer"], "https://h:1/adfs");
+    let other = "22222222-2222-2222-2222-222222222222";
+    for (tenant, id) in [("organizations", DIRECTORY), ("forewarn.localhost", DIRECTORY), (other, other)] {
+        let path = format!("/{tenant}/v2.0/.well-known/openid-configuration");
+        let (_, _, found) = get(&town.listener, "h:1", &path).await;
+        assert_eq!(found["issuer"], format!("https://h:1/{id}/v2.0"));
+        assert_eq!(found["token_endpoint"], format!("https://h:1/{tenant}/oauth2/v2.0/token"));
+    }
     let (_, _, found) = get(&town.listener, "h:1", "/common/discovery/instance?api-version=1.1").await;
     assert_eq!(
         found["tenant_discovery_endpoint"],
