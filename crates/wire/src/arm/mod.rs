@@ -18,8 +18,6 @@ mod id;
 mod images;
 mod instances;
 mod kind;
-mod kind;
-mod merge;
 mod merge;
 mod names;
 pub mod network;

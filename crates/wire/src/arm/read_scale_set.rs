@@ -96,6 +96,9 @@ impl From<UpgradePolicy> for UpgradeWanted {
         match policy {
             UpgradePolicy::Manual => Self::Manual,
             UpgradePolicy::Automatic => Self::Automatic,
+            UpgradePolicy::Rolling { batch, pause } => {
+                Self::Rolling { batch_percent: batch.hundredths(), pause }
+            }
         }
     }
 }
