@@ -102,9 +102,7 @@ impl Image<'_> {
     }
 
     fn list<'n>(&self, names: impl Iterator<Item = &'n str>, path: &str) -> Value {
-        let shown = |name: &str| {
-            json!({ "location": self.location, "name": name, "id": format!("{}/{path}/{name}", self.place()) })
-        };
+        let shown = |name: &str| json!({ "location": self.location, "name": name, "id": format!("{}/{path}/{name}", self.place()) });
         names.map(shown).collect()
     }
 }

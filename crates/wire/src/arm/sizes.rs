@@ -98,7 +98,10 @@ mod tests {
         let skus = skus(&["here", "there"]);
         let sizes = vm_sizes();
         assert_eq!((skus.len(), sizes.len()), (2 * SIZES.len(), SIZES.len()));
-        assert_eq!((&skus[0]["name"], &skus[0]["capabilities"][1]["value"]), (&sizes[0]["name"], &json!("1")));
+        assert_eq!(
+            (&skus[0]["name"], &skus[0]["capabilities"][1]["value"]),
+            (&sizes[0]["name"], &json!("1"))
+        );
         assert_eq!(usages(3, 1, 2)[1]["currentValue"], 3);
     }
 }

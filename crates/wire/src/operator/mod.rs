@@ -37,7 +37,7 @@ mod sets;
 mod spread;
 mod terms;
 #[cfg(test)]
-mod town;
+pub(crate) mod town;
 mod trail;
 mod view;
 

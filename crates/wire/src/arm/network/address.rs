@@ -32,21 +32,27 @@ struct Range {
 }
 
 /// Gives addresses to a resource that has none. `before` is what was written of it: it keeps the ones that it had.
-pub fn assign_addresses(id: &ResourceId, body: &mut Value, before: Option<&Value>, neighbours: Neighbours<'_>) {
+pub fn assign_addresses(
+    id: &ResourceId,
+    body: &mut Value,
+    before: Option<&Value>,
+    neighbours: &mut Neighbours<'_>,
+) {
     if !body.is_object() {
         return;
     }
     if id.is(PUBLIC) {
         let before = before.and_then(|before| before["properties"]["ipAddress"].as_str());
-        let taken: BTreeSet<_> = neighbours.others.filter_map(|other| read(&other["properties"]["ipAddress"])).collect();
+        let taken: BTreeSet<_> =
+            neighbours.others.by_ref().filter_map(|other| read(&other["properties"]["ipAddress"])).collect();
         assign(&mut body["properties"], "ipAddress", before, PUBLIC_RANGE, &taken);
     } else if id.is(INTERFACES) {
         assign_private(body, before, neighbours);
     }
 }
 
-fn assign_private(body: &mut Value, before: Option<&Value>, neighbours: Neighbours<'_>) {
-    let mut taken: BTreeSet<_> = neighbours.others.flat_map(|other| private(&other)).collect();
+fn assign_private(body: &mut Value, before: Option<&Value>, neighbours: &mut Neighbours<'_>) {
+    let mut taken: BTreeSet<_> = neighbours.others.by_ref().flat_map(|other| private(&other)).collect();
     let had = |name: &Value| {
         let all = before?["properties"]["ipConfigurations"].as_array()?;
         all.iter().find(|one| one["name"] == *name)?["properties"]["privateIPAddress"].as_str()
@@ -73,7 +79,8 @@ fn assign(properties: &mut Value, name: &str, had: Option<&str>, range: Range, t
         return;
     }
     let kept = had.and_then(|had| had.parse::<Ipv4Addr>().ok());
-    let free = || (range.first..=range.last).find(|address| !taken.contains(address)).map(Ipv4Addr::from_bits);
+    let free =
+        || (range.first..=range.last).find(|address| !taken.contains(address)).map(Ipv4Addr::from_bits);
     if let Some(address) = kept.or_else(free) {
         properties[name] = json!(address.to_string());
     }
@@ -93,7 +100,8 @@ fn range_of(subnet: &ResourceId, network: &dyn Fn(&ResourceId) -> Option<Value>)
     let body = network(&subnet.parent()?)?;
     let subnet = super::child(&body, &subnet.parts[1..])?;
     let properties = &subnet["properties"];
-    let prefix = properties["addressPrefix"].as_str().or_else(|| properties["addressPrefixes"][0].as_str())?;
+    let prefix =
+        properties["addressPrefix"].as_str().or_else(|| properties["addressPrefixes"][0].as_str())?;
     let (address, length) = prefix.split_once('/')?;
     let length = length.parse::<u32>().ok().filter(|length| (8..=29).contains(length))?;
     let size = 1_u32 << (32 - length);
@@ -123,8 +131,8 @@ mod tests {
 
     fn give(mut body: Value, before: Option<&Value>, others: &[Value]) -> Value {
         let mut others = others.iter().cloned();
-        let neighbours = Neighbours { others: &mut others, network: &network };
-        assign_addresses(&id("networkInterfaces/n"), &mut body, before, neighbours);
+        let mut neighbours = Neighbours { others: &mut others, network: &network };
+        assign_addresses(&id("networkInterfaces/n"), &mut body, before, &mut neighbours);
         body["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].take()
     }
 
@@ -154,8 +162,8 @@ mod tests {
         let taken = json!({ "properties": { "ipAddress": "198.18.0.1" } });
         let mut body = json!({});
         let mut others = [taken].into_iter();
-        let neighbours = Neighbours { others: &mut others, network: &network };
-        assign_addresses(&id("publicIPAddresses/ip"), &mut body, None, neighbours);
+        let mut neighbours = Neighbours { others: &mut others, network: &network };
+        assign_addresses(&id("publicIPAddresses/ip"), &mut body, None, &mut neighbours);
         assert_eq!(body["properties"]["ipAddress"], "198.18.0.2");
     }
 
@@ -170,8 +178,8 @@ mod tests {
         ] {
             for kind in ["networkInterfaces/n", "publicIPAddresses/n", "others/n"] {
                 let (mut body, mut others) = (written.clone(), [written.clone()].into_iter());
-                let neighbours = Neighbours { others: &mut others, network: &network };
-                assign_addresses(&id(kind), &mut body, Some(&written), neighbours);
+                let mut neighbours = Neighbours { others: &mut others, network: &network };
+                assign_addresses(&id(kind), &mut body, Some(&written), &mut neighbours);
                 assert_eq!(body.is_object(), written.is_object());
             }
         }

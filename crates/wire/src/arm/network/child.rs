@@ -16,7 +16,8 @@ pub(super) fn name_of(inside: &Value) -> Option<&str> {
 #[must_use]
 pub fn child<'a>(body: &'a Value, path: Path<'_>) -> Option<&'a Value> {
     path.iter().try_fold(body, |body, (kind, name)| {
-        let (_, list) = body["properties"].as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(kind))?;
+        let (_, list) =
+            body["properties"].as_object()?.iter().find(|(key, _)| key.eq_ignore_ascii_case(kind))?;
         list.as_array()?.iter().find(|inside| is_called(inside, name))
     })
 }
@@ -61,7 +62,8 @@ fn inside_of<'a>(body: &'a mut Value, (kind, name): &(String, String)) -> Option
 
 /// The list of that kind, which is made if it is not there; nothing, if something else is.
 fn list_of<'a>(body: &'a mut Value, kind: &str) -> Option<&'a mut Vec<Value>> {
-    let properties = body.as_object_mut()?.entry("properties").or_insert_with(|| json!({})).as_object_mut()?;
+    let properties =
+        body.as_object_mut()?.entry("properties").or_insert_with(|| json!({})).as_object_mut()?;
     let spelled = properties.keys().find(|key| key.eq_ignore_ascii_case(kind)).cloned();
     properties.entry(spelled.unwrap_or_else(|| kind.to_owned())).or_insert_with(|| json!([])).as_array_mut()
 }
@@ -77,18 +79,25 @@ mod tests {
 
     #[test]
     fn what_is_written_inside_is_found_inside() {
-        let mut body = json!({ "properties": { "subnets": [{ "name": "A", "properties": { "x": 1, "y": 1 } }] } });
-        assert_eq!(put_child(&mut body, &path("Subnets/a"), &json!({ "properties": { "x": 2 }, "name": "z" })), Some(false));
+        let mut body =
+            json!({ "properties": { "subnets": [{ "name": "A", "properties": { "x": 1, "y": 1 } }] } });
+        assert_eq!(
+            put_child(&mut body, &path("Subnets/a"), &json!({ "properties": { "x": 2 }, "name": "z" })),
+            Some(false)
+        );
         assert_eq!(put_child(&mut body, &path("subnets/b"), &json!({})), Some(true));
         assert_eq!(put_child(&mut body, &path("rules/r"), &json!({})), Some(true));
         assert_eq!(put_child(&mut body, &path("subnets/a/inner/i"), &json!({ "k": 1 })), Some(true));
         assert_eq!(put_child(&mut body, &path("subnets/c/inner/i"), &json!({})), None);
         assert_eq!(child(&body, &path("SUBNETS/a")).unwrap()["properties"]["x"], 2);
         assert_eq!(child(&body, &path("subnets/a/inner/i")), Some(&json!({ "name": "i", "k": 1 })));
-        let names: Vec<_> = body["properties"]["subnets"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+        let names: Vec<_> =
+            body["properties"]["subnets"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
         assert_eq!(names, ["A", "b"]);
         assert!(remove_child(&mut body, &path("subnets/B")));
-        assert!(!remove_child(&mut body, &path("subnets/B")) && !remove_child(&mut body, &path("none/x/inner/i")));
+        assert!(
+            !remove_child(&mut body, &path("subnets/B")) && !remove_child(&mut body, &path("none/x/inner/i"))
+        );
         assert_eq!(child(&body, &path("subnets/b")), None);
     }
 

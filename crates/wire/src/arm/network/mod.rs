@@ -30,7 +30,9 @@ pub use tidy::tidy;
 pub fn show(id: &ResourceId, body: &Value, edition: u64) -> Value {
     let mut shown = frame(&id.to_string(), &id.kind(), id.name(), edition);
     let members = body.as_object().into_iter().flatten();
-    shown.extend(members.filter(|(name, _)| !is_ours(name)).map(|(name, value)| (name.clone(), value.clone())));
+    shown.extend(
+        members.filter(|(name, _)| !is_ours(name)).map(|(name, value)| (name.clone(), value.clone())),
+    );
     let mut shown = Value::Object(shown);
     settle(&mut shown, id, edition);
     describe(&mut shown, id);
@@ -120,8 +122,14 @@ mod tests {
         let inside = &shown["properties"]["frontendIPConfigurations"][0];
         assert_eq!(inside["id"], format!("{GROUP}/loadBalancers/lb/frontendIPConfigurations/f"));
         assert_eq!(inside["type"], "Microsoft.Network/loadBalancers/frontendIPConfigurations");
-        assert_eq!(inside["properties"]["zones"][0]["id"], format!("{}/zones/z", inside["id"].as_str().unwrap()));
-        assert_eq!((&shown["properties"]["tags"], &shown["properties"]["others"]), (&json!(["a"]), &json!([{ "id": "y" }])));
+        assert_eq!(
+            inside["properties"]["zones"][0]["id"],
+            format!("{}/zones/z", inside["id"].as_str().unwrap())
+        );
+        assert_eq!(
+            (&shown["properties"]["tags"], &shown["properties"]["others"]),
+            (&json!(["a"]), &json!([{ "id": "y" }]))
+        );
     }
 
     #[test]
