@@ -44,7 +44,7 @@ pub fn assign_addresses(
     if id.is(PUBLIC) {
         let before = before.and_then(|before| before["properties"]["ipAddress"].as_str());
         let taken: BTreeSet<_> =
-            neighbours.others.by_ref().filter_map(|other| read(&other["properties"]["ipAddress"])).collect();
+            (&mut *neighbours.others).filter_map(|other| read(&other["properties"]["ipAddress"])).collect();
         assign(&mut body["properties"], "ipAddress", before, PUBLIC_RANGE, &taken);
     } else if id.is(INTERFACES) {
         assign_private(body, before, neighbours);
@@ -52,7 +52,7 @@ pub fn assign_addresses(
 }
 
 fn assign_private(body: &mut Value, before: Option<&Value>, neighbours: &mut Neighbours<'_>) {
-    let mut taken: BTreeSet<_> = neighbours.others.by_ref().flat_map(|other| private(&other)).collect();
+    let mut taken: BTreeSet<_> = (&mut *neighbours.others).flat_map(|other| private(&other)).collect();
     let had = |name: &Value| {
         let all = before?["properties"]["ipConfigurations"].as_array()?;
         all.iter().find(|one| one["name"] == *name)?["properties"]["privateIPAddress"].as_str()
