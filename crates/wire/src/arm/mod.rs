@@ -27,7 +27,9 @@ mod read_machine;
 mod read_scale_set;
 mod refresh;
 mod settle;
+mod show;
 pub mod sizes;
+mod stub;
 pub mod template;
 mod version;
 
@@ -47,4 +49,14 @@ pub use read_machine::{
 pub use read_scale_set::{ScaleIn, ScaleSetWanted, UpgradeWanted, read_scale_set};
 pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
 pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
+pub use show::{
+    Expand, Kept, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
+    instance_instance_view, instances_there, is_gone, is_leaving, machine_id, machine_instance_view,
+    plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
+    show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
+};
+pub use stub::{
+    Action, bad_command, chosen_instances, plan_action, plan_availability_set, plan_machine, plan_scale_set,
+    refused,
+};
 pub use version::{ApiVersion, BadVersion};
