@@ -32,7 +32,7 @@ pub(super) async fn serve(
         return Err(super::unsupported(visit.call));
     }
     let events = match rest {
-        [_] if is(0, "acknowledge") || is(0, "acknowledgeList") => listed(&visit.call.json()?)?,
+        [] => listed(&visit.call.json()?)?,
         [id, _] if is(1, "acknowledge") => vec![id.clone()],
         _ => return Err(super::unsupported(visit.call)),
     };
@@ -53,15 +53,15 @@ async fn acknowledge(
 ) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let told = json!({ "command": "acknowledge", "resource": id.to_string(), "events": events });
-    let terms = Terms { by: permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), Refused> {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or_else(|| no_resource(&id))?;
         let tenants = tenants_of(state.cluster, found.link);
         let commands = events.iter().map(|event| approval(state, &tenants, event).ok_or(Refused::Unknown));
         let commands: Vec<_> = commands.collect::<Result<_, _>>()?;
         check_commands(state, &permit, &commands)?;
-        Ok((Arrangement { commands, papers: Vec::new(), operation: None }, ()))
+        let asked = Some(json!({ "command": "acknowledge", "resource": id.to_string(), "events": events }));
+        Ok((Arrangement { commands, asked, ..Arrangement::default() }, ()))
     };
     match visit.engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))? {
         Ok(_) => Ok(Json(json!({ "value": "Successfully approved scheduled event" })).into_response()),

@@ -77,8 +77,7 @@ async fn put(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> 
     if !call.permit.reaches(cluster) {
         return Err(no_group(&id.name));
     }
-    let told = json!({ "command": "write_resource", "resource": id.to_string() });
-    let terms = Terms { by: call.permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: call.permit.by.clone(), ..Terms::default() };
     let arranged = arm.engine.of(cluster).arrange(terms, move |state| arrange_put(state, &id, &sent)).await;
     let (_, (is_new, shown)) = arranged.map_err(|problem| refusal::of(&problem))??;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -111,15 +110,15 @@ fn arrange_put(
     let paper = Paper::Put { id: spelled.to_string(), link: None, body, notes: super::written(&json!({})) };
     let is_new = known.is_none();
     let shown = resource(spelled, &kept, "Succeeded");
-    Ok((Arrangement { commands: Vec::new(), papers: vec![paper], operation: None }, (is_new, shown)))
+    let asked = Some(json!({ "command": "write_resource", "resource": spelled.to_string() }));
+    Ok((Arrangement { papers: vec![paper], asked, ..Arrangement::default() }, (is_new, shown)))
 }
 
 /// A group goes, and everything that is in it. The group of a cluster's own fleet is empty then, and stays.
 async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> {
     check_may_write(&call.permit)?;
     let (group, engine) = arm.group(call, (&id.subscription, &id.name)).await?;
-    let told = json!({ "command": "delete_resource", "resource": group.id.to_string() });
-    let terms = Terms { by: call.permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: call.permit.by.clone(), ..Terms::default() };
     let (permit, version) = (Arc::clone(&call.permit), call.version()?);
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), ArmError> {
         let mut all = Removal::default();
@@ -134,8 +133,9 @@ async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmErro
         if !group.is_site {
             all.papers.push(Paper::Leave(group.id.to_string()));
         }
-        let operation = Some(group.id.to_string());
-        Ok((Arrangement { commands: all.commands, papers: all.papers, operation }, ()))
+        let (operation, Removal { commands, papers }) = (Some(group.id.to_string()), all);
+        let asked = Some(json!({ "command": "delete_resource", "resource": group.id.to_string() }));
+        Ok((Arrangement { commands, papers, asked, operation }, ()))
     };
     let arranged = engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))?;
     let (arranged, ()) = arranged?;

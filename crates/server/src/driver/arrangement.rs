@@ -21,14 +21,9 @@ impl Driver {
         let Some(arrangement) = arrange(&self.state(id).ok_or(Problem::NoSuchCluster)?) else {
             return Ok(None);
         };
-        let Arrangement { commands, papers, operation } = arrangement;
+        let Arrangement { commands, papers, asked, operation } = arrangement;
         self.check_room(&papers)?;
-        let has_work = !commands.is_empty();
-        let outcome = if has_work || terms.asked.is_some() {
-            self.order(id, Order { commands, terms })?
-        } else {
-            super::administration::nothing(now)
-        };
+        let outcome = self.order(id, Order { commands, terms: Terms { asked, ..terms } })?;
         papers.into_iter().try_for_each(|paper| self.write(now, id, paper))?;
         let operation =
             operation.map(|about| self.open_operation(now, id, &about, &outcome.work)).transpose()?;

@@ -8,10 +8,9 @@ use forewarn_catalogue::Link;
 use forewarn_lifecycle::MachineId;
 use forewarn_wire::arm::{Action, ArmError, instances_there, plan_action};
 use forewarn_wire::operator::NamedCommand;
-use serde_json::json;
 
 use super::found::{Found, Kind, find};
-use super::write::check_permit;
+use super::write::{check_permit, told};
 use super::{Visit, done};
 use crate::arm::{answer, refusal, written as bytes};
 use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
@@ -59,14 +58,14 @@ fn leave(state: &State<'_>, found: &Found, machines: &[MachineId]) -> Result<Rem
 pub(super) async fn reply(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let told = json!({ "command": "delete_resource", "resource": id.to_string() });
-    let terms = Terms { by: permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), Option<ArmError>> {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or(None)?;
         check_unused(state, &found)?;
         let Removal { commands, papers } = removal(state, &found)?;
         check_permit(state, &permit, &commands)?;
-        Ok((Arrangement { commands, papers, operation: Some(id.to_string()) }, ()))
+        let asked = Some(told("delete_resource", kind, &found.id));
+        Ok((Arrangement { commands, papers, asked, operation: Some(id.to_string()) }, ()))
     };
     match visit.engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))? {
         Err(None) => Ok(done()),
