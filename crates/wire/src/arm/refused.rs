@@ -197,6 +197,10 @@ mod tests {
         for (bad, expected) in [
             (BadCommand::Unknown(nothing), (404, "NotFound", None)),
             (notice, (400, "InvalidParameter", Some("notBeforeTimeout"))),
+            (
+                BadCommand::Batch(crate::operator::BadBatch(0)),
+                (400, "InvalidParameter", Some("maxBatchInstancePercent")),
+            ),
             (BadCommand::EventId("x".into()), (400, "BadRequest", None)),
             (BadCommand::WithMachines("x".into()), (400, "BadRequest", None)),
             (
