@@ -6,14 +6,15 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::authority::Authority;
 use crate::harness::Server;
 use crate::place::{Client, Place, printed};
 
 /// What is set in a shell that has evaluated the lines.
 fn variables(lines: &str) -> BTreeMap<String, String> {
-    let script = format!("eval \"$LINES_OF_FOREWARN\"; env -0");
+    let script = "eval \"$LINES_OF_FOREWARN\"; env -0";
     let mut command = Command::new("sh");
-    command.args(["-c", &script]).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.args(["-c", script]).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
     let all = printed(command.env("LINES_OF_FOREWARN", lines));
     let pairs = all.split('\0').filter_map(|line| line.split_once('='));
     let of_azure =
@@ -105,6 +106,29 @@ fn where_tokens_are_asked_for_it_is_said_how_to_log_in_with_one() {
     assert_eq!(authority, fs::read_to_string(place.path("data/tls/ca.pem")).unwrap());
     let tenant = Client::new(server.arm(), &authority).get("/forewarn/v2.0/.well-known/openid-configuration");
     assert_eq!(tenant.0, 200);
-    let doctor = place.out(&["doctor"]);
+    // Whatever else it finds here.
+    let api = format!("unix:{}", place.path("api.sock"));
+    let doctor = place.forewarn().args(["--api", &api, "doctor"]).output().unwrap();
+    let doctor = String::from_utf8(doctor.stdout).unwrap();
     assert!(doctor.contains("arm             well     https://127.0.0.1:"), "{doctor}");
+}
+
+#[test]
+fn an_authority_of_somebody_elses_is_named_by_whoever_knows_it() {
+    let place = Place::new();
+    let authority = Authority::new("company");
+    let leaf = authority.leaf(&["127.0.0.1"]);
+    for (name, text) in
+        [("company.pem", authority.pem()), ("leaf.pem", leaf.certificate), ("leaf-key.pem", leaf.key)]
+    {
+        fs::write(place.path(name), text).unwrap();
+    }
+    let (certificate, key) = (place.path("leaf.pem"), place.path("leaf-key.pem"));
+    let tls = format!("tls = {{ certificate = {certificate:?}, key = {key:?} }}");
+    let _server = place.serve(&format!("[arm]\nlisten = '127.0.0.1:0'\n{tls}\n"));
+    let api = format!("unix:{}", place.path("api.sock"));
+    let refused = place.forewarn().args(["--api", &api, "az", "env"]).output().unwrap();
+    assert!(!refused.status.success() && String::from_utf8(refused.stderr).unwrap().contains("hint: "));
+    let set = variables(&place.out(&["--ca", &place.path("company.pem"), "az", "env"]));
+    assert_eq!(set["REQUESTS_CA_BUNDLE"], place.path("company.pem"));
 }

@@ -1,5 +1,8 @@
 //! How clients of Azure come in: certificates, where things are, tokens, and the lines that `az` needs.
 
+#[path = "../secure/authority.rs"]
+#[allow(dead_code, reason = "not every test needs all of it")]
+mod authority;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod lines;
@@ -19,7 +22,7 @@ use place::{Client, Place, over_http, printed};
 const ENDPOINTS: &str = "/metadata/endpoints?api-version=";
 
 /// The authority of a server, as operators get it.
-fn authority(server: &Server) -> String {
+fn authority_of(server: &Server) -> String {
     let (status, pem) = over_http(server, "/ca.pem");
     assert_eq!(status, 200, "{pem}");
     pem
@@ -29,12 +32,12 @@ fn authority(server: &Server) -> String {
 fn an_authority_outlives_its_server_and_is_one_for_all_of_a_user() {
     let place = Place::new();
     let first = place.dev(&[]);
-    let pem = authority(&first);
+    let pem = authority_of(&first);
     let second = place.dev(&["--fleet", "none"]);
-    assert_eq!(authority(&second), pem, "the other server of the same user");
+    assert_eq!(authority_of(&second), pem, "the other server of the same user");
     first.kill();
     let again = place.dev(&[]);
-    assert_eq!(authority(&again), pem);
+    assert_eq!(authority_of(&again), pem);
     for server in [&second, &again] {
         let client = Client::new(server.arm(), &pem);
         for name in ["localhost", "127.0.0.1"] {
@@ -49,8 +52,8 @@ fn an_authority_outlives_its_server_and_is_one_for_all_of_a_user() {
     }
     let data = place.path("data");
     let keeping = place.dev(&["--data-dir", &data]);
-    assert_ne!(authority(&keeping), pem, "a server that keeps things keeps its own");
-    assert_eq!(fs::read_to_string(format!("{data}/tls/ca.pem")).unwrap(), authority(&keeping));
+    assert_ne!(authority_of(&keeping), pem, "a server that keeps things keeps its own");
+    assert_eq!(fs::read_to_string(format!("{data}/tls/ca.pem")).unwrap(), authority_of(&keeping));
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn without_a_home_the_authority_goes_with_the_server_which_says_so() {
     place.say_dev(&mut command, &[]);
     let server = Server::spawn(command);
     assert!(server.log().contains("there is no home directory"), "{}", server.log());
-    assert_eq!(Client::new(server.arm(), &authority(&server)).get("/aliases.json").0, 200);
+    assert_eq!(Client::new(server.arm(), &authority_of(&server)).get("/aliases.json").0, 200);
     let temporary = || {
         let names = fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with("forewarn-")).count()
@@ -79,7 +82,7 @@ fn the_strictest_clients_believe_the_certificate() {
     let Some(openssl) = find_or_skip("openssl") else { return };
     let place = Place::new();
     let server = place.dev(&[]);
-    fs::write(place.path("ca.pem"), authority(&server)).unwrap();
+    fs::write(place.path("ca.pem"), authority_of(&server)).unwrap();
     let at = server.arm().to_string();
     let shown = printed(
         Command::new(&openssl).args(["s_client", "-connect", &at]).stdin(std::process::Stdio::null()),
@@ -104,7 +107,7 @@ fn the_strictest_clients_believe_the_certificate() {
 fn where_things_are_is_told_to_everybody_in_three_shapes() {
     let place = Place::new();
     let server = place.dev(&[]);
-    let client = Client::new(server.arm(), &authority(&server));
+    let client = Client::new(server.arm(), &authority_of(&server));
     let base = format!("https://localhost:{}", server.arm().port());
     for (version, pointer) in [
         ("2015-01-01", "/authentication/loginEndpoint"),
@@ -128,7 +131,7 @@ fn where_things_are_is_told_to_everybody_in_three_shapes() {
     let (_, aliases) = client.get("/aliases.json");
     assert_eq!(aliases["outputs"]["aliases"]["value"]["Linux"]["UbuntuLTS"]["publisher"], "Canonical");
     assert_eq!(over_http(&server, "/aliases.json").0, 200);
-    assert_eq!(over_http(&server, "/_local/ca.pem").1, authority(&server));
+    assert_eq!(over_http(&server, "/_local/ca.pem").1, authority_of(&server));
     let about: Value = serde_json::from_str(&over_http(&server, "/v1/server").1).unwrap();
     assert_eq!(about["arm"], format!("https://{}", server.arm()));
 }
@@ -138,7 +141,7 @@ fn in_dev_everybody_is_let_in_by_both_doors() {
     let place = Place::new();
     let server = place.dev(&[]);
     let path = "/subscriptions?api-version=2022-12-01";
-    let client = Client::new(server.arm(), &authority(&server));
+    let client = Client::new(server.arm(), &authority_of(&server));
     let (status, found) = client.get(path);
     assert_eq!(status, 200, "{found}");
     let client = client.with("whatever");
@@ -153,7 +156,7 @@ fn in_dev_everybody_is_let_in_by_both_doors() {
 fn a_browser_and_a_foreign_name_are_refused_here_too() {
     let place = Place::new();
     let server = place.dev(&[]);
-    let client = Client::new(server.arm(), &authority(&server));
+    let client = Client::new(server.arm(), &authority_of(&server));
     let line = "GET /subscriptions?api-version=2022-12-01";
     for fields in
         ["Origin: https://evil.example\r\n", "Sec-Fetch-Site: same-origin\r\n", "Host: evil.example\r\n"]

@@ -86,7 +86,7 @@ fn what_nobody_signed_and_what_somebody_else_signed_is_refused() {
 }
 
 #[test]
-fn settings_name_other_certificates_and_names_and_are_read_again() {
+fn names_in_the_settings_are_read_again_and_so_is_the_certificate() {
     let place = Place::new();
     let server = place.serve("[arm]\nlisten = '127.0.0.1:0'\nhost_names = ['azure.internal']\n");
     let ours = client(&place, &server);
