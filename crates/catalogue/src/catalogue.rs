@@ -1,4 +1,4 @@
-//! The state: names of clusters, tokens, receipts.
+//! The state: names of clusters, tokens, webhooks, receipts.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +7,7 @@ use forewarn_lifecycle::{Name, Now};
 use crate::cluster::ClusterId;
 use crate::receipt::{Receipt, Receipts};
 use crate::token::Token;
+use crate::webhook::Webhook;
 
 /// What a server keeps beside its clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,7 @@ pub struct Catalogue {
     pub(crate) next: Counters,
     pub(crate) clusters: BTreeMap<ClusterId, Name>,
     pub(crate) tokens: BTreeMap<u32, Token>,
+    pub(crate) webhooks: BTreeMap<u32, Webhook>,
     pub(crate) receipts: Receipts,
 
     pub(crate) cluster_names: BTreeMap<Name, ClusterId>,
@@ -26,6 +28,7 @@ pub struct Catalogue {
 pub struct Counters {
     pub cluster: u32,
     pub token: u32,
+    pub webhook: u32,
     pub receipt: u64,
 }
 
@@ -36,7 +39,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// One cluster, no tokens, no receipts.
+    /// One cluster, no tokens, no webhooks, no receipts.
     #[must_use]
     pub fn new() -> Self {
         let mut catalogue = Self::without_clusters(Counters::default());
@@ -49,6 +52,7 @@ impl Catalogue {
             next,
             clusters: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            webhooks: BTreeMap::new(),
             receipts: Receipts::default(),
             cluster_names: BTreeMap::new(),
             token_names: BTreeMap::new(),

@@ -6,6 +6,7 @@ use crate::cluster::ClusterId;
 use crate::limits::{BY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::receipt::Answer;
 use crate::token::{Role, Scope, TokenHash};
+use crate::webhook::{Authorization, Filter, Progress, Schema, Url};
 
 /// A wish. The catalogue answers with the changes it makes, or refuses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +57,38 @@ pub enum Command {
         /// The answer. Without secrets: they are shown once.
         answer: Answer,
     },
+    /// Somebody is told of events from now on.
+    AddWebhook(NewWebhook),
+    /// Somebody is told nothing any more.
+    RemoveWebhook(Name),
+    /// A webhook, by its number, has said that it wants to be told.
+    ConfirmWebhook {
+        /// Which.
+        webhook: u32,
+        /// How often a minute, if it has said so.
+        per_minute: Option<u32>,
+    },
+    /// Webhooks, by their numbers, have been told that far. What would go back is left out.
+    AdvanceWebhooks(Vec<(u32, Progress)>),
+}
+
+/// A webhook that is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewWebhook {
+    /// What people call it.
+    pub name: Name,
+    /// Where it is told.
+    pub url: Url,
+    /// In which form.
+    pub schema: Schema,
+    /// Of what.
+    pub filter: Filter,
+    /// What is sent as `Authorization`.
+    pub authorization: Option<Authorization>,
+    /// The number of the last entry of the trail of which it is not told.
+    pub cursor: u64,
+    /// Who adds it.
+    pub by: String,
 }
 
 /// Why a command was refused. Nothing has changed.
@@ -92,6 +125,14 @@ pub enum Refusal {
     KeyUsed(String),
     #[error("the answer is too long to be kept: at most {max} bytes")]
     AnswerTooLong { max: usize },
+    #[error("no such webhook: {0}\n  hint: `forewarn webhook ls` shows them")]
+    NoSuchWebhook(Name),
+    #[error("a webhook for no {what} is told nothing: {name}\n  hint: leave them out, and it is told of all")]
+    WebhookOfNothing { what: &'static str, name: Name },
+    #[error(
+        "the secret of a webhook would be sent in the clear: {0}\n  hint: https://, or an address of this computer"
+    )]
+    SecretInTheClear(Name),
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
 }

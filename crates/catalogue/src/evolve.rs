@@ -23,6 +23,12 @@ impl Catalogue {
                 self.receipts.keep(self.next.receipt, receipt);
                 self.next.receipt = self.next.receipt.saturating_add(1);
             }
+            Change::WebhookAdded(webhook) => self.webhook_added(webhook),
+            Change::WebhookRemoved(number) => self.webhook_removed(*number),
+            Change::WebhookConfirmed { webhook, per_minute } => {
+                self.webhook_confirmed(*webhook, now.wall, *per_minute);
+            }
+            Change::WebhookAdvanced { webhook, progress } => self.webhook_advanced(*webhook, *progress),
         }
     }
 

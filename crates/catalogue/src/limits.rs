@@ -26,6 +26,15 @@ pub const KEY_BYTES_MAX: usize = 255;
 /// Bytes in an answer of which a receipt is kept.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
+/// Webhooks.
+pub const WEBHOOKS_MAX: usize = 100;
+
+/// Characters of a URL.
+pub const URL_BYTES_MAX: usize = 2_048;
+
+/// Characters of what is sent as `Authorization`.
+pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
+
 /// Receipts.
 pub const RECEIPTS_MAX: usize = 10_000;
 

@@ -40,7 +40,11 @@ fn expiring(command: Command, at: Timestamp) -> Command {
         | Command::RenameCluster { .. }
         | Command::RemoveCluster(_)
         | Command::RevokeToken(_)
-        | Command::KeepReceipt { .. } => command,
+        | Command::KeepReceipt { .. }
+        | Command::AddWebhook(_)
+        | Command::RemoveWebhook(_)
+        | Command::ConfirmWebhook { .. }
+        | Command::AdvanceWebhooks(_) => command,
     }
 }
 

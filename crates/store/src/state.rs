@@ -108,7 +108,11 @@ impl State {
             Step::ClusterRenamed { .. }
             | Step::TokenIssued(_)
             | Step::TokenRevoked(_)
-            | Step::ReceiptKept { .. } => {}
+            | Step::ReceiptKept { .. }
+            | Step::WebhookAdded(_)
+            | Step::WebhookRemoved(_)
+            | Step::WebhookConfirmed { .. }
+            | Step::WebhookAdvanced { .. } => {}
         }
     }
 

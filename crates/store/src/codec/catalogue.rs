@@ -54,7 +54,7 @@ impl<T: Stored + Ord> Stored for Reach<T> {
 }
 
 stored_struct! {
-    Counters { cluster, token, receipt }
+    Counters { cluster, token, webhook, receipt }
     Token { number, name, role, scope, hash, created, expires, by }
     Scope { clusters, tenants }
     Receipt { by, key, fingerprint, at, answer }
@@ -67,6 +67,10 @@ stored_enum!(Change {
     3 => TokenIssued(token),
     4 => TokenRevoked(number),
     5 => ReceiptKept { by, key, fingerprint, answer },
+    6 => WebhookAdded(webhook),
+    7 => WebhookRemoved(number),
+    8 => WebhookConfirmed { webhook, per_minute },
+    9 => WebhookAdvanced { webhook, progress },
 });
 
 stored_enum!(Row {
@@ -74,6 +78,7 @@ stored_enum!(Row {
     1 => Cluster(id, name),
     2 => Token(token),
     3 => Receipt(number, receipt),
+    4 => Webhook(webhook),
 });
 
 stored_enum!(Role { 0 => Viewer, 1 => Operator, 2 => Admin });

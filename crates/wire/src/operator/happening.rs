@@ -73,6 +73,7 @@ impl Happening {
             rollout,
             because,
             command,
+            notices: Vec::new(),
         }
     }
 }

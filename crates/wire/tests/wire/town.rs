@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use forewarn_lifecycle::*;
 use forewarn_wire::operator::*;
+use forewarn_wire::push::{Notice, notices};
 
 pub(crate) struct Town {
     pub(crate) cluster: Cluster,
@@ -11,6 +12,7 @@ pub(crate) struct Town {
     pub(crate) site: Site,
     pub(crate) details: BTreeMap<MachineId, Details>,
     pub(crate) told: Vec<Happening>,
+    pub(crate) noticed: Vec<Notice>,
     /// What has been asked of machines and is not done.
     pub(crate) work: Vec<Action>,
 }
@@ -23,6 +25,7 @@ impl Town {
             site: Site::default(),
             details: BTreeMap::new(),
             told: Vec::new(),
+            noticed: Vec::new(),
             work: Vec::new(),
         }
     }
@@ -80,6 +83,7 @@ impl Town {
         let changes = self.cluster.decide(self.now, command).unwrap();
         for change in &changes {
             self.told.extend(happening(&self.cluster, self.now, change));
+            self.noticed.extend(notices(&self.cluster, change, &changes));
             for effect in self.cluster.evolve(self.now, change) {
                 match effect {
                     Effect::Perform(action) => self.work.push(action),
