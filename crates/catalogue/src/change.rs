@@ -4,8 +4,9 @@ use forewarn_lifecycle::{Name, Seed};
 
 use crate::cluster::ClusterId;
 use crate::receipt::Answer;
+use crate::register::Filed;
 use crate::token::Token;
-use crate::webhook::{Progress, Webhook};
+use crate::webhook::WebhookChange;
 
 /// One step of the catalogue. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,12 +24,8 @@ pub enum Change {
     TokenRevoked(u32),
     /// A request was answered so.
     ReceiptKept { by: String, key: String, fingerprint: [u8; 32], answer: Answer },
-    /// A webhook is told of what happens from now on, once it has confirmed that it wants to be.
-    WebhookAdded(Webhook),
-    /// A webhook is told nothing any more, and forgotten.
-    WebhookRemoved(u32),
-    /// A webhook wants to be told, so often a minute at most.
-    WebhookConfirmed { webhook: u32, per_minute: Option<u32> },
-    /// A webhook has been told that far.
-    WebhookAdvanced { webhook: u32, progress: Progress },
+    /// A step of the register.
+    Filed(Filed),
+    /// A step of a webhook.
+    Webhook(WebhookChange),
 }

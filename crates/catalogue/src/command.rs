@@ -5,8 +5,9 @@ use forewarn_lifecycle::{Name, Seed, Timestamp};
 use crate::cluster::ClusterId;
 use crate::limits::{BY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::receipt::Answer;
+use crate::register::Filing;
 use crate::token::{Role, Scope, TokenHash};
-use crate::webhook::{Authorization, Filter, Progress, Schema, Url};
+use crate::webhook::WebhookCommand;
 
 /// A wish. The catalogue answers with the changes it makes, or refuses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,38 +58,10 @@ pub enum Command {
         /// The answer. Without secrets: they are shown once.
         answer: Answer,
     },
-    /// Somebody is told of events from now on.
-    AddWebhook(NewWebhook),
-    /// Somebody is told nothing any more.
-    RemoveWebhook(Name),
-    /// A webhook, by its number, has said that it wants to be told.
-    ConfirmWebhook {
-        /// Which.
-        webhook: u32,
-        /// How often a minute, if it has said so.
-        per_minute: Option<u32>,
-    },
-    /// Webhooks, by their numbers, have been told that far. What would go back is left out.
-    AdvanceWebhooks(Vec<(u32, Progress)>),
-}
-
-/// A webhook that is to be.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewWebhook {
-    /// What people call it.
-    pub name: Name,
-    /// Where it is told.
-    pub url: Url,
-    /// In which form.
-    pub schema: Schema,
-    /// Of what.
-    pub filter: Filter,
-    /// What is sent as `Authorization`.
-    pub authorization: Option<Authorization>,
-    /// The number of the last entry of the trail of which it is not told.
-    pub cursor: u64,
-    /// Who adds it.
-    pub by: String,
+    /// Something is written into the register, or an operation begins or ends.
+    File(Filing),
+    /// Something that is done with webhooks.
+    Webhook(WebhookCommand),
 }
 
 /// Why a command was refused. Nothing has changed.
@@ -125,6 +98,10 @@ pub enum Refusal {
     KeyUsed(String),
     #[error("the answer is too long to be kept: at most {max} bytes")]
     AnswerTooLong { max: usize },
+    #[error("it is known under another id: {0}")]
+    LinkTaken(String),
+    #[error("an operation has this name already: {0}")]
+    OperationTaken(String),
     #[error("no such webhook: {0}\n  hint: `forewarn webhook ls` shows them")]
     NoSuchWebhook(Name),
     #[error("a webhook for no {what} is told nothing: {name}\n  hint: leave them out, and it is told of all")]

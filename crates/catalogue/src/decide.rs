@@ -36,10 +36,12 @@ impl Catalogue {
             Command::KeepReceipt { by, key, fingerprint, answer } => {
                 self.keep_receipt(now, by, key, fingerprint, answer)
             }
-            Command::AddWebhook(new) => self.add_webhook(now.wall, new),
-            Command::RemoveWebhook(name) => self.remove_webhook(name),
-            Command::ConfirmWebhook { webhook, per_minute } => self.confirm_webhook(*webhook, *per_minute),
-            Command::AdvanceWebhooks(reports) => self.advance_webhooks(reports),
+            Command::File(filing) => {
+                Ok(self.register.decide(now, filing)?.into_iter().map(Change::Filed).collect())
+            }
+            Command::Webhook(command) => {
+                Ok(self.decide_webhook(now, command)?.into_iter().map(Change::Webhook).collect())
+            }
         }
     }
 

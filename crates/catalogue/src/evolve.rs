@@ -23,12 +23,8 @@ impl Catalogue {
                 self.receipts.keep(self.next.receipt, receipt);
                 self.next.receipt = self.next.receipt.saturating_add(1);
             }
-            Change::WebhookAdded(webhook) => self.webhook_added(webhook),
-            Change::WebhookRemoved(number) => self.webhook_removed(*number),
-            Change::WebhookConfirmed { webhook, per_minute } => {
-                self.webhook_confirmed(*webhook, now.wall, *per_minute);
-            }
-            Change::WebhookAdvanced { webhook, progress } => self.webhook_advanced(*webhook, *progress),
+            Change::Filed(filed) => self.register.evolve(now, filed),
+            Change::Webhook(change) => self.evolve_webhook(now, change),
         }
     }
 
@@ -49,6 +45,7 @@ impl Catalogue {
     fn cluster_removed(&mut self, id: ClusterId) {
         let Some(name) = self.clusters.remove(&id) else { return };
         self.cluster_names.remove(&name);
+        self.register.forget(id);
         let mut gone = Vec::new();
         for token in self.tokens.values_mut() {
             if let Reach::Only(some) = &mut token.scope.clusters

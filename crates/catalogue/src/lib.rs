@@ -36,6 +36,7 @@ mod decide;
 mod evolve;
 pub mod limits;
 mod receipt;
+mod register;
 mod rows;
 mod token;
 mod webhook;
@@ -43,11 +44,12 @@ mod webhook;
 pub use catalogue::{Catalogue, Counters};
 pub use change::Change;
 pub use cluster::ClusterId;
-pub use command::{Command, NewWebhook, Refusal};
+pub use command::{Command, Refusal};
 pub use receipt::{Answer, Receipt};
+pub use register::{Body, Ending, Entry, Filed, Filing, Leaving, Link, Operation};
 pub use rows::{BadRows, Restoring, Row};
 pub use token::{Reach, Role, Scope, Token, TokenHash};
 pub use webhook::{
-    Authorization, BadAuthorization, BadUrl, Failing, Filter, Handshake, Progress, Schema, Scheme, Url,
-    Webhook,
+    Authorization, BadAuthorization, BadUrl, Failing, Filter, Handshake, NewWebhook, Progress, Schema,
+    Scheme, Url, Webhook, WebhookChange, WebhookCommand,
 };

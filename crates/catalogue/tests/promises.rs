@@ -54,14 +54,13 @@ proptest! {
             match change {
                 Change::ClusterCreated { cluster, .. } => prop_assert!(clusters.insert(*cluster)),
                 Change::TokenIssued(token) => prop_assert!(tokens.insert(token.number)),
-                Change::WebhookAdded(webhook) => prop_assert!(webhooks.insert(webhook.number)),
+                Change::Webhook(WebhookChange::Added(webhook)) => prop_assert!(webhooks.insert(webhook.number)),
                 Change::ClusterRenamed { .. }
                 | Change::ClusterRemoved(_)
                 | Change::TokenRevoked(_)
                 | Change::ReceiptKept { .. }
-                | Change::WebhookRemoved(_)
-                | Change::WebhookConfirmed { .. }
-                | Change::WebhookAdvanced { .. } => {}
+                | Change::Filed(_)
+                | Change::Webhook(_) => {}
             }
         }
         prop_assert!(tokens.iter().all(|number| *number < world.catalogue.next_token()));

@@ -41,10 +41,8 @@ fn expiring(command: Command, at: Timestamp) -> Command {
         | Command::RemoveCluster(_)
         | Command::RevokeToken(_)
         | Command::KeepReceipt { .. }
-        | Command::AddWebhook(_)
-        | Command::RemoveWebhook(_)
-        | Command::ConfirmWebhook { .. }
-        | Command::AdvanceWebhooks(_) => command,
+        | Command::File(_)
+        | Command::Webhook(_) => command,
     }
 }
 

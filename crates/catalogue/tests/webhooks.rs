@@ -28,7 +28,7 @@ fn new(text: &str) -> NewWebhook {
 }
 
 fn add(text: &str) -> Command {
-    Command::AddWebhook(new(text))
+    Command::Webhook(WebhookCommand::Add(Box::new(new(text))))
 }
 
 fn refused(world: &mut World, command: &Command) -> String {
@@ -51,7 +51,7 @@ fn a_webhook_is_added_confirmed_told_and_removed() {
     assert_eq!((webhook.handshake, webhook.progress), (Handshake::Wanted, Progress::from(7)));
     assert_eq!(refused(&mut world, &add("ops")), "the name is taken: ops");
 
-    let confirm = Command::ConfirmWebhook { webhook: 0, per_minute: Some(60) };
+    let confirm = Command::Webhook(WebhookCommand::Confirm { webhook: 0, per_minute: Some(60) });
     world.wait(5);
     world.submit(&confirm).unwrap();
     let done = Handshake::Done { at: world.now.wall, per_minute: Some(60) };
@@ -59,14 +59,14 @@ fn a_webhook_is_added_confirmed_told_and_removed() {
     assert_eq!(world.submit(&confirm).unwrap(), [], "once is enough");
     assert_eq!(world.catalogue.find_webhook(0).unwrap().handshake, done);
 
-    world.submit(&Command::AdvanceWebhooks(vec![(0, told(9, 0)), (4, told(1, 1))])).unwrap();
+    world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(9, 0)), (4, told(1, 1))]))).unwrap();
     assert_eq!(world.catalogue.find_webhook(0).unwrap().progress, told(9, 0));
 
-    world.submit(&Command::RemoveWebhook(name("ops"))).unwrap();
-    let gone = refused(&mut world, &Command::RemoveWebhook(name("ops")));
+    world.submit(&Command::Webhook(WebhookCommand::Remove(name("ops")))).unwrap();
+    let gone = refused(&mut world, &Command::Webhook(WebhookCommand::Remove(name("ops"))));
     assert!(gone.starts_with("no such webhook: ops\n  hint: "), "{gone}");
     assert_eq!(world.submit(&confirm).unwrap(), []);
-    assert_eq!(world.submit(&Command::AdvanceWebhooks(vec![(0, told(10, 0))])).unwrap(), []);
+    assert_eq!(world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(10, 0))]))).unwrap(), []);
     world.submit(&add("ops")).unwrap();
     assert_eq!(world.catalogue.webhook_named("ops").map(|webhook| webhook.number), Some(1));
 }
@@ -75,7 +75,9 @@ fn a_webhook_is_added_confirmed_told_and_removed() {
 fn a_webhook_does_not_go_back() {
     let mut world = World::new();
     world.submit(&add("ops")).unwrap();
-    let mut advance = |progress| world.submit(&Command::AdvanceWebhooks(vec![(0, progress)])).unwrap().len();
+    let mut advance = |progress| {
+        world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap().len()
+    };
     assert_eq!(advance(told(7, 0)), 0, "it is so already");
     assert_eq!(advance(told(6, 1)), 0);
     assert_eq!(advance(told(9, 2)), 1);
@@ -91,7 +93,7 @@ fn a_webhook_wants_to_be_told_of_something_that_is_there() {
     let mut world = World::new();
     world.submit(&Command::CreateCluster { name: name("north"), seed: Seed([1; 16]) }).unwrap();
     let mut why = |filter| {
-        let command = Command::AddWebhook(NewWebhook { filter, ..new("ops") });
+        let command = Command::Webhook(WebhookCommand::Add(Box::new(NewWebhook { filter, ..new("ops") })));
         refused(&mut world, &command)
     };
     let only = |clusters: &[u32], tenants: Option<&[&str]>| Filter {
@@ -108,12 +110,17 @@ fn a_webhook_wants_to_be_told_of_something_that_is_there() {
     assert!(why(none).starts_with("a webhook for no types is told nothing: ops\n"));
     let many: Vec<_> = (0..=100).collect();
     assert_eq!(why(only(&many, None)), "too many clusters: at most 100");
-    let by = Command::AddWebhook(NewWebhook { by: String::new(), ..new("ops") });
+    let by = Command::Webhook(WebhookCommand::Add(Box::new(NewWebhook { by: String::new(), ..new("ops") })));
     assert!(refused(&mut world, &by).starts_with("who asks is told in"));
 
     let kinds = [EventKind::Terminate].into_iter().collect();
     let filter = Filter { kinds, ..only(&[1], Some(&["web"])) };
-    world.submit(&Command::AddWebhook(NewWebhook { filter: filter.clone(), ..new("ops") })).unwrap();
+    world
+        .submit(&Command::Webhook(WebhookCommand::Add(Box::new(NewWebhook {
+            filter: filter.clone(),
+            ..new("ops")
+        }))))
+        .unwrap();
     world.submit(&Command::RemoveCluster(ClusterId(1))).unwrap();
     assert_eq!(world.catalogue.webhook_named("ops").unwrap().filter, filter, "what is left is still told");
 }
@@ -123,9 +130,10 @@ fn a_secret_is_not_sent_in_the_clear() {
     let mut world = World::new();
     let mut add = |url: &str, authorization: Option<Authorization>| {
         let url = Url::new(url).unwrap();
-        let command = Command::AddWebhook(NewWebhook { url, authorization, ..new("ops") });
+        let command =
+            Command::Webhook(WebhookCommand::Add(Box::new(NewWebhook { url, authorization, ..new("ops") })));
         let added = world.submit(&command).map(drop).map_err(|why| why.to_string());
-        drop(world.submit(&Command::RemoveWebhook(name("ops"))));
+        drop(world.submit(&Command::Webhook(WebhookCommand::Remove(name("ops")))));
         added
     };
     let secret = || Authorization::new("Bearer s3cret").ok();
@@ -148,8 +156,11 @@ fn there_are_not_too_many_webhooks() {
     }
     assert_eq!(refused(&mut world, &add("more")), "too many webhooks: at most 100");
     let many = vec![(0, told(9, 0)); WEBHOOKS_MAX + 1];
-    assert_eq!(refused(&mut world, &Command::AdvanceWebhooks(many)), "too many webhooks: at most 100");
-    world.submit(&Command::RemoveWebhook(name("w7"))).unwrap();
+    assert_eq!(
+        refused(&mut world, &Command::Webhook(WebhookCommand::Advance(many))),
+        "too many webhooks: at most 100"
+    );
+    world.submit(&Command::Webhook(WebhookCommand::Remove(name("w7")))).unwrap();
     world.submit(&add("more")).unwrap();
 }
 

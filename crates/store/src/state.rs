@@ -109,10 +109,8 @@ impl State {
             | Step::TokenIssued(_)
             | Step::TokenRevoked(_)
             | Step::ReceiptKept { .. }
-            | Step::WebhookAdded(_)
-            | Step::WebhookRemoved(_)
-            | Step::WebhookConfirmed { .. }
-            | Step::WebhookAdvanced { .. } => {}
+            | Step::Filed(_)
+            | Step::Webhook(_) => {}
         }
     }
 

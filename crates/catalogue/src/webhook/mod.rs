@@ -7,6 +7,7 @@
 //!   added ──▶ handshake wanted ──▶ confirmed ──▶ told entry after entry, or failing since
 //! ```
 
+mod change;
 mod rules;
 mod url;
 
@@ -17,6 +18,7 @@ use forewarn_lifecycle::{EventKind, Name, Timestamp};
 use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::token::{Reach, Scope};
 
+pub use change::{NewWebhook, WebhookChange, WebhookCommand};
 pub use url::{BadUrl, Scheme, Url};
 
 /// Somebody who is told of events.

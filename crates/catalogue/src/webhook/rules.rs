@@ -1,16 +1,17 @@
 //! The rules of webhooks: what may be added, how far one has come, and back from rows.
 
-use forewarn_lifecycle::{Name, Timestamp};
+use std::sync::Arc;
 
-use super::{Handshake, Progress, Webhook};
+use forewarn_lifecycle::{Name, Now, Timestamp};
+
+use super::{Handshake, NewWebhook, Progress, Webhook, WebhookChange, WebhookCommand};
 use crate::catalogue::Catalogue;
-use crate::change::Change;
-use crate::command::{NewWebhook, Refusal};
+use crate::command::Refusal;
 use crate::limits::WEBHOOKS_MAX;
 use crate::rows::BadRows;
 use crate::token::Reach;
 
-type Decision = Result<Vec<Change>, Refusal>;
+type Decision = Result<Vec<WebhookChange>, Refusal>;
 
 impl Catalogue {
     /// Every webhook, in the order in which they were added.
@@ -30,7 +31,38 @@ impl Catalogue {
         self.webhooks().find(|webhook| webhook.name.as_str() == name)
     }
 
-    pub(crate) fn add_webhook(&self, created: Timestamp, new: &NewWebhook) -> Decision {
+    pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> Decision {
+        match command {
+            WebhookCommand::Add(new) => self.add_webhook(now.wall, new),
+            WebhookCommand::Remove(name) => self.remove_webhook(name),
+            WebhookCommand::Confirm { webhook, per_minute } => {
+                Ok(self.confirm_webhook(*webhook, *per_minute))
+            }
+            WebhookCommand::Advance(reports) => self.advance_webhooks(reports),
+        }
+    }
+
+    pub(crate) fn evolve_webhook(&mut self, now: Now, change: &WebhookChange) {
+        match change {
+            WebhookChange::Added(webhook) => {
+                self.next.webhook = self.next.webhook.max(webhook.number.saturating_add(1));
+                self.webhooks.insert(webhook.number, Webhook::clone(webhook));
+            }
+            WebhookChange::Removed(number) => drop(self.webhooks.remove(number)),
+            WebhookChange::Confirmed { webhook, per_minute } => {
+                if let Some(webhook) = self.webhooks.get_mut(webhook) {
+                    webhook.handshake = Handshake::Done { at: now.wall, per_minute: *per_minute };
+                }
+            }
+            WebhookChange::Advanced { webhook, progress } => {
+                if let Some(webhook) = self.webhooks.get_mut(webhook) {
+                    webhook.progress = *progress;
+                }
+            }
+        }
+    }
+
+    fn add_webhook(&self, created: Timestamp, new: &NewWebhook) -> Decision {
         let NewWebhook { name, url, schema, filter, authorization, cursor, by } = new.clone();
         crate::decide::check_by(&by)?;
         if self.webhook_named(name.as_str()).is_some() {
@@ -49,55 +81,34 @@ impl Catalogue {
         let (number, handshake, progress) = (self.next.webhook, Handshake::Wanted, Progress::from(cursor));
         let webhook =
             Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress };
-        Ok(vec![Change::WebhookAdded(webhook)])
+        Ok(vec![WebhookChange::Added(Arc::new(webhook))])
     }
 
-    pub(crate) fn remove_webhook(&self, name: &Name) -> Decision {
+    fn remove_webhook(&self, name: &Name) -> Decision {
         let webhook =
             self.webhook_named(name.as_str()).ok_or_else(|| Refusal::NoSuchWebhook(name.clone()))?;
-        Ok(vec![Change::WebhookRemoved(webhook.number)])
+        Ok(vec![WebhookChange::Removed(webhook.number)])
     }
 
     /// One that is gone wants nothing any more: whoever confirms it has not heard of that yet.
-    pub(crate) fn confirm_webhook(&self, number: u32, per_minute: Option<u32>) -> Decision {
-        Ok(match self.find_webhook(number).map(|webhook| webhook.handshake) {
-            Some(Handshake::Wanted) => vec![Change::WebhookConfirmed { webhook: number, per_minute }],
+    fn confirm_webhook(&self, number: u32, per_minute: Option<u32>) -> Vec<WebhookChange> {
+        match self.find_webhook(number).map(|webhook| webhook.handshake) {
+            Some(Handshake::Wanted) => vec![WebhookChange::Confirmed { webhook: number, per_minute }],
             Some(Handshake::Done { .. }) | None => Vec::new(),
-        })
+        }
     }
 
     /// What would go back, and what is about one that is gone, is left out.
-    pub(crate) fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> Decision {
+    fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> Decision {
         Refusal::check(reports.len(), WEBHOOKS_MAX, "webhooks")?;
         let is_news = |(number, progress): &&(u32, Progress)| {
             self.find_webhook(*number).is_some_and(|webhook| goes_on(webhook.progress, *progress))
         };
-        let advanced = |(webhook, progress): &(u32, Progress)| Change::WebhookAdvanced {
+        let advanced = |(webhook, progress): &(u32, Progress)| WebhookChange::Advanced {
             webhook: *webhook,
             progress: *progress,
         };
         Ok(reports.iter().filter(is_news).map(advanced).collect())
-    }
-
-    pub(crate) fn webhook_added(&mut self, webhook: &Webhook) {
-        self.next.webhook = self.next.webhook.max(webhook.number.saturating_add(1));
-        self.webhooks.insert(webhook.number, webhook.clone());
-    }
-
-    pub(crate) fn webhook_removed(&mut self, number: u32) {
-        self.webhooks.remove(&number);
-    }
-
-    pub(crate) fn webhook_confirmed(&mut self, number: u32, at: Timestamp, per_minute: Option<u32>) {
-        if let Some(webhook) = self.webhooks.get_mut(&number) {
-            webhook.handshake = Handshake::Done { at, per_minute };
-        }
-    }
-
-    pub(crate) fn webhook_advanced(&mut self, number: u32, progress: Progress) {
-        if let Some(webhook) = self.webhooks.get_mut(&number) {
-            webhook.progress = progress;
-        }
     }
 
     pub(crate) fn restore_webhook(&mut self, webhook: Webhook) -> Result<(), BadRows> {

@@ -1,7 +1,7 @@
 //! Random histories of a catalogue: few names, so that they collide, and clocks that jump.
 
 use forewarn_catalogue::*;
-use forewarn_lifecycle::{EventKind, Name, Now, Seed, Steady, Timestamp};
+use forewarn_lifecycle::{EventKind, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp};
 use proptest::prelude::*;
 
 /// A catalogue, and everything that has happened to it.
@@ -123,12 +123,50 @@ fn commands() -> impl Strategy<Value = Command> {
         clusters().prop_map(Command::RemoveCluster),
         names().prop_map(Command::RevokeToken),
         receipt,
-        webhooks(),
-        webhooks(),
+        filings().prop_map(Command::File),
+        filings().prop_map(Command::File),
+        webhooks().prop_map(Command::Webhook),
+        webhooks().prop_map(Command::Webhook),
     ]
 }
 
-fn webhooks() -> impl Strategy<Value = Command> {
+fn filings() -> impl Strategy<Value = Filing> {
+    let put = (ids(), prop::option::of(0..3u32), prop::collection::vec(any::<u8>(), 0..20));
+    let put = put.prop_map(|(id, link, body)| Filing::Put {
+        id,
+        cluster: ClusterId::DEFAULT,
+        link: link.map(|number| Link::Machine(MachineId(number))),
+        body: Body(body.into()),
+        notes: Body::default(),
+    });
+    let leaving = prop_oneof![Just(Leaving::Stays), Just(Leaving::Leaves)];
+    let mark = (ids(), leaving).prop_map(|(id, leaving)| Filing::Mark { id, leaving });
+    let waits = prop::collection::btree_set((0..5u64).prop_map(MaintenanceId), 0..3);
+    let open = (0..20u8, ids(), waits).prop_map(|(name, about, waits)| Filing::Open {
+        name: format!("operation {name}"),
+        about,
+        cluster: ClusterId::DEFAULT,
+        waits,
+    });
+    let failed = Ending::Failed { code: "Failed".to_owned(), message: "it failed".to_owned() };
+    let how = prop::sample::select(vec![Ending::Succeeded, Ending::Canceled, failed]);
+    let over = (0..5u64, how).prop_map(|(number, how)| Filing::Over {
+        cluster: ClusterId::DEFAULT,
+        maintenance: MaintenanceId(number),
+        how,
+    });
+    prop_oneof![3 => put, 1 => ids().prop_map(Filing::Remove), 1 => mark, 3 => open, 3 => over]
+}
+
+/// Groups and what is in them, in two spellings.
+fn ids() -> impl Strategy<Value = String> {
+    (0..2u8, 0..3u8, any::<bool>()).prop_map(|(group, inside, loud)| {
+        let id = if inside == 0 { format!("/g{group}") } else { format!("/g{group}/vm{inside}") };
+        if loud { id.to_uppercase() } else { id }
+    })
+}
+
+fn webhooks() -> impl Strategy<Value = WebhookCommand> {
     let urls = prop::sample::select(vec!["http://h/x", "https://h:8443/x?code=1", "http://127.0.0.1:9"]);
     let kinds =
         prop_oneof![Just(Reach::All), few(prop::sample::select(vec![EventKind::Freeze, EventKind::Preempt]))];
@@ -137,16 +175,16 @@ fn webhooks() -> impl Strategy<Value = Command> {
     let add = add.prop_map(|(name, url, schema, scope, kinds, has_secret, cursor)| {
         let authorization = has_secret.then(|| Authorization::new("Bearer s3cret").unwrap());
         let (url, filter, by) = (Url::new(url).unwrap(), Filter { scope, kinds }, "socket".to_owned());
-        Command::AddWebhook(NewWebhook { name, url, schema, filter, authorization, cursor, by })
+        WebhookCommand::Add(Box::new(NewWebhook { name, url, schema, filter, authorization, cursor, by }))
     });
     let confirm = (0..6u32, prop::option::of(1..100u32));
-    let confirm = confirm.prop_map(|(webhook, per_minute)| Command::ConfirmWebhook { webhook, per_minute });
+    let confirm = confirm.prop_map(|(webhook, per_minute)| WebhookCommand::Confirm { webhook, per_minute });
     let failing = (0..1_000_000i64, 0..90u64)
         .prop_map(|(millis, head)| Failing { since: Timestamp::from_millis(millis), head });
     let progress = (0..90u64, 0..9u64, prop::option::of(failing))
         .prop_map(|(cursor, lost, failing)| Progress { cursor, lost, failing });
-    let advance = prop::collection::vec((0..6u32, progress), 0..4).prop_map(Command::AdvanceWebhooks);
-    prop_oneof![3 => add, 2 => confirm, 4 => advance, 1 => names().prop_map(Command::RemoveWebhook)]
+    let advance = prop::collection::vec((0..6u32, progress), 0..4).prop_map(WebhookCommand::Advance);
+    prop_oneof![3 => add, 2 => confirm, 4 => advance, 1 => names().prop_map(WebhookCommand::Remove)]
 }
 
 fn names() -> impl Strategy<Value = Name> {

@@ -1,26 +1,29 @@
 //! Webhooks of the catalogue. Their secrets are kept as they are: whoever reads the journal can read them.
 
-use forewarn_catalogue::{Authorization, Failing, Filter, Handshake, Progress, Schema, Url, Webhook};
+use forewarn_catalogue::{
+    Authorization, Failing, Filter, Handshake, Progress, Schema, Url, Webhook, WebhookChange,
+};
 
+use super::plain::{read_text, write_text};
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
 
 impl Stored for Url {
     fn write(&self, out: &mut Writer) {
-        self.reveal().to_owned().write(out);
+        write_text(self.reveal(), out);
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Self::new(&String::read(input)?).map_err(|_| Malformed::Impossible("a URL"))
+        Self::new(read_text(input)?).map_err(|_| Malformed::Impossible("a URL"))
     }
 }
 
 impl Stored for Authorization {
     fn write(&self, out: &mut Writer) {
-        self.reveal().to_owned().write(out);
+        write_text(self.reveal(), out);
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Self::new(&String::read(input)?).map_err(|_| Malformed::Impossible("an authorization"))
+        Self::new(read_text(input)?).map_err(|_| Malformed::Impossible("an authorization"))
     }
 }
 
@@ -31,11 +34,20 @@ stored_struct! {
     Failing { since, head }
 }
 
+stored_enum!(WebhookChange {
+    0 => Added(webhook),
+    1 => Removed(number),
+    2 => Confirmed { webhook, per_minute },
+    3 => Advanced { webhook, progress },
+});
+
 stored_enum!(Schema { 0 => CloudEvents, 1 => EventGrid });
 stored_enum!(Handshake { 0 => Wanted, 1 => Done { at, per_minute } });
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use forewarn_catalogue::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX, URL_BYTES_MAX};
     use forewarn_catalogue::{Change, ClusterId, Reach, Scope};
     use forewarn_lifecycle::{Name, Timestamp};
@@ -69,7 +81,7 @@ mod tests {
                 failing: Some(Failing { since: Timestamp::from_millis(5), head: u64::MAX }),
             },
         };
-        let change = Change::WebhookAdded(webhook);
+        let change = Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
         let bytes = to_bytes(&change);
         assert!(bytes.len() < RECORD_BYTES_MAX / 2);
         assert_eq!(from_bytes(&bytes), Ok(change));
