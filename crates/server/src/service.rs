@@ -21,6 +21,7 @@ use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Thre
 use crate::operator::{self, HostNames};
 use crate::telemetry::Telemetry;
 use crate::tls::{Source, Tls, TlsError};
+use crate::webhooks::{Office, Post, WebhookSettings};
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub struct Plan {
     pub api_host_names: Vec<String>,
     /// How long entries of the trail are kept, where anything is.
     pub trail_keep: Duration,
+    /// How webhooks are told.
+    pub webhooks: WebhookSettings,
 }
 
 /// What may change while a server runs.
@@ -72,6 +75,7 @@ pub struct Service {
     threads: Threads,
     api: Vec<Opened>,
     stop: watch::Sender<bool>,
+    office: Office,
     metadata_url: Option<String>,
     first_token: Option<String>,
 }
@@ -136,7 +140,9 @@ impl Service {
         let first_token = first_token(&engine, &plan.api).await?;
         let (stop, stopped) = watch::channel(false);
         let host_names = HostNames::new(plan.api_host_names);
-        let shared = operator::api(engine.clone(), about, telemetry, plan.data_dir, stopped);
+        let post = Post::new(engine.clone(), &plan.webhooks, &telemetry);
+        let office = Office::open(Arc::clone(&post), stop.subscribe());
+        let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
         let (mut api, mut tls) = (Vec::new(), None);
         for door in &plan.api {
             let router = operator::router(shared.clone(), door.access(), host_names.clone());
@@ -144,7 +150,7 @@ impl Service {
             api.push(door.open(certificates.as_ref(), router, stop.subscribe())?);
             tls = tls.or(certificates);
         }
-        Ok(Self { engine, front, host_names, tls, threads, api, stop, metadata_url, first_token })
+        Ok(Self { engine, front, host_names, tls, threads, api, stop, office, metadata_url, first_token })
     }
 
     /// Changes what may change while it runs: all of it, or nothing.
@@ -204,6 +210,7 @@ impl Service {
         if stopping.await.is_err() {
             tracing::error!("the threads of the metadata endpoint could not be stopped");
         }
+        self.office.close().await;
         self.engine.stop().await;
     }
 }

@@ -29,6 +29,7 @@ mod vm;
 mod wait;
 mod wanted;
 mod watch;
+mod webhook;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -167,6 +168,9 @@ pub(crate) enum Command {
     /// Tokens: who may do what.
     #[command(subcommand)]
     Token(token::Command),
+    /// Webhooks: who is told of events without asking.
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
@@ -197,6 +201,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Settings(command) => settings::run(&session, &command),
         Command::Cluster(command) => cluster::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
+        Command::Webhook(command) => webhook::run(&session, command),
         Command::Audit(command) => audit::run(&session, command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Backup { file } => backup::run(&session, &file),

@@ -151,5 +151,6 @@ fn plan(config: &Config) -> Result<Plan> {
         api_host_names: config.api.host_names.clone(),
         hands: config.hands.hands()?,
         trail_keep: config.audit.keep()?,
+        webhooks: config.webhooks.settings()?,
     })
 }

@@ -41,6 +41,7 @@ impl Town {
             api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],
             api_host_names: Vec::new(),
             trail_keep: Duration::from_hours(24),
+            webhooks: crate::WebhookSettings::default(),
         };
         let town = Self { service: Service::start(plan).await.unwrap() };
         let engine = town.service.engine();

@@ -41,6 +41,7 @@ mod terms;
 mod town;
 mod trail;
 mod view;
+mod webhook;
 
 pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
@@ -89,3 +90,4 @@ pub use view::{
     MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
     tenant_view,
 };
+pub use webhook::{KindWord, NewWebhook, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};

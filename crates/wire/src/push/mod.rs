@@ -9,7 +9,7 @@
 mod notice;
 mod shape;
 
-pub use notice::{Notice, NoticeStatus, notices};
+pub use notice::{Beside, Notice, NoticeStatus, Owner, notices};
 pub use shape::{
     EVENT_TYPE, Push, VALIDATION_BYTES_MAX, VALIDATION_TYPE, is_validated, pushes, sample, validation,
 };

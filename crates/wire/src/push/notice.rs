@@ -3,7 +3,9 @@
 //!
 //! An entry is all that there is later: the event, its machines and its tenant may be gone when somebody is told of its end.
 
-use forewarn_lifecycle::{Announcement, Change, Cluster, Maintenance, Part, Plan, Shape, TenantId};
+use forewarn_lifecycle::{
+    Announcement, Change, Cluster, MachineId, Maintenance, Part, Plan, ScaleSetId, Shape, TenantId,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,25 +68,50 @@ impl NoticeStatus {
     }
 }
 
-/// What a change does to events, in a cluster to which it has not been applied yet. `decided` is everything that was decided
-/// with it: what starts at the moment at which it is announced was never scheduled.
+/// What the machines of an event belong to, or the one machine that belongs to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A standalone machine.
+    Machine(MachineId),
+    /// An availability set or a cloud service.
+    Tenant(TenantId),
+    /// A scale set.
+    ScaleSet(ScaleSetId),
+}
+
+/// What is known besides a change.
+#[derive(Clone, Copy)]
+pub struct Beside<'a> {
+    /// Everything that was decided with it: what starts at the moment at which it is announced was never scheduled.
+    pub decided: &'a [Change],
+    /// Under which id somebody is known, if not under that of a resource in the group of the cluster.
+    pub id_of: &'a dyn Fn(Owner) -> Option<String>,
+}
+
+impl Beside<'_> {
+    /// Nothing is.
+    pub const NOTHING: Beside<'static> = Beside { decided: &[], id_of: &|_| None };
+}
+
+/// What a change does to events, in a cluster to which it has not been applied yet.
 #[must_use]
-pub fn notices(cluster: &Cluster, change: &Change, decided: &[Change]) -> Vec<Notice> {
+pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<Notice> {
+    let teller = Teller { cluster, beside };
     match change {
-        Change::Planned(plan) if !starts_at_once(plan, decided) => {
-            of_parts(cluster, plan, NoticeStatus::Scheduled, |_| true)
+        Change::Planned(plan) if !starts_at_once(plan, beside.decided) => {
+            teller.of_parts(plan, NoticeStatus::Scheduled, |_| true)
         }
         Change::Started { maintenance, actions, .. } => {
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
-            let mut all = of_parts(cluster, plan, NoticeStatus::Started, |_| true);
+            let mut all = teller.of_parts(plan, NoticeStatus::Started, |_| true);
             // Where there is nothing left to do, it is over as soon as it starts.
             let is_over = |part: &Part| !actions.iter().any(|action| part.machines.contains(&action.machine));
-            all.extend(of_parts(cluster, plan, NoticeStatus::Completed, is_over));
+            all.extend(teller.of_parts(plan, NoticeStatus::Completed, is_over));
             all
         }
         Change::Withdrawn { maintenance, tenants, .. } => {
             let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
-            of_parts(cluster, plan, NoticeStatus::Canceled, |part| tenants.contains(&part.tenant))
+            teller.of_parts(plan, NoticeStatus::Canceled, |part| tenants.contains(&part.tenant))
         }
         Change::Completed { maintenance, machine, .. } => {
             let Some(known) = cluster.maintenance(*maintenance) else { return Vec::new() };
@@ -95,7 +122,7 @@ pub fn notices(cluster: &Cluster, change: &Change, decided: &[Change]) -> Vec<No
                 let mut others = part.machines.iter().filter(|other| *other != machine);
                 part.machines.contains(machine) && !others.any(|other| known.action(*other).is_some())
             };
-            of_parts(cluster, &known.plan, NoticeStatus::Completed, is_over)
+            teller.of_parts(&known.plan, NoticeStatus::Completed, is_over)
         }
         Change::Planned(_)
         | Change::SeedSet(_)
@@ -133,51 +160,53 @@ fn starts_at_once(plan: &Plan, decided: &[Change]) -> bool {
         .any(|change| matches!(change, Change::Started { maintenance, .. } if *maintenance == plan.id))
 }
 
-fn of_parts(
-    cluster: &Cluster,
-    plan: &Plan,
-    status: NoticeStatus,
-    is_meant: impl Fn(&Part) -> bool,
-) -> Vec<Notice> {
-    let parts = plan.parts.iter().filter(|part| is_meant(part));
-    let told = parts.filter_map(|part| Some((part.tenant, part.announcement.as_ref()?)));
-    told.map(|(tenant, announcement)| notice(cluster, plan, tenant, announcement, status)).collect()
+struct Teller<'a> {
+    cluster: &'a Cluster,
+    beside: Beside<'a>,
 }
 
-fn notice(
-    cluster: &Cluster,
-    plan: &Plan,
-    tenant: TenantId,
-    announcement: &Announcement,
-    status: NoticeStatus,
-) -> Notice {
-    let (tenant, resource) = owner(cluster, tenant);
-    Notice {
-        event: announcement.id.to_string(),
-        status,
-        kind: words::kind(announcement.kind).to_owned(),
-        source: words::source(announcement.source).to_owned(),
-        description: words::description(announcement.reason).to_owned(),
-        duration: announcement.duration_seconds,
-        not_before: (status == NoticeStatus::Scheduled).then_some(Moment(plan.not_before)),
-        tenant,
-        resource,
-        resources: announcement.resources.iter().map(ToString::to_string).collect(),
+impl Teller<'_> {
+    fn of_parts(&self, plan: &Plan, status: NoticeStatus, is_meant: impl Fn(&Part) -> bool) -> Vec<Notice> {
+        let parts = plan.parts.iter().filter(|part| is_meant(part));
+        let told = parts.filter_map(|part| Some((part, part.announcement.as_ref()?)));
+        told.map(|(part, announcement)| self.notice(plan, part, announcement, status)).collect()
     }
-}
 
-/// A tenant, and what its machines belong to. A standalone machine has the name of its tenant.
-fn owner(cluster: &Cluster, id: TenantId) -> (String, String) {
-    let Some(tenant) = cluster.tenant(id) else { return (id.to_string(), String::new()) };
-    let of = |kind: &str| format!("{kind}/{}", tenant.name);
-    let resource = match tenant.shape {
-        Shape::StandaloneMachine => of("virtualMachines"),
-        Shape::AvailabilitySet => of("availabilitySets"),
-        Shape::CloudService => of("cloudServices"),
-        Shape::PlacementGroup(set) => match cluster.scale_set(set) {
-            Some(set) => format!("virtualMachineScaleSets/{}", set.name),
-            None => of("virtualMachineScaleSets"),
-        },
-    };
-    (tenant.name.to_string(), resource)
+    fn notice(&self, plan: &Plan, part: &Part, announcement: &Announcement, status: NoticeStatus) -> Notice {
+        let (tenant, resource) = self.owner(part);
+        Notice {
+            event: announcement.id.to_string(),
+            status,
+            kind: words::kind(announcement.kind).to_owned(),
+            source: words::source(announcement.source).to_owned(),
+            description: words::description(announcement.reason).to_owned(),
+            duration: announcement.duration_seconds,
+            not_before: (status == NoticeStatus::Scheduled).then_some(Moment(plan.not_before)),
+            tenant,
+            resource,
+            resources: announcement.resources.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    /// The tenant of a part, and what its machines belong to. A standalone machine has the name of its tenant.
+    fn owner(&self, part: &Part) -> (String, String) {
+        let Some(tenant) = self.cluster.tenant(part.tenant) else {
+            return (part.tenant.to_string(), String::new());
+        };
+        let of_tenant = |kind| (Some(Owner::Tenant(part.tenant)), kind, &tenant.name);
+        let (owner, kind, name) = match tenant.shape {
+            Shape::StandaloneMachine => {
+                let machine = part.machines.first().copied().map(Owner::Machine);
+                (machine, "virtualMachines", &tenant.name)
+            }
+            Shape::AvailabilitySet => of_tenant("availabilitySets"),
+            Shape::CloudService => of_tenant("cloudServices"),
+            Shape::PlacementGroup(set) => {
+                let name = self.cluster.scale_set(set).map_or(&tenant.name, |set| &set.name);
+                (Some(Owner::ScaleSet(set)), "virtualMachineScaleSets", name)
+            }
+        };
+        let known = owner.and_then(|owner| (self.beside.id_of)(owner));
+        (tenant.name.to_string(), known.unwrap_or_else(|| format!("{kind}/{name}")))
+    }
 }

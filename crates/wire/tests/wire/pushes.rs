@@ -211,6 +211,29 @@ fn what_starts_as_soon_as_it_is_announced_was_never_scheduled() {
     assert_eq!(told(&mut town), ["Started Reboot virtualMachineScaleSets/web web_0"]);
 }
 
+#[test]
+fn what_is_known_under_another_id_is_told_under_that() {
+    let mut town = Town::with_fleet();
+    town.enrol("web");
+    town.enrol("solo");
+    let plan = |town: &Town, command: &str| {
+        let command: forewarn_wire::operator::NamedCommand = serde_json::from_str(command).unwrap();
+        let forewarn_wire::operator::Resolved::Rules(command) = command.resolve(&town.cluster).unwrap()
+        else {
+            panic!("not a command of the rules");
+        };
+        town.cluster.decide(town.now, &command).unwrap()
+    };
+    for (command, id) in [
+        (r#"{"command":"restart","machine":"solo"}"#, "/Machine(MachineId(0))"),
+        (r#"{"command":"restart","machine":"web_0"}"#, "/ScaleSet(ScaleSetId(0))"),
+    ] {
+        let beside = Beside { id_of: &|owner| Some(format!("/{owner:?}")), ..Beside::NOTHING };
+        let told = notices(&town.cluster, &plan(&town, command)[0], beside);
+        assert_eq!(told[0].resource, id);
+    }
+}
+
 /// What has become of an event: what was told of it, whether a document showed it as started, and whether one still has it.
 #[derive(Default)]
 struct Life {
@@ -226,7 +249,7 @@ fn lives(layout: &Layout, history: &[Happening]) -> BTreeMap<String, Life> {
     let mut cluster = Cluster::new(Seed([7; 16]));
     let mut lives = BTreeMap::<String, Life>::new();
     for (now, change) in &world.journal {
-        for notice in notices(&cluster, change, &[]) {
+        for notice in notices(&cluster, change, Beside::NOTHING) {
             lives.entry(notice.event).or_default().told.push(notice.status);
         }
         cluster.evolve(*now, change);

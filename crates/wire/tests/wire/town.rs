@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use forewarn_lifecycle::*;
 use forewarn_wire::operator::*;
-use forewarn_wire::push::{Notice, notices};
+use forewarn_wire::push::{Beside, Notice, notices};
 
 pub(crate) struct Town {
     pub(crate) cluster: Cluster,
@@ -83,7 +83,8 @@ impl Town {
         let changes = self.cluster.decide(self.now, command).unwrap();
         for change in &changes {
             self.told.extend(happening(&self.cluster, self.now, change));
-            self.noticed.extend(notices(&self.cluster, change, &changes));
+            let beside = Beside { decided: &changes, ..Beside::NOTHING };
+            self.noticed.extend(notices(&self.cluster, change, beside));
             for effect in self.cluster.evolve(self.now, change) {
                 match effect {
                     Effect::Perform(action) => self.work.push(action),
