@@ -23,6 +23,8 @@ mod rollouts;
 #[cfg(test)]
 mod schemas;
 #[cfg(test)]
+mod sending;
+#[cfg(test)]
 mod showing;
 #[cfg(test)]
 mod start_requests;
