@@ -25,6 +25,8 @@ mod rollouts;
 #[cfg(test)]
 mod schemas;
 #[cfg(test)]
+mod sending;
+#[cfg(test)]
 mod showing;
 #[cfg(test)]
 mod start_requests;
