@@ -5,7 +5,9 @@
 //! ended at some moments. They count on a clock that only grows, and are as good as the hour.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The first pause, and the longest.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
@@ -115,7 +117,9 @@ mod tests {
         assert_eq!(*pauses(Failure::Passing, 7, 1_000).last().unwrap(), 300);
         let mut patience = Patience::default();
         let now = Instant::now();
-        (0..9).for_each(|_| drop(patience.failed(now, 1, Failure::Passing, 0)));
+        for _ in 0..9 {
+            patience.failed(now, 1, Failure::Passing, 0);
+        }
         patience.succeeded();
         assert!(!patience.is_failing());
         assert_eq!(patience.failed(now, 1, Failure::Passing, u32::MAX), PAUSE_MIN);
