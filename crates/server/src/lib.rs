@@ -12,6 +12,7 @@
 
 mod api_door;
 mod arm;
+mod base64url;
 mod boot;
 mod clock;
 mod directory;
@@ -31,6 +32,7 @@ pub mod tls;
 mod webhooks;
 
 pub use api_door::ApiDoor;
+pub use arm::{ArmPlan, Credentials};
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::{Ended, Endings};

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
+use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_wire::operator::{
     DeleteInstances, INSTANCES_MAX, NamedCommand, NewScaleSet, OrchestrationWord, PolicyEntry, Scale,
     ScaleSetChange, ScaleSetSummary, ScaleSetView, Upgrade, UpgradeWord,
@@ -11,21 +12,24 @@ use forewarn_wire::{Span, show_duration};
 use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
+use super::say::date;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed, some};
 use super::tenant::automatic;
 use super::vm::eviction;
-use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrading};
+use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrades};
 
 const CREATE_EXAMPLES: &str = "\
 Instances are spread over 5 update domains, 3 fault domains, and the healthy hosts that have the fewest of them.
 
 Examples:
   forewarn scaleset create web --instances 6 --terminate-delay 10m
-  forewarn scaleset create batch --instances 20 --spot delete --hosts h1 h2 h3";
+  forewarn scaleset create batch --instances 20 --spot delete --hosts h1 h2 h3
+  forewarn scaleset create db --instances 6 --zones 1 2 3";
 
 const SCALE_EXAMPLES: &str = "\
-When there are too many, the newest go. Those that are being deleted already do not count.
+When there are too many, the newest go of the zone and the fault domain that have the most. Those that are being deleted
+already do not count.
 
 Examples:
   forewarn scaleset scale web 10
@@ -33,10 +37,12 @@ Examples:
 
 const UPDATE_EXAMPLES: &str = "\
 Where instances are upgraded by hand, those that are there keep what they have until then: forewarn scaleset upgrade
+With --upgrade automatic all get the latest model at once, with --upgrade rolling batch by batch, in the order of their numbers.
 
 Examples:
   forewarn scaleset update web --terminate-notification on --terminate-delay 10m
   forewarn scaleset update web --terminate-notification off --os-image on
+  forewarn scaleset update web --upgrade rolling --batch-percent 25 --batch-pause 10m
   forewarn scaleset update web --restart automatic";
 
 const UPGRADE_EXAMPLES: &str = "\
@@ -68,9 +74,8 @@ pub(crate) enum Command {
         /// How many.
         #[arg(value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(INSTANCES_MAX)))]
         capacity: u16,
-        /// The hosts on which new ones may be; any, if not said.
-        #[arg(long, value_name = "HOST", num_args = 1..)]
-        hosts: Vec<Named>,
+        #[command(flatten)]
+        bounds: Bounds,
         #[command(flatten)]
         patience: Patience,
     },
@@ -81,6 +86,8 @@ pub(crate) enum Command {
         name: Named,
         #[command(flatten)]
         notices: Notices,
+        #[command(flatten)]
+        upgrades: Upgrades,
         #[command(flatten)]
         approvals: Approvals,
     },
@@ -128,16 +135,29 @@ pub(crate) struct Create {
     /// How they are grouped into tenants.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Grouping::Uniform)]
     orchestration: Grouping,
-    /// How a change of the model reaches them.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Upgrading::Manual)]
-    upgrade: Upgrading,
+    #[command(flatten)]
+    upgrades: Upgrades,
     #[command(flatten)]
     notices: Notices,
     #[command(flatten)]
     approvals: Approvals,
-    /// The hosts on which they may be; any, if not said.
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+/// Where new instances may be.
+#[derive(Args)]
+pub(crate) struct Bounds {
+    /// The hosts on which new instances may be; any, if not said.
     #[arg(long, value_name = "HOST", num_args = 1..)]
     hosts: Vec<Named>,
+    /// The zones over which new instances are spread; any, if not said.
+    #[arg(long, value_name = "ZONE", num_args = 1..)]
+    zones: Vec<u16>,
+    /// The fault domains over which new instances are spread; 3, if not said, or more, if there are more.
+    #[arg(long, value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(FAULT_DOMAINS_MAX)))]
+    fault_domains: Option<u16>,
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
@@ -147,13 +167,14 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Show { name: Named(name) } => session.show(&place(&name, ""), |set| Ok(facts(set))),
         Command::Create(wanted) => create(session, wanted),
-        Command::Scale { name: Named(name), capacity, hosts, patience } => {
+        Command::Scale { name: Named(name), capacity, bounds, patience } => {
             let phrase = format!("scaling of {name} to {capacity}");
-            let body = Scale { capacity, hosts: few(hosts) };
+            let Bounds { hosts, zones, fault_domains } = bounds;
+            let body = Scale { capacity, hosts: few(hosts), zones, fault_domains };
             ask::all(session, &[Errand::post(phrase, place(&name, "/scale"), &body)?], patience)
         }
-        Command::Update { name: Named(name), notices, approvals } => {
-            update(session, &name, notices, approvals)
+        Command::Update { name: Named(name), notices, upgrades, approvals } => {
+            update(session, &name, notices, upgrades, approvals)
         }
         Command::Upgrade { name: Named(name), instances, all } => {
             let (instances, what) = match (names(instances), all) {
@@ -180,28 +201,38 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 fn create(session: &Session, wanted: Create) -> Result<()> {
     let Named(name) = wanted.name;
     let phrase = format!("scale set {name} with {} instances", wanted.instances);
+    let Bounds { hosts, zones, fault_domains } = wanted.bounds;
     let body = NewScaleSet {
         name,
         orchestration: wanted.orchestration.into(),
-        upgrade: wanted.upgrade.into(),
+        upgrade: wanted.upgrades.change(UpgradeWord::Manual).unwrap_or_default(),
         spot: wanted.spot.map(Into::into),
         terminate: wanted.notices.new_terminate(),
         os_image: wanted.notices.os_image().unwrap_or(false),
         policy: wanted.approvals.change().unwrap_or_default().apply(PolicyEntry::default()),
         instances: wanted.instances,
-        hosts: few(wanted.hosts),
+        hosts: few(hosts),
+        zones,
+        fault_domains,
     };
     ask::one(session, &Errand::post(phrase, "/v1/scalesets".to_owned(), &body)?).map(drop)
 }
 
-fn update(session: &Session, name: &str, notices: Notices, approvals: Approvals) -> Result<()> {
-    if notices.is_empty() && approvals.change().is_none() {
+fn update(
+    session: &Session,
+    name: &str,
+    notices: Notices,
+    upgrades: Upgrades,
+    approvals: Approvals,
+) -> Result<()> {
+    if notices.is_empty() && upgrades.is_empty() && approvals.change().is_none() {
         bail!("nothing to change\n  hint: forewarn scaleset update --help");
     }
     let now: ScaleSetSummary = session.get(&place(name, ""))?;
     let change = ScaleSetChange {
         terminate: notices.terminate(now.terminate),
         os_image: notices.os_image(),
+        upgrade: upgrades.change(now.upgrade),
         policy: approvals.change(),
     };
     ask::one(session, &Errand::patch(format!("update of {name}"), place(name, ""), &change)?).map(drop)
@@ -236,7 +267,7 @@ fn table(sets: &[ScaleSetSummary], width: Width) -> String {
         ];
         let more = [
             orchestration(set.orchestration).to_owned(),
-            upgrade(set.upgrade).to_owned(),
+            set.upgrade.to_string(),
             images(set.os_image),
             automatic(set.policy),
             listed(&set.tenants),
@@ -254,7 +285,8 @@ fn facts(set: ScaleSetView) -> String {
         ("leaving", summary.leaving.to_string()),
         ("orchestration", orchestration(summary.orchestration).to_owned()),
         ("spot", eviction(summary.spot)),
-        ("upgrade", upgrade(summary.upgrade).to_owned()),
+        ("upgrade", summary.upgrade.to_string()),
+        ("next batch", summary.next_batch.map(date).unwrap_or_default()),
         ("model", summary.model.to_string()),
         ("notice of deletion", span(summary.terminate)),
         ("notice of images", images(summary.os_image)),
@@ -303,13 +335,6 @@ fn orchestration(word: OrchestrationWord) -> &'static str {
     match word {
         OrchestrationWord::Uniform => "uniform",
         OrchestrationWord::Flexible => "flexible",
-    }
-}
-
-fn upgrade(word: UpgradeWord) -> &'static str {
-    match word {
-        UpgradeWord::Manual => "manual",
-        UpgradeWord::Automatic => "automatic",
     }
 }
 

@@ -58,6 +58,15 @@ fn a_scale_set_grows_and_is_already_so() {
     let on_one = server.run("scaleset scale web 9 --hosts h10");
     assert_eq!(on_one.code, Some(0), "{}", on_one.err);
     assert_eq!(instances(&server, "web", "host")[8], ("web_8".to_owned(), json!("h10")));
+    for (host, zone) in [("z1", 71), ("z2", 72)] {
+        server.out(&format!("host add {host} --zone {zone}"));
+    }
+    server.out("scaleset scale web 12 --zones 71 72 --fault-domains 1");
+    let places: Vec<_> =
+        instances(&server, "web", "host").split_off(9).into_iter().map(|(_, host)| host).collect();
+    assert_eq!(places, ["z1", "z2", "z1"]);
+    let domains: Vec<_> = instances(&server, "web", "fault_domain").split_off(9);
+    assert!(domains.iter().all(|(_, domain)| *domain == 0), "{domains:?}");
 }
 
 #[test]
@@ -169,6 +178,40 @@ fn where_upgrades_are_automatic_a_model_reaches_everybody() {
     server.out("scaleset update auto --terminate-notification on");
     assert_eq!(instances(&server, "auto", "terminate")[1].1, "5m");
     assert_eq!(server.json("scaleset show auto")["outdated"], 0);
+}
+
+#[test]
+fn a_rolling_upgrade_rests_between_batches_and_can_be_hurried() {
+    let server = Server::start();
+    server.out("scaleset create new --instances 5 --upgrade rolling --batch-pause 1h");
+    let shown = server.json("scaleset show new");
+    assert_eq!(shown["upgrade"], json!({ "rolling": { "batch_percent": 20, "pause": "1h" } }));
+    assert_eq!(server.out("scaleset update new --batch-percent 40"), "Done: update of new.\n");
+    assert_eq!(
+        server.out("scaleset update new --upgrade rolling --batch-pause 1h"),
+        "Already so: update of new.\n"
+    );
+    server.out("scaleset update new --terminate-notification on");
+    let models = |server: &Server| -> Vec<Value> {
+        instances(server, "new", "model").into_iter().map(|(_, model)| model).collect()
+    };
+    assert_eq!(models(&server), [2, 2, 1, 1, 1]);
+    let shown = server.out("scaleset show new");
+    assert!(shown.contains("upgrade             rolling, 40 % at a time, 1h between\n"), "{shown}");
+    assert!(shown.contains("next batch          2026-01-01 01:00:00Z\n"), "{shown}");
+    server.out("clock advance 1h");
+    assert_eq!(models(&server), [2, 2, 2, 2, 1]);
+    server.out("scaleset update new --upgrade automatic");
+    assert_eq!(models(&server), [2, 2, 2, 2, 2]);
+    assert_eq!(server.json("scaleset show new")["next_batch"], Value::Null);
+    for wrong in ["--upgrade manual --batch-percent 30", "--batch-pause 5m", "--batch-percent 0"] {
+        assert_eq!(server.run(&format!("scaleset update new {wrong}")).code, Some(2), "{wrong}");
+    }
+    let long = server.run("scaleset update new --upgrade rolling --batch-pause 8d");
+    assert_eq!(
+        (long.code, long.err.as_str()),
+        (Some(1), "forewarn: the pause is too long: at most 7 days\n")
+    );
 }
 
 #[test]

@@ -48,12 +48,13 @@ impl Api {
             metadata: Vec::new(),
             prefix: true,
             default_machine: None,
+            arm: None,
         };
         let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();
         let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(engine.clone(), about, telemetry, post, None, stopped);
-        let router = router(shared, access, HostNames::default());
+        let router = router(shared, access, HostNames::default(), None);
         Self { engine, router, _stop: stop }
     }
 

@@ -26,20 +26,23 @@ mod entry;
 mod explain;
 mod find;
 mod fleet;
+mod growth;
 mod happening;
 mod object;
 mod outcome;
 mod preview;
 mod resolve;
 mod rollout;
+mod scalein;
 mod scaleset;
 pub mod schema;
 mod sets;
 mod spread;
 mod terms;
 #[cfg(test)]
-mod town;
+pub(crate) mod town;
 mod trail;
+mod upgrade;
 mod view;
 mod webhook;
 
@@ -55,8 +58,9 @@ pub use command::{
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
-    ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
+    ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+pub(crate) use entry::{notices, spot};
 pub use explain::{
     ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
     MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,
@@ -69,11 +73,15 @@ pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use resolve::{
+    ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
+};
 pub use rollout::{RolloutView, rollout_view};
+pub use scalein::{ScaleIn, ScaleInRule, pick_for_scale_in};
+pub(crate) use scaleset::instances;
 pub use scaleset::{
     BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
-    leaving,
+    leaving, scale,
 };
 pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
@@ -85,6 +93,7 @@ pub use terms::{
     WindowEntry, WorkWord, ZoneSelection,
 };
 pub use trail::{AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, Subject, Told, TrailEntry, cluster_key};
+pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain,
-    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Terms,
-    Unenrolled, UpdateDomain, Zone,
+    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, ScaleSetId, SetShape, Shape,
+    TenantId, Terms, Unenrolled, UpdateDomain, Zone,
 };
 
 use super::check::{self, ControlCharacter};
@@ -14,6 +14,7 @@ use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, Unen
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use super::terms::{BadTerms, RolloutEntry, TermsEntry, find_hosts};
+use super::upgrade::{BadBatch, UpgradeWord};
 use crate::span::Span;
 
 /// What a command by name comes to.
@@ -38,6 +39,18 @@ pub struct Details {
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     pub tags: BTreeMap<String, String>,
+    /// Where it is told to be, if not where its cluster is.
+    pub home: Option<Home>,
+}
+
+/// A resource group of a machine that is not the one of its cluster. Neither fleet files nor operators speak of it: a
+/// machine has it from whoever put it there through Azure Resource Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The name of the group.
+    pub resource_group: String,
+    /// The region.
+    pub location: String,
 }
 
 /// What is known of a machine from now on; what is not said stays.
@@ -47,6 +60,8 @@ pub struct DetailsChange {
     pub addresses: Option<Vec<IpAddr>>,
     /// Names and values of its owner.
     pub tags: Option<BTreeMap<String, String>>,
+    /// Where it is told to be.
+    pub home: Option<Home>,
 }
 
 impl DetailsChange {
@@ -56,6 +71,7 @@ impl DetailsChange {
         Details {
             addresses: self.addresses.as_ref().unwrap_or(&details.addresses).clone(),
             tags: self.tags.as_ref().unwrap_or(&details.tags).clone(),
+            home: self.home.as_ref().or(details.home.as_ref()).cloned(),
         }
     }
 }
@@ -77,6 +93,9 @@ pub enum BadCommand {
     /// The notice of a deletion is too short or too long.
     #[error("the notice of a deletion is 5 to 15 minutes, not {}", crate::show_duration(.0.0))]
     Notice(Span),
+    /// A batch is too small or too large.
+    #[error(transparent)]
+    Batch(#[from] BadBatch),
     /// A set was to be admitted with its machines in one command.
     #[error("machines join with commands of their own: {0} is admitted without any")]
     WithMachines(String),
@@ -118,6 +137,7 @@ impl NamedCommand {
     pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, BadCommand> {
         let machine = |name: &str| find_machine(cluster, name);
         let host = |name: &str| find_host(cluster, name);
+        let set = |name: &str| find_scale_set(cluster, name);
         let power = |name: &str, change| {
             Ok::<_, Unknown>(Command::ChangePower { machine: find_machine(cluster, name)?, change })
         };
@@ -135,14 +155,13 @@ impl NamedCommand {
                 return admit_instance(cluster, scale_set, instance);
             }
             Self::RemoveTenant { tenant } => Command::RemoveTenant(find_tenant(cluster, tenant)?),
-            Self::RemoveScaleSet { scale_set } => {
-                Command::RemoveScaleSet(find_scale_set(cluster, scale_set)?)
-            }
+            Self::RemoveScaleSet { scale_set } => Command::RemoveScaleSet(set(scale_set)?),
             Self::ChangePolicy { tenant, policy } => change_policy(cluster, tenant, (*policy).into())?,
-            Self::ChangeModel { scale_set, terminate, os_image } => Command::ChangeModel {
-                scale_set: find_scale_set(cluster, scale_set)?,
-                model: profile(*terminate, *os_image)?,
-            },
+            Self::ChangeModel { scale_set, terminate, os_image } => {
+                Command::ChangeModel { scale_set: set(scale_set)?, model: profile(*terminate, *os_image)? }
+            }
+            Self::ReviseModel { scale_set } => Command::ReviseModel(set(scale_set)?),
+            Self::ChangeUpgradePolicy { scale_set, upgrade } => upgrading(set(scale_set)?, *upgrade)?,
             Self::ChangeProfile { machine: name, terminate, os_image } => {
                 Command::ChangeProfile { machine: machine(name)?, profile: profile(*terminate, *os_image)? }
             }
@@ -225,7 +244,7 @@ fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, BadCommand> {
         name: new_name(&entry.name)?,
         orchestration: entry.orchestration.into(),
         priority: entry::priority(entry.spot),
-        upgrade: entry.upgrade.into(),
+        upgrade: entry.upgrade.try_into()?,
         model: profile(entry.terminate, entry.os_image)?,
         policy: entry.policy.into(),
     })
@@ -254,14 +273,18 @@ fn change_policy(
     })
 }
 
+fn upgrading(scale_set: ScaleSetId, upgrade: UpgradeWord) -> Result<Command, BadBatch> {
+    Ok(Command::ChangeUpgradePolicy { scale_set, upgrade: upgrade.try_into()? })
+}
+
 fn describe(
     cluster: &Cluster,
     name: &str,
     addresses: Option<&[IpAddr]>,
     tags: Option<&BTreeMap<String, String>>,
 ) -> Result<Resolved, BadCommand> {
-    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned() };
-    let Details { addresses, tags } = change.apply(&Details::default());
+    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned(), home: None };
+    let Details { addresses, tags, home: _ } = change.apply(&Details::default());
     details(name, &addresses, &tags)?;
     Ok(Resolved::Describe(find_machine(cluster, name)?, change))
 }
@@ -365,5 +388,5 @@ fn details(
     let longest = tags.iter().flat_map(|(name, value)| [name, value]).map(|text| text.chars().count()).max();
     check("characters in a tag", longest.unwrap_or(0), TAG_CHARS_MAX)?;
     check::tags(tags)?;
-    Ok(Details { addresses: addresses.to_vec(), tags: tags.clone() })
+    Ok(Details { addresses: addresses.to_vec(), tags: tags.clone(), home: None })
 }

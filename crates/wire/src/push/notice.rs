@@ -134,6 +134,9 @@ pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<No
         | Change::TenantRemoved(_)
         | Change::ScaleSetAdmitted { .. }
         | Change::ModelChanged { .. }
+        | Change::UpgradePolicyChanged { .. }
+        | Change::BatchUpgraded(_)
+        | Change::RollingEnded(_)
         | Change::ScaleSetPolicyChanged { .. }
         | Change::ScaleSetRemoved(_)
         | Change::MachineAdmitted { .. }

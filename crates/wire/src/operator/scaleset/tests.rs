@@ -10,7 +10,7 @@ use super::super::town::Town;
 use super::*;
 
 fn scale_to(capacity: u16) -> Wish {
-    Wish::Scale { scale_set: "web".to_owned(), to: Scale { capacity, hosts: None } }
+    Wish::Scale { scale_set: "web".to_owned(), to: Scale { capacity, ..Scale::default() } }
 }
 
 fn delete(names: &[&str]) -> Wish {
@@ -83,7 +83,7 @@ fn hosts_that_the_rules_would_refuse_are_not_used() {
             .to_string()
             .starts_with("no host can take more instances of web: 2 of 2 have no place\n  hint: ")
     );
-    let shrink = Scale { capacity: 0, hosts: Some(vec!["h9".to_owned()]) };
+    let shrink = Scale { hosts: Some(vec!["h9".to_owned()]), ..Scale::default() };
     let refused = Wish::Scale { scale_set: "web".to_owned(), to: shrink }.commands(&town.cluster);
     assert!(matches!(refused, Err(BadWish::Unknown(_))), "also where no host is needed: {refused:?}");
     let unknown = NewScaleSet { hosts: Some(vec!["h9".to_owned()]), ..plain(1) };
@@ -194,6 +194,26 @@ fn a_model_reaches_instances_that_are_upgraded() {
 }
 
 #[test]
+fn a_change_reaches_instances_as_the_upgrade_that_comes_with_it_says() {
+    let mut town = Town::new(3);
+    town.create(&json!({ "instances": 3 }));
+    let models = |town: &Town| town.view().instances.iter().map(|one| one.model).collect::<Vec<_>>();
+    let both =
+        json!({ "terminate": "10m", "upgrade": { "rolling": { "batch_percent": 50, "pause": "1h" } } });
+    assert_eq!(town.wish(&change(both.clone())), 2);
+    assert_eq!(models(&town), [2, 2, 1]);
+    let due = town.now.wall.plus(std::time::Duration::from_hours(1));
+    assert_eq!(town.view().summary.next_batch.map(|at| at.0), Some(due));
+    assert_eq!(town.wish(&change(both)), 0, "it is so already");
+    assert_eq!(town.wish(&change(json!({ "terminate": null, "upgrade": "manual" }))), 2);
+    assert_eq!((models(&town), town.view().summary.next_batch), (vec![2, 2, 1], None), "it is stopped first");
+    assert_eq!(town.wish(&change(json!({ "upgrade": "automatic" }))), 1);
+    assert_eq!(models(&town), [3, 3, 3]);
+    let told = serde_json::to_value(change(json!({ "upgrade": "rolling" }))).unwrap();
+    assert_eq!(told["upgrade"], json!({ "rolling": { "batch_percent": 20, "pause": "0s" } }));
+}
+
+#[test]
 fn an_instance_is_called_by_its_number_or_its_name() {
     let mut town = Town::new(1);
     town.create(&json!({ "instances": 102 }));
@@ -207,7 +227,7 @@ fn an_instance_is_called_by_its_number_or_its_name() {
     }
     let refused = delete(&["web-7"]).commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such instance of this scale set: web-7\n  hint: did you mean web_7?");
-    let refused = Wish::Scale { scale_set: "wbe".to_owned(), to: Scale { capacity: 1, hosts: None } };
+    let refused = Wish::Scale { scale_set: "wbe".to_owned(), to: Scale { capacity: 1, ..Scale::default() } };
     let refused = refused.commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such scale set: wbe\n  hint: did you mean web?");
 }
