@@ -25,6 +25,7 @@ mod entry;
 mod explain;
 mod find;
 mod fleet;
+mod growth;
 mod happening;
 mod notice;
 mod object;
@@ -32,6 +33,7 @@ mod outcome;
 mod preview;
 mod resolve;
 mod rollout;
+mod scalein;
 mod scaleset;
 pub mod schema;
 mod sets;
@@ -74,10 +76,11 @@ pub use resolve::{
     ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
 };
 pub use rollout::{RolloutView, rollout_view};
+pub use scalein::{ScaleIn, ScaleInRule, pick_for_scale_in};
 pub(crate) use scaleset::instances;
 pub use scaleset::{
     BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
-    leaving,
+    leaving, scale,
 };
 pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
