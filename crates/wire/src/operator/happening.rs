@@ -76,6 +76,7 @@ impl Happening {
             rollout,
             because,
             command,
+            notices: Vec::new(),
         }
     }
 }
