@@ -19,6 +19,7 @@ pub(crate) struct Server {
     directory: TempDir,
     metadata: SocketAddr,
     api: String,
+    arm: String,
 }
 
 /// The program that is tested: the one that was built, or one that was installed somewhere.
@@ -63,7 +64,8 @@ impl Server {
         let metadata = addresses["metadata"].as_str().and_then(|url| url.strip_prefix("http://"));
         let metadata = metadata.expect("an address").parse().unwrap();
         let api = addresses["api"].as_str().expect("an address").to_owned();
-        Self { child, directory, metadata, api }
+        let arm = addresses["arm"].as_str().unwrap_or_default().to_owned();
+        Self { child, directory, metadata, api, arm }
     }
 
     /// Ends it as a power cut would end it, as far as a process can tell.
@@ -91,6 +93,16 @@ impl Server {
     pub(crate) fn api(&self) -> SocketAddr {
         let address = self.api.strip_prefix("http://").expect("an address");
         address.parse().expect("an address")
+    }
+
+    /// Where operators ask, as commands take it.
+    pub(crate) fn api_url(&self) -> &str {
+        &self.api
+    }
+
+    /// Where clients of Azure Resource Manager ask.
+    pub(crate) fn arm(&self) -> &str {
+        &self.arm
     }
 
     /// Where machines ask.
