@@ -1,11 +1,13 @@
-//! The state: names of clusters, tokens, receipts.
+//! The state: names of clusters, tokens, receipts, the register.
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{Name, Now};
+use forewarn_lifecycle::{MaintenanceId, Name, Now};
 
 use crate::cluster::ClusterId;
+use crate::command::Refusal;
 use crate::receipt::{Receipt, Receipts};
+use crate::register::{Body, Entry, Link, Operation, Register};
 use crate::token::Token;
 
 /// What a server keeps beside its clusters.
@@ -15,6 +17,7 @@ pub struct Catalogue {
     pub(crate) clusters: BTreeMap<ClusterId, Name>,
     pub(crate) tokens: BTreeMap<u32, Token>,
     pub(crate) receipts: Receipts,
+    pub(crate) register: Register,
 
     pub(crate) cluster_names: BTreeMap<Name, ClusterId>,
     pub(crate) token_names: BTreeMap<Name, u32>,
@@ -50,6 +53,7 @@ impl Catalogue {
             clusters: BTreeMap::new(),
             tokens: BTreeMap::new(),
             receipts: Receipts::default(),
+            register: Register::default(),
             cluster_names: BTreeMap::new(),
             token_names: BTreeMap::new(),
         }
@@ -105,6 +109,63 @@ impl Catalogue {
     #[must_use]
     pub fn receipt(&self, by: &str, key: &str, now: Now) -> Option<&Receipt> {
         self.receipts.find(by, key, now.steady)
+    }
+
+    /// What was written under an id, whose key is given: the id in lower case.
+    #[must_use]
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.register.entry(key)
+    }
+
+    /// What was written under ids that begin so, in lower case, by key.
+    pub fn entries_below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> + use<'a> {
+        self.register.below(prefix)
+    }
+
+    /// What was written of something that the rules know, with its key.
+    #[must_use]
+    pub fn entry_of(&self, cluster: ClusterId, link: Link) -> Option<(&str, &Entry)> {
+        self.register.linked(cluster, link)
+    }
+
+    /// The keys of entries that go, once nothing of them is left.
+    pub fn entries_leaving(&self) -> impl Iterator<Item = &str> {
+        self.register.leaving()
+    }
+
+    /// Whether an operation about it is under way, by key.
+    #[must_use]
+    pub fn is_operated_on(&self, key: &str) -> bool {
+        self.register.has_open(key)
+    }
+
+    /// The operation of that name, if it is under way or ended not long ago.
+    #[must_use]
+    pub fn operation(&self, name: &str) -> Option<&Operation> {
+        self.register.operation(name)
+    }
+
+    /// The number that the next operation will have.
+    #[must_use]
+    pub fn next_operation(&self) -> u64 {
+        self.register.next_operation()
+    }
+
+    /// Whether all that can be written: ids, bodies and notes.
+    ///
+    /// # Errors
+    /// When it is too much.
+    pub fn check_room<'a>(
+        &self,
+        put: impl Iterator<Item = (&'a String, &'a Body, &'a Body)>,
+    ) -> Result<(), Refusal> {
+        self.register.check_room(put)
+    }
+
+    /// Whether an operation waits for some work.
+    #[must_use]
+    pub fn is_awaited(&self, cluster: ClusterId, maintenance: MaintenanceId) -> bool {
+        self.register.is_awaited(cluster, maintenance)
     }
 
     /// How many receipts are kept, and how many bytes they are.

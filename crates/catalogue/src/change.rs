@@ -4,6 +4,7 @@ use forewarn_lifecycle::{Name, Seed};
 
 use crate::cluster::ClusterId;
 use crate::receipt::Answer;
+use crate::register::Filed;
 use crate::token::Token;
 
 /// One step of the catalogue. Applying it cannot fail.
@@ -22,4 +23,6 @@ pub enum Change {
     TokenRevoked(u32),
     /// A request was answered so.
     ReceiptKept { by: String, key: String, fingerprint: [u8; 32], answer: Answer },
+    /// A step of the register.
+    Filed(Filed),
 }

@@ -5,6 +5,7 @@ use forewarn_lifecycle::{Name, Seed, Timestamp};
 use crate::cluster::ClusterId;
 use crate::limits::{BY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::receipt::Answer;
+use crate::register::Filing;
 use crate::token::{Role, Scope, TokenHash};
 
 /// A wish. The catalogue answers with the changes it makes, or refuses it.
@@ -56,6 +57,8 @@ pub enum Command {
         /// The answer. Without secrets: they are shown once.
         answer: Answer,
     },
+    /// Something is written into the register, or an operation begins or ends.
+    File(Filing),
 }
 
 /// Why a command was refused. Nothing has changed.
@@ -92,6 +95,10 @@ pub enum Refusal {
     KeyUsed(String),
     #[error("the answer is too long to be kept: at most {max} bytes")]
     AnswerTooLong { max: usize },
+    #[error("it is known under another id: {0}")]
+    LinkTaken(String),
+    #[error("an operation has this name already: {0}")]
+    OperationTaken(String),
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
 }

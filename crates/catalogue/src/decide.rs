@@ -36,6 +36,9 @@ impl Catalogue {
             Command::KeepReceipt { by, key, fingerprint, answer } => {
                 self.keep_receipt(now, by, key, fingerprint, answer)
             }
+            Command::File(filing) => {
+                Ok(self.register.decide(now, filing)?.into_iter().map(Change::Filed).collect())
+            }
         }
     }
 

@@ -23,6 +23,7 @@ impl Catalogue {
                 self.receipts.keep(self.next.receipt, receipt);
                 self.next.receipt = self.next.receipt.saturating_add(1);
             }
+            Change::Filed(filed) => self.register.evolve(now, filed),
         }
     }
 
@@ -43,6 +44,7 @@ impl Catalogue {
     fn cluster_removed(&mut self, id: ClusterId) {
         let Some(name) = self.clusters.remove(&id) else { return };
         self.cluster_names.remove(&name);
+        self.register.forget(id);
         let mut gone = Vec::new();
         for token in self.tokens.values_mut() {
             if let Reach::Only(some) = &mut token.scope.clusters

@@ -35,6 +35,7 @@ mod decide;
 mod evolve;
 pub mod limits;
 mod receipt;
+mod register;
 mod rows;
 mod token;
 
@@ -43,5 +44,6 @@ pub use change::Change;
 pub use cluster::ClusterId;
 pub use command::{Command, Refusal};
 pub use receipt::{Answer, Receipt};
+pub use register::{Body, Ending, Entry, Filed, Filing, Leaving, Link, Operation};
 pub use rows::{BadRows, Restoring, Row};
 pub use token::{Reach, Role, Scope, Token, TokenHash};

@@ -26,6 +26,27 @@ pub const KEY_BYTES_MAX: usize = 255;
 /// Bytes in an answer of which a receipt is kept.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
+/// Entries of the register: resource groups, and what is in them.
+pub const ENTRIES_MAX: usize = 100_000;
+
+/// Bytes in the body of one entry.
+pub const BODY_BYTES_MAX: usize = 256 * 1024;
+
+/// Bytes of all entries together.
+pub const ENTRIES_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Bytes in an id.
+pub const ID_BYTES_MAX: usize = 2_048;
+
+/// Operations that are under way.
+pub const OPERATIONS_OPEN_MAX: usize = 10_000;
+
+/// Operations that have ended and can still be asked for; then the oldest go.
+pub const OPERATIONS_ENDED_MAX: usize = 10_000;
+
+/// Pieces of work that one operation waits for: all that a scale set, or a resource group, has.
+pub const OPERATION_WAITS_MAX: usize = 10_000;
+
 /// Receipts.
 pub const RECEIPTS_MAX: usize = 10_000;
 

@@ -1,12 +1,13 @@
 //! The catalogue as rows, and back. A row is what cannot be derived; indexes are made anew.
 //!
-//! Their order is part of the bargain: the head, then clusters, then the tokens that speak of them, then receipts.
+//! Their order is part of the bargain: the head, then clusters, then the tokens that speak of them, then receipts, then the register.
 
 use forewarn_lifecycle::Name;
 
 use crate::catalogue::{Catalogue, Counters, default_name};
 use crate::cluster::ClusterId;
 use crate::receipt::Receipt;
+use crate::register::{Entry, Operation};
 use crate::token::Token;
 
 /// One row of a catalogue.
@@ -20,6 +21,12 @@ pub enum Row {
     Token(Token),
     /// A receipt and its number. They ascend.
     Receipt(u64, Receipt),
+    /// An entry of the register.
+    Entry(Entry),
+    /// An operation. They ascend.
+    Operation(Operation),
+    /// The number of the next operation. It comes after them.
+    NextOperation(u64),
 }
 
 /// Why rows make no catalogue.
@@ -39,7 +46,11 @@ impl Catalogue {
         let clusters = self.clusters.into_iter().map(|(id, name)| Row::Cluster(id, name));
         let tokens = self.tokens.into_values().map(Row::Token);
         let receipts = self.receipts.into_rows().map(|(number, receipt)| Row::Receipt(number, receipt));
-        std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts)
+        let next = self.register.next_operation();
+        let (entries, operations) = self.register.into_rows();
+        let register = entries.map(Row::Entry).chain(operations.map(Row::Operation));
+        let register = register.chain(std::iter::once(Row::NextOperation(next)));
+        std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts).chain(register)
     }
 }
 
@@ -65,6 +76,13 @@ impl Restoring {
             Row::Cluster(id, name) => catalogue.restore_cluster(id, name),
             Row::Token(token) => catalogue.restore_token(token),
             Row::Receipt(number, receipt) => catalogue.restore_receipt(number, receipt),
+            Row::Entry(entry) => catalogue.restore_entry(entry),
+            Row::Operation(operation) => catalogue.restore_operation(operation),
+            Row::NextOperation(next) => {
+                let last = catalogue.register.last_operation();
+                catalogue.register.restore_next(next);
+                last.map_or(Ok(()), |last| known(&last, &next))
+            }
         }
     }
 
@@ -113,6 +131,36 @@ impl Catalogue {
         }
         self.receipts.put(number, receipt);
         Ok(())
+    }
+
+    fn restore_entry(&mut self, entry: Entry) -> Result<(), BadRows> {
+        self.check_known_cluster(entry.cluster)?;
+        new(self.entry(&entry.key()))?;
+        if let Some(link) = entry.link {
+            new(self.entry_of(entry.cluster, link).as_ref())?;
+        }
+        self.register.restore_entry(entry);
+        Ok(())
+    }
+
+    fn restore_operation(&mut self, operation: Operation) -> Result<(), BadRows> {
+        new(self.operation(&operation.name))?;
+        if self.register.last_operation().is_some_and(|last| last >= operation.number) {
+            return Err(BadRows("operations do not ascend"));
+        }
+        if operation.is_open() == operation.waits.is_empty() {
+            return Err(BadRows("an operation waits for nothing, or for something after its end"));
+        }
+        self.register.restore_operation(operation);
+        Ok(())
+    }
+
+    fn check_known_cluster(&self, id: ClusterId) -> Result<(), BadRows> {
+        if self.clusters.contains_key(&id) {
+            Ok(())
+        } else {
+            Err(BadRows("an entry is in a cluster that is not there"))
+        }
     }
 }
 
@@ -173,7 +221,8 @@ mod tests {
         assert!(bad(&[head(), default(), token(0, "t", 0), token(0, "u", 0)]).ends_with("used twice"));
         assert!(bad(&[head(), default(), receipt(2)]).ends_with("never given out"));
         assert!(bad(&[head(), default(), receipt(1), receipt(1)]).ends_with("do not ascend"));
-        let rows = [head(), default(), cluster(1, "a"), token(0, "t", 1), receipt(0), receipt(1)];
+        let next = Row::NextOperation(0);
+        let rows = [head(), default(), cluster(1, "a"), token(0, "t", 1), receipt(0), receipt(1), next];
         let restored = restore(&rows).unwrap();
         assert_eq!(restored.receipts_kept().0, 2);
         assert_eq!(restored.into_rows().collect::<Vec<_>>(), rows);

@@ -56,7 +56,8 @@ proptest! {
                 Change::ClusterRenamed { .. }
                 | Change::ClusterRemoved(_)
                 | Change::TokenRevoked(_)
-                | Change::ReceiptKept { .. } => {}
+                | Change::ReceiptKept { .. }
+                | Change::Filed(_) => {}
             }
         }
         prop_assert!(tokens.iter().all(|number| *number < world.catalogue.next_token()));

@@ -40,7 +40,8 @@ fn expiring(command: Command, at: Timestamp) -> Command {
         | Command::RenameCluster { .. }
         | Command::RemoveCluster(_)
         | Command::RevokeToken(_)
-        | Command::KeepReceipt { .. } => command,
+        | Command::KeepReceipt { .. }
+        | Command::File(_) => command,
     }
 }
 

@@ -11,6 +11,7 @@
 //! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
 
 mod api_door;
+mod arm;
 mod boot;
 mod clock;
 mod directory;

@@ -108,7 +108,8 @@ impl State {
             Step::ClusterRenamed { .. }
             | Step::TokenIssued(_)
             | Step::TokenRevoked(_)
-            | Step::ReceiptKept { .. } => {}
+            | Step::ReceiptKept { .. }
+            | Step::Filed(_) => {}
         }
     }
 

@@ -72,7 +72,7 @@ impl Driver {
     }
 
     /// Decides and evolves the catalogue. Says how much has changed.
-    fn catalogue(&mut self, now: Now, command: &Command) -> Result<usize, Refusal> {
+    pub(super) fn catalogue(&mut self, now: Now, command: &Command) -> Result<usize, Refusal> {
         let changes = self.kept.catalogue.decide(now, command)?;
         for change in &changes {
             self.kept.apply_to_catalogue(now, change);
@@ -120,7 +120,7 @@ impl Driver {
             Change::ClusterRenamed { cluster, .. } => self.list_all(*cluster),
             Change::ClusterRemoved(cluster) => drop(self.wards.remove(cluster)),
             Change::TokenIssued(_) | Change::TokenRevoked(_) => {}
-            Change::ReceiptKept { .. } => return,
+            Change::ReceiptKept { .. } | Change::Filed(_) => return,
         }
         self.heralds.show(Roster::of(&self.kept.catalogue));
     }
@@ -148,7 +148,7 @@ fn told(command: &Command, catalogue: &Catalogue) -> Value {
             "expires": expires.map(|at| Moment(at).to_string()),
         }),
         Command::RevokeToken(name) => json!({ "command": "revoke_token", "token": name.as_str() }),
-        Command::KeepReceipt { .. } => Value::Null,
+        Command::KeepReceipt { .. } | Command::File(_) => Value::Null,
     }
 }
 

@@ -5,6 +5,7 @@
 //! No rule needs two clusters; what they share is the clock, the journal, and that an address is that of one machine.
 
 mod administration;
+mod arrangement;
 mod endings;
 mod errand;
 mod listing;
@@ -33,7 +34,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::directory::Directory;
-use crate::engine::{Decided, Hands, Heralds, Problem, Request, State};
+use crate::engine::{Arranged, Decided, Hands, Heralds, Problem, Request, State};
 use crate::polls::Polls;
 use crate::published::{Published, Slot};
 pub use endings::{Ended, Endings};
@@ -85,6 +86,7 @@ struct Batch {
 enum Reply {
     Decided(oneshot::Sender<Result<Decided, Problem>>, Decided),
     Outcome(oneshot::Sender<Result<Outcome, Problem>>, Outcome),
+    Arranged(oneshot::Sender<Result<Option<Arranged>, Problem>>, Box<Arranged>),
 }
 
 impl Reply {
@@ -93,6 +95,7 @@ impl Reply {
         match self {
             Self::Decided(reply, decided) => drop(reply.send(Ok(decided))),
             Self::Outcome(reply, outcome) => drop(reply.send(Ok(outcome))),
+            Self::Arranged(reply, arranged) => drop(reply.send(Ok(Some(*arranged)))),
         }
     }
 
@@ -100,6 +103,7 @@ impl Reply {
         match self {
             Self::Decided(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
             Self::Outcome(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Arranged(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
         }
     }
 }
@@ -194,6 +198,14 @@ impl Driver {
                 let outcome = self.order(cluster, order);
                 self.answer(reply, outcome);
             }
+            Request::Arrange { cluster, terms, arrange, reply } => {
+                match self.arrange(cluster, terms, arrange) {
+                    Ok(Some(arranged)) => self.batch.replies.push(Reply::Arranged(reply, Box::new(arranged))),
+                    // Whoever asked may have gone; nothing has changed.
+                    Ok(None) => drop(reply.send(Ok(None))),
+                    Err(problem) => drop(reply.send(Err(problem))),
+                }
+            }
             Request::Administer { command, terms, reply } => {
                 let outcome = self.administer(command, terms);
                 self.answer(reply, outcome);
@@ -254,9 +266,23 @@ impl Driver {
         let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
         let Ward { endings, troubles, listed, .. } = self.wards.get(&id)?;
         let catalogue = &self.kept.catalogue;
-        let (name, now) = (catalogue.cluster_name(id)?, self.clock.now());
+        let (name, now, seed) = (catalogue.cluster_name(id)?, self.clock.now(), self.identity.nth(id.0));
         let (next_in, polls) = (self.next_after(now), Polls(listed));
-        Some(State { name, catalogue, cluster, now, next_in, site, details, endings, troubles, polls })
+        Some(State {
+            id,
+            seed,
+            name,
+            catalogue,
+            all: &self.kept.clusters,
+            cluster,
+            now,
+            next_in,
+            site,
+            details,
+            endings,
+            troubles,
+            polls,
+        })
     }
 
     fn estate(&self, id: ClusterId) -> Result<&Estate, Problem> {
@@ -305,6 +331,7 @@ impl Driver {
             }
             self.wards.entry(id).or_default().endings.follow(cluster, change);
             self.batch.records.push(Record { now, entry: Entry::Change(id, change.clone()) });
+            self.follow_up(now, id, change);
         }
         Ok(changes)
     }
@@ -373,7 +400,7 @@ impl Driver {
         let wards = &mut self.wards;
         let mut clusters = self.kept.clusters.iter();
         let due = clusters.find_map(|(id, estate)| Some((*id, due(estate, wards.get_mut(id)?, now)?)));
-        let Some((id, command)) = due else { return false };
+        let Some((id, command)) = due else { return self.sweep(now) };
         match self.decide(now, id, &command) {
             Ok(_) => true,
             Err(refusal) => {

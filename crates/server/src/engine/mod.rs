@@ -1,5 +1,6 @@
 //! How the rest of the shell speaks to the driver.
 
+mod arrangement;
 mod heralds;
 mod order;
 mod problem;
@@ -17,7 +18,8 @@ use forewarn_lifecycle::{
     Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
 };
 use forewarn_store::{
-    CopyError, Journal, OpenError, Options, ReadFailed, State as Kept, TRAIL_KEEP, TrailPage, TrailQuery,
+    CopyError, Estate, Journal, OpenError, Options, ReadFailed, State as Kept, TRAIL_KEEP, TrailPage,
+    TrailQuery,
 };
 use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -27,6 +29,8 @@ use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
 use crate::polls::Polls;
 use crate::roster::Roster;
+pub(crate) use arrangement::Arrange;
+pub use arrangement::{Arranged, Arrangement, LinkTo, Paper};
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
 pub use problem::Problem;
@@ -102,10 +106,16 @@ pub enum Administration {
 /// All that there is to see of a cluster at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct State<'a> {
+    /// The number of the cluster.
+    pub id: ClusterId,
+    /// What ids of its machines are made of.
+    pub seed: Seed,
     /// What the cluster is called.
     pub name: &'a Name,
     /// What belongs to no cluster: names, tokens.
     pub catalogue: &'a Catalogue,
+    /// Every cluster of the server.
+    pub all: &'a BTreeMap<ClusterId, Estate>,
     /// The state of the rules.
     pub cluster: &'a Cluster,
     /// When.
@@ -262,6 +272,36 @@ impl Engine {
     pub async fn order(&self, order: impl Into<Order>) -> Result<Outcome, Problem> {
         let (cluster, order) = (self.cluster, order.into());
         self.ask(|reply| Request::Order { cluster, order, reply }).await?
+    }
+
+    /// Does what is arranged with a look at the state: commands, entries and an operation in one commit, or nothing. Answered when
+    /// it is durable and published. Whoever arranges may say no in words of their own.
+    ///
+    /// # Errors
+    /// When something that is named is not there, the rules refuse, or nothing can be written.
+    pub async fn arrange<T: Send + 'static, E: Send + 'static>(
+        &self,
+        terms: Terms,
+        arrange: impl FnOnce(&State<'_>) -> Result<(Arrangement, T), E> + Send + 'static,
+    ) -> Result<Result<(Arranged, T), E>, Problem> {
+        let cluster = self.cluster;
+        let (say, said) = oneshot::channel();
+        let arrange: Arrange = Box::new(move |state| {
+            let (arrangement, verdict) = match arrange(state) {
+                Ok((arrangement, besides)) => (Some(arrangement), Ok(besides)),
+                Err(no) => (None, Err(no)),
+            };
+            // Whoever asked may have gone.
+            drop(say.send(verdict));
+            arrangement
+        });
+        let arranged = self.ask(|reply| Request::Arrange { cluster, terms, arrange, reply }).await??;
+        let verdict = said.await.map_err(|_| Problem::Unavailable)?;
+        Ok(match (arranged, verdict) {
+            (Some(arranged), Ok(besides)) => Ok((arranged, besides)),
+            (None, Err(no)) => Err(no),
+            (Some(_), Err(_)) | (None, Ok(_)) => return Err(Problem::Unavailable),
+        })
     }
 
     /// Does something to the server as a whole. Answered when it is durable and published.

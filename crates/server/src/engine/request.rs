@@ -8,6 +8,7 @@ use forewarn_store::CopyError;
 use forewarn_wire::operator::{NamedCommand, Outcome};
 use tokio::sync::oneshot;
 
+use super::arrangement::{Arrange, Arranged};
 use super::{Administration, ClockCommand, Decided, Order, Problem, State, Terms};
 
 pub(crate) type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;
@@ -22,6 +23,12 @@ pub(crate) enum Request {
         cluster: ClusterId,
         order: Order,
         reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
+    Arrange {
+        cluster: ClusterId,
+        terms: Terms,
+        arrange: Arrange,
+        reply: oneshot::Sender<Result<Option<Arranged>, Problem>>,
     },
     Rehearse {
         cluster: ClusterId,
@@ -70,6 +77,7 @@ impl Request {
         match self {
             Self::Submit { .. }
             | Self::Order { .. }
+            | Self::Arrange { .. }
             | Self::Rehearse { .. }
             | Self::Administer { .. }
             | Self::Look { .. }
@@ -86,6 +94,7 @@ impl Request {
             Self::Order { reply, .. } | Self::Administer { reply, .. } => {
                 drop(reply.send(Err(Problem::Unavailable)));
             }
+            Self::Arrange { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),

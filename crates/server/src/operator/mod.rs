@@ -60,6 +60,7 @@ use gate::Gate;
 pub use gate::HostNames;
 use metrics::Metrics;
 pub use permit::Denied;
+pub(crate) use permit::Permit;
 use route::{Needs, Route};
 pub(crate) use token::{Secret, hash};
 

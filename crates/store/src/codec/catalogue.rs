@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use forewarn_catalogue::{
-    Answer, Change, ClusterId, Counters, Reach, Receipt, Role, Row, Scope, Token, TokenHash,
+    Answer, Body, Change, ClusterId, Counters, Ending, Entry, Filed, Leaving, Link, Operation, Reach,
+    Receipt, Role, Row, Scope, Token, TokenHash,
 };
 
 use super::rules::stored_number;
@@ -20,6 +21,16 @@ impl Stored for Answer {
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let length = input.length()?;
         Ok(Self(input.bytes(length)?.into()))
+    }
+}
+
+impl Stored for Body {
+    fn write(&self, out: &mut Writer) {
+        Answer(self.0.clone()).write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Answer::read(input).map(|Answer(bytes)| Self(bytes))
     }
 }
 
@@ -58,6 +69,8 @@ stored_struct! {
     Token { number, name, role, scope, hash, created, expires, by }
     Scope { clusters, tenants }
     Receipt { by, key, fingerprint, at, answer }
+    Entry { id, cluster, link, edition, created, body, notes, leaving }
+    Operation { number, name, about, cluster, waits, began, ended, ending }
 }
 
 stored_enum!(Change {
@@ -67,6 +80,7 @@ stored_enum!(Change {
     3 => TokenIssued(token),
     4 => TokenRevoked(number),
     5 => ReceiptKept { by, key, fingerprint, answer },
+    6 => Filed(filed),
 });
 
 stored_enum!(Row {
@@ -74,7 +88,24 @@ stored_enum!(Row {
     1 => Cluster(id, name),
     2 => Token(token),
     3 => Receipt(number, receipt),
+    4 => Entry(entry),
+    5 => Operation(operation),
+    6 => NextOperation(number),
 });
+
+stored_enum!(Filed {
+    0 => Put(entry),
+    1 => Removed(key),
+    2 => Marked { key, leaving },
+    3 => Opened(operation),
+    4 => Over { cluster, maintenance, how },
+});
+
+stored_enum!(Link { 0 => Machine(machine), 1 => Tenant(tenant), 2 => ScaleSet(scale_set) });
+
+stored_enum!(Leaving { 0 => Stays, 1 => Leaves });
+
+stored_enum!(Ending { 0 => Succeeded, 1 => Canceled, 2 => Failed { code, message } });
 
 stored_enum!(Role { 0 => Viewer, 1 => Operator, 2 => Admin });
 

@@ -1,0 +1,171 @@
+//! One request, read: what every handler of Azure Resource Manager begins with.
+
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Query;
+use axum::http::{HeaderMap, Method, Request, header};
+use forewarn_wire::arm::{ApiVersion, ArmError};
+use serde_json::Value;
+
+use crate::operator::Permit;
+
+/// How clients reach a door: it is part of the addresses that they are told to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// In clear.
+    Http,
+    /// With TLS.
+    Https,
+}
+
+/// One request.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub(crate) method: Method,
+    /// The segments of the path as they were sent; empty ones are left out, because clients double slashes.
+    pub(crate) path: Vec<String>,
+    pub(crate) query: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// Where whoever asks has found this server: `https://HOST:PORT`.
+    pub(crate) base: String,
+    pub(crate) permit: Arc<Permit>,
+}
+
+/// Bytes of a body: what real ARM takes of a template.
+pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Segments of a path.
+const SEGMENTS_MAX: usize = 32;
+
+impl Call {
+    /// Reads a request.
+    pub(super) async fn read(request: Request<Body>, scheme: Scheme) -> Result<Self, ArmError> {
+        let (parts, body) = request.into_parts();
+        let too_long = |_| {
+            let most = BODY_BYTES_MAX >> 20;
+            ArmError::new(413, "RequestEntityTooLarge", format!("a request has at most {most} MiB"))
+        };
+        let body = to_bytes(body, BODY_BYTES_MAX).await.map_err(too_long)?;
+        let permit = parts.extensions.get::<Arc<Permit>>().cloned().ok_or_else(unauthenticated)?;
+        let Query(query) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|problem| ArmError::new(400, "BadRequest", problem.body_text()))?;
+        let path = segments(parts.uri.path())?;
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let host = host.or(parts.uri.authority().map(axum::http::uri::Authority::as_str));
+        let scheme = match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
+        let base = format!("{scheme}://{}", host.unwrap_or_default());
+        Ok(Self { method: parts.method, path, query, headers: parts.headers, body, base, permit })
+    }
+
+    /// The version by which the client says what it understands.
+    pub(crate) fn version(&self) -> Result<ApiVersion, ArmError> {
+        let Some(text) = self.parameter("api-version").filter(|text| !text.is_empty()) else {
+            return Err(ArmError::new(
+                400,
+                "MissingApiVersionParameter",
+                "The api-version query parameter (?api-version=) is required for all requests.",
+            ));
+        };
+        let version = ApiVersion::parse(text).ok().filter(|version| *version >= ApiVersion::FIRST);
+        version.ok_or_else(|| {
+            let message =
+                format!("The api-version '{text}' is invalid: it is a date from {} on.", ApiVersion::FIRST);
+            ArmError::new(400, "InvalidApiVersionParameter", message)
+        })
+    }
+
+    /// The value of a parameter of the query, whose name is compared without case.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether a segment of the path is that word, in any spelling.
+    pub(crate) fn is(&self, place: usize, word: &str) -> bool {
+        self.path.get(place).is_some_and(|segment| segment.eq_ignore_ascii_case(word))
+    }
+
+    /// The segments of the path in lower case, for those who match them.
+    pub(crate) fn lower_path(&self) -> Vec<String> {
+        self.path.iter().map(|segment| segment.to_lowercase()).collect()
+    }
+
+    /// The text of a header.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The body as JSON; an empty one is an empty object.
+    pub(crate) fn json(&self) -> Result<Value, ArmError> {
+        if self.body.iter().all(u8::is_ascii_whitespace) {
+            return Ok(Value::Object(serde_json::Map::new()));
+        }
+        let value: Value = serde_json::from_slice(&self.body).map_err(|problem| {
+            let message =
+                format!("The request content was invalid and could not be deserialized: '{problem}'.");
+            ArmError::new(400, "InvalidRequestContent", message)
+        })?;
+        if value.is_object() {
+            return Ok(value);
+        }
+        Err(ArmError::new(400, "InvalidRequestContent", "The request content is not a JSON object."))
+    }
+}
+
+/// Nobody has said who asks.
+pub(super) fn unauthenticated() -> ArmError {
+    ArmError::new(
+        401,
+        "AuthenticationFailed",
+        "Authentication failed. The 'Authorization' header is missing.",
+    )
+}
+
+fn segments(path: &str) -> Result<Vec<String>, ArmError> {
+    let bad = |what: &str| ArmError::new(400, "InvalidRequestUri", format!("The path {what}."));
+    let mut segments = Vec::new();
+    for segment in path.split('/').filter(|segment| !segment.is_empty()) {
+        if segments.len() == SEGMENTS_MAX {
+            return Err(bad("has too many segments"));
+        }
+        segments.push(decoded(segment).ok_or_else(|| bad("is not UTF-8, percent-encoded"))?);
+    }
+    Ok(segments)
+}
+
+/// A segment without its percent signs.
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        let (high, low) = (digit()?, digit()?);
+        bytes.push(u8::try_from(high * 16 + low).ok()?);
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    // What is in a name is shown in others' terminals.
+    (!text.contains('/') && !text.chars().any(char::is_control)).then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slashes_that_are_doubled_or_trail_make_no_difference() {
+        let read = |path: &str| segments(path).map(|segments| segments.join("|"));
+        assert_eq!(read("/a//b/"), Ok("a|b".to_owned()));
+        assert_eq!(read("/my%20group/%C3%A9"), Ok("my group|é".to_owned()));
+        for bad in ["/%", "/%2", "/%zz", "/a%2Fb", "/%ff", "/%0a", &"/x".repeat(SEGMENTS_MAX + 1)] {
+            assert_eq!(read(bad).unwrap_err().code, "InvalidRequestUri", "{bad}");
+        }
+    }
+}
