@@ -17,7 +17,8 @@ fn announced(place: &Place) -> [String; 2] {
 }
 
 fn events(of: &str) -> String {
-    format!("{of}/providers/Microsoft.Maintenance/scheduledevents").replace("resourceGroups", "resourcegroups")
+    format!("{of}/providers/Microsoft.Maintenance/scheduledevents")
+        .replace("resourceGroups", "resourcegroups")
 }
 
 /// As it was answered by the real one.
@@ -43,7 +44,8 @@ fn several_are_acknowledged_at_once_or_none() {
     let place = Place::start();
     let [first, second] = announced(&place);
     let stranger = "11111111-2222-3333-4444-555555555555";
-    let post = |ids: &[&str]| place.ask("POST", &events(&set()), VERSION, &json!({ "value": ids }).to_string());
+    let post =
+        |ids: &[&str]| place.ask("POST", &events(&set()), VERSION, &json!({ "value": ids }).to_string());
     assert_eq!(post(&[&first, stranger, &second]).short(), (404, UNKNOWN));
     assert!(place.seen(&instance(0)).iter().all(|seen| seen.what == "Terminate Scheduled"));
     let answer = post(&[&first, &second]);
@@ -55,14 +57,13 @@ fn several_are_acknowledged_at_once_or_none() {
 fn what_is_not_known_or_another_s_is_not_found() {
     let place = Place::start();
     let [first, _] = announced(&place);
-    let vm = json!({ "location": "eastus", "properties": { "hardwareProfile": { "vmSize": "Standard_D2s_v3" } } });
+    let vm =
+        json!({ "location": "eastus", "properties": { "hardwareProfile": { "vmSize": "Standard_D2s_v3" } } });
     let solo = format!("{}/virtualMachines/solo", compute());
     place.put(&solo, NEW, &vm);
-    for (of, id) in [
-        (set(), "11111111-2222-3333-4444-555555555555"),
-        (set(), "nothing"),
-        (solo.clone(), first.as_str()),
-    ] {
+    for (of, id) in
+        [(set(), "11111111-2222-3333-4444-555555555555"), (set(), "nothing"), (solo.clone(), first.as_str())]
+    {
         let answer = place.ask("POST", &format!("{}/{id}/acknowledge", events(&of)), VERSION, "");
         assert_eq!(answer.short(), (404, UNKNOWN), "{of} {id}");
     }

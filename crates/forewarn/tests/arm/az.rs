@@ -1,6 +1,7 @@
 //! The real `az`, as a user runs it after `eval "$(forewarn az env)"`: with a home of its own, and nothing else of this machine.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -22,7 +23,6 @@ pub(crate) struct Az {
 }
 
 /// What came of a command.
-#[derive(Debug)]
 pub(crate) struct Ran {
     line: String,
     pub(crate) code: Option<i32>,
@@ -52,7 +52,8 @@ pub(crate) fn exports(place: &Place) -> Vec<(String, String)> {
     let (out, err) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "forewarn az env: {err}");
     let ours = ["PATH", "HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "PWD", "OLDPWD", "SHLVL", "_"];
-    let set = out.split('\0').filter_map(|line| line.split_once('=')).filter(|(name, _)| !ours.contains(name));
+    let set =
+        out.split('\0').filter_map(|line| line.split_once('=')).filter(|(name, _)| !ours.contains(name));
     set.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
@@ -152,6 +153,13 @@ impl Drop for Running {
         // It may have ended by itself; then there is nothing to end.
         self.child.kill().ok();
         self.child.wait().ok();
+    }
+}
+
+impl fmt::Debug for Ran {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { line, code, out: printed, err } = self;
+        write!(out, "{line}: {code:?}\n{printed}{err}")
     }
 }
 

@@ -33,7 +33,6 @@ fn node(az: &Az, part: &str) -> Option<Running> {
     };
     let mut command = az.program("node".into());
     command.arg(script("client.mjs")).arg(clients).args([az.place.server.arm(), SUBSCRIPTION, part]);
-    // Node has its own way to believe an authority.
     Some(az.spawn(part, command))
 }
 
@@ -75,7 +74,10 @@ fn the_client_for_python_restarts_and_deletes_a_machine() {
     assert_eq!(place.short("db-0"), ["Reboot Scheduled db-0"]);
     assert!(!restart.is_over());
     place.approve("db-0", "db-0");
-    assert_eq!(restart.end().value()["power"].as_str().map(|code| code.starts_with("PowerState/")), Some(true));
+    assert_eq!(
+        restart.end().value()["power"].as_str().map(|code| code.starts_with("PowerState/")),
+        Some(true)
+    );
     place.server.advance("5m");
     assert_eq!(python(&az, "delete").end().value(), json!([]));
     assert!(!place.is_there("db-0"));

@@ -38,7 +38,12 @@ fn an_automatic_upgrade_brings_a_change_to_every_instance() {
     wanted["properties"]["upgradePolicy"]["mode"] = json!("Automatic");
     place.put(&set(), NEW, &wanted);
     place.server.enrol(&[&instance(0)]);
-    place.change("PATCH", &set(), NEW, &notification(&json!({ "notBeforeTimeout": "PT15M", "enable": true })));
+    place.change(
+        "PATCH",
+        &set(),
+        NEW,
+        &notification(&json!({ "notBeforeTimeout": "PT15M", "enable": true })),
+    );
     for number in 0..2 {
         let shown = place.get(&format!("{}/virtualMachines/{number}", set()), NEW);
         assert_eq!(shown["properties"]["latestModelApplied"], true, "{shown}");

@@ -24,7 +24,9 @@ const ARTICLE: &str = r#"{
 
 /// The path of the article.
 fn article() -> String {
-    format!("/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/{SET}")
+    format!(
+        "/subscriptions/{SUBSCRIPTION}/resourceGroups/{GROUP}/providers/Microsoft.Compute/virtualMachineScaleSets/{SET}"
+    )
 }
 
 /// What a scale set is besides what changes whenever somebody changes it.
@@ -123,7 +125,9 @@ fn what_nobody_understands_is_kept_and_case_and_slashes_do_not_matter() {
     assert_eq!(shown["properties"]["somethingNew"]["deep"][2], "x");
     assert_eq!(shown["id"], set().as_str());
     assert_eq!(shown["type"], "Microsoft.Compute/virtualMachineScaleSets");
-    let other = set().replace("resourceGroups", "resourcegroups").replace("/Microsoft.Compute/", "/microsoft.compute//");
+    let other = set()
+        .replace("resourceGroups", "resourcegroups")
+        .replace("/Microsoft.Compute/", "/microsoft.compute//");
     let again = place.get(&(other.replace(SET, &SET.to_uppercase()) + "/"), NEW);
     assert_eq!(again, shown);
 }
@@ -139,7 +143,9 @@ fn a_request_without_a_version_or_for_nothing_is_refused_in_the_envelope() {
     }
     let (code, message) = refusal(&place.ask("GET", &set(), NEW, ""), 404);
     assert_eq!(code, "ResourceNotFound");
-    let words = format!("The Resource 'Microsoft.Compute/virtualMachineScaleSets/{SET}' under resource group '{GROUP}' was not found.");
+    let words = format!(
+        "The Resource 'Microsoft.Compute/virtualMachineScaleSets/{SET}' under resource group '{GROUP}' was not found."
+    );
     assert!(message.starts_with(&words), "{message}");
     let elsewhere = set().replace(GROUP, "nowhere");
     assert_eq!(refusal(&place.ask("GET", &elsewhere, NEW, ""), 404).0, "ResourceGroupNotFound");

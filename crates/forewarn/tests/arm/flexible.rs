@@ -14,7 +14,8 @@ fn a_flexible_scale_set_is_made_listed_and_its_machines_go_with_notice() {
     let place = &az.place;
     let made = az.ok(&CREATE.replace("Uniform", "Flexible"));
     assert_eq!(made["vmss"]["orchestrationMode"], "Flexible", "{made}");
-    let notification = &made["vmss"]["virtualMachineProfile"]["scheduledEventsProfile"]["terminateNotificationProfile"];
+    let notification =
+        &made["vmss"]["virtualMachineProfile"]["scheduledEventsProfile"]["terminateNotificationProfile"];
     assert_eq!(notification, &json!({ "enable": true, "notBeforeTimeout": "PT10M" }));
 
     let listed = az.ok(&format!("vm list --resource-group {GROUP}"));

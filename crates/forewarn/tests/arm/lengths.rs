@@ -20,7 +20,19 @@ const GOOD: [(&str, &str); 9] = [
 ];
 
 const BAD: [&str; 14] = [
-    "PT4M59S", "PT15M1S", "P1D", "10", "", "PT", "P", "5M", "PT-10M", "00:10:00", "PT10M ", "PT1H", "ten minutes",
+    "PT4M59S",
+    "PT15M1S",
+    "P1D",
+    "10",
+    "",
+    "PT",
+    "P",
+    "5M",
+    "PT-10M",
+    "00:10:00",
+    "PT10M ",
+    "PT1H",
+    "ten minutes",
     "PT99999999999999999999S",
 ];
 

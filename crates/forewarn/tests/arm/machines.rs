@@ -20,14 +20,23 @@ fn a_machine_is_made_and_asked_before_it_is_restarted_and_redeployed() {
     let az = Az::start();
     let place = &az.place;
     let made = az.ok(&format!("{CREATE} --name solo --tags owner=me"));
-    assert_eq!((&made["powerState"], &made["resourceGroup"]), (&json!("VM running"), &json!(GROUP)), "{made}");
+    assert_eq!(
+        (&made["powerState"], &made["resourceGroup"]),
+        (&json!("VM running"), &json!(GROUP)),
+        "{made}"
+    );
     place.server.enrol(&["solo"]);
     let shown = az.ok(&format!("vm show --resource-group {GROUP} --name solo"));
     assert_eq!((&shown["provisioningState"], &shown["tags"]["owner"]), (&json!("Succeeded"), &json!("me")));
-    let id = place.server.get("solo", "/metadata/instance/compute/vmId?api-version=2021-02-01&format=text").body;
+    let id =
+        place.server.get("solo", "/metadata/instance/compute/vmId?api-version=2021-02-01&format=text").body;
     assert_eq!(shown["vmId"], id.as_str());
     let listed = az.ok(&format!("vm list --resource-group {GROUP} --show-details"));
-    assert_eq!((&listed[0]["name"], &listed[0]["powerState"]), (&json!("solo"), &json!("VM running")), "{listed}");
+    assert_eq!(
+        (&listed[0]["name"], &listed[0]["powerState"]),
+        (&json!("solo"), &json!("VM running")),
+        "{listed}"
+    );
 
     for (command, event) in [("restart", "Reboot"), ("redeploy", "Redeploy")] {
         let mut running = az.begin(&format!("vm {command} --resource-group {GROUP} --name solo"));
@@ -70,12 +79,15 @@ fn a_machine_is_stopped_started_and_deleted_without_a_word() {
     }
     let refused = az.refused(&format!("vm simulate-eviction --resource-group {GROUP} --name solo"));
     assert!(
-        refused.contains("(OperationNotAllowed) Operation 'simulateEviction' is allowed only for Spot Virtual Machines"),
+        refused.contains(
+            "(OperationNotAllowed) Operation 'simulateEviction' is allowed only for Spot Virtual Machines"
+        ),
         "{refused}"
     );
     let updated = az.ok(&format!("vm update --resource-group {GROUP} --name solo --set tags.role=db"));
     assert_eq!(updated["tags"]["role"], "db");
-    let tag = place.server.get("solo", "/metadata/instance/compute/tags?api-version=2021-02-01&format=text").body;
+    let tag =
+        place.server.get("solo", "/metadata/instance/compute/tags?api-version=2021-02-01&format=text").body;
     assert_eq!(tag, "role:db");
     az.ok(&format!("vm delete --resource-group {GROUP} --name solo --yes"));
     assert_eq!(az.ok(&format!("vm list --resource-group {GROUP}")), json!([]));

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use crate::harness::Answer;
 use crate::place::{
-    AFTER_10, GROUP, NEW, Place, SUBSCRIPTION, body, compute, header, instance, operation, refusal, set, text,
-    wanted_set,
+    AFTER_10, GROUP, NEW, Place, SUBSCRIPTION, body, compute, header, instance, operation, refusal, set,
+    text, wanted_set,
 };
 
 /// A scale set whose instances are told ten minutes before; one of them has asked.
@@ -58,8 +58,7 @@ fn location(answer: &Answer) -> String {
 fn a_deletion_of_two_is_over_when_both_have_agreed() {
     let place = Place::start();
     told(&place, 3);
-    let answer =
-        place.ask("POST", &format!("{}/delete", set()), NEW, r#"{"instanceIds":["0","1"]}"#);
+    let answer = place.ask("POST", &format!("{}/delete", set()), NEW, r#"{"instanceIds":["0","1"]}"#);
     assert_eq!((answer.status(), answer.body.as_str()), (202, ""));
     let (status, monitor) = (operation(&answer).unwrap(), location(&answer));
     assert!(header(&answer, "retry-after").is_some(), "{answer:?}");
@@ -72,12 +71,23 @@ fn a_deletion_of_two_is_over_when_both_have_agreed() {
     assert_eq!(place.status(&status), "InProgress");
     let waiting = place.ask_url("GET", &monitor, "");
     assert_eq!(waiting.status(), 202, "{waiting:?}");
-    assert!(header(&waiting, "location").is_some() && header(&waiting, "retry-after").is_some(), "{waiting:?}");
+    assert!(
+        header(&waiting, "location").is_some() && header(&waiting, "retry-after").is_some(),
+        "{waiting:?}"
+    );
     place.approve(&instance(0), &instance(0));
     assert_eq!(place.status(&status), "Succeeded");
     let over = place.ask_url("GET", &monitor, "");
     assert_eq!((over.status(), over.body.as_str()), (200, ""));
-    assert_eq!(place.short(&instance(2)), ["Terminate Started", "Terminate Started"].map(String::from).iter().zip([instance(0), instance(1)]).map(|(what, whom)| format!("{what} {whom}")).collect::<Vec<_>>());
+    assert_eq!(
+        place.short(&instance(2)),
+        ["Terminate Started", "Terminate Started"]
+            .map(String::from)
+            .iter()
+            .zip([instance(0), instance(1)])
+            .map(|(what, whom)| format!("{what} {whom}"))
+            .collect::<Vec<_>>()
+    );
     assert_eq!(instances(&place), ["2"]);
     assert_eq!(place.get(&set(), NEW)["sku"]["capacity"], 1);
     place.server.advance("5m");
@@ -163,7 +173,9 @@ fn every_action_on_a_machine_is_what_it_should_be_for_the_machine() {
     let place = Place::start();
     place.make_group();
     let path = make_machine(&place, "solo", &json!({}));
-    for (action, event) in [("restart", "Reboot"), ("redeploy", "Redeploy"), ("performMaintenance", "Redeploy")] {
+    for (action, event) in
+        [("restart", "Reboot"), ("redeploy", "Redeploy"), ("performMaintenance", "Redeploy")]
+    {
         let operation = place.begin("POST", &format!("{path}/{action}"), &json!({}));
         assert_eq!(place.short("solo"), [format!("{event} Scheduled solo")], "{action}");
         assert_eq!(place.status(&operation), "InProgress", "{action}");

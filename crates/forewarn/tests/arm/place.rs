@@ -19,7 +19,7 @@ pub(crate) const SET: &str = "myVMScaleSet";
 /// A version of the API that knows everything.
 pub(crate) const NEW: &str = "2026-04-01";
 
-/// When the clock of every server starts, as documents say it ten minutes later; and other moments.
+/// What documents say of moments that are so many minutes after the clock of every server starts.
 pub(crate) const AFTER_5: &str = "Thu, 01 Jan 2026 00:05:00 GMT";
 pub(crate) const AFTER_7: &str = "Thu, 01 Jan 2026 00:07:00 GMT";
 pub(crate) const AFTER_10: &str = "Thu, 01 Jan 2026 00:10:00 GMT";
@@ -52,11 +52,7 @@ host = [
 
 impl Place {
     pub(crate) fn start() -> Self {
-        Self::start_with(&[])
-    }
-
-    pub(crate) fn start_with(more: &[&str]) -> Self {
-        Self::start_in(TempDir::new().unwrap(), more)
+        Self::start_in(TempDir::new().unwrap(), &[])
     }
 
     fn start_in(directory: TempDir, more: &[&str]) -> Self {
@@ -191,7 +187,9 @@ impl Place {
     /// Sees that what an answer has begun is over.
     pub(crate) fn finish(&self, answer: &Answer) {
         if let Some(operation) = operation(answer) {
-            crate::harness::until("an operation ends", || (self.status(&operation) != "InProgress").then_some(()));
+            crate::harness::until("an operation ends", || {
+                (self.status(&operation) != "InProgress").then_some(())
+            });
             assert_eq!(self.status(&operation), "Succeeded", "{operation}");
         }
     }

@@ -100,11 +100,23 @@ fn only_a_delete_raises_a_terminate() {
     let az = Az::start();
     let place = &az.place;
     set_of(&az, 2);
-    for (command, event) in [("restart", Some("Reboot")), ("perform-maintenance", Some("Redeploy")), ("reimage", None), ("stop", None), ("start", None), ("deallocate", None), ("start", None)] {
+    for (command, event) in [
+        ("restart", Some("Reboot")),
+        ("perform-maintenance", Some("Redeploy")),
+        ("reimage", None),
+        ("stop", None),
+        ("start", None),
+        ("deallocate", None),
+        ("start", None),
+    ] {
         let running = az.begin(&format!("vmss {command} {OF_SET} --instance-ids 1"));
         if let Some(event) = event {
             until("it is told", || (!place.seen(&instance(0)).is_empty()).then_some(()));
-            assert_eq!(place.short(&instance(0)), [format!("{event} Scheduled {}", instance(1))], "{command}");
+            assert_eq!(
+                place.short(&instance(0)),
+                [format!("{event} Scheduled {}", instance(1))],
+                "{command}"
+            );
             place.approve(&instance(1), &instance(1));
             place.server.advance("5m");
         }

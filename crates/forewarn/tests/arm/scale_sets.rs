@@ -59,7 +59,9 @@ fn the_commands_of_the_article_make_change_and_delete_instances() {
     assert_eq!(made["orchestrationMode"], "Uniform");
     assert_eq!(made["upgradePolicy"]["mode"], "Manual");
     place.server.enrol(&[&instance(0)]);
-    let name = place.server.get(&instance(3), "/metadata/instance/compute/vmScaleSetName?api-version=2021-02-01&format=text");
+    let name = place
+        .server
+        .get(&instance(3), "/metadata/instance/compute/vmScaleSetName?api-version=2021-02-01&format=text");
     assert_eq!(name.body, SET);
 
     let shown = az.ok(&format!("vmss show {OF_SET}"));
@@ -115,7 +117,8 @@ fn a_scale_set_is_viewed_scaled_protected_and_deleted() {
     let view = az.ok(&format!("vmss get-instance-view {OF_SET}"));
     assert_eq!(view["virtualMachine"]["statusesSummary"][0]["count"], 3, "{view}");
     let one = az.ok(&format!("vmss get-instance-view {OF_SET} --instance-id 1"));
-    let codes: Vec<_> = one["statuses"].as_array().unwrap().iter().map(|status| text(&status["code"])).collect();
+    let codes: Vec<_> =
+        one["statuses"].as_array().unwrap().iter().map(|status| text(&status["code"])).collect();
     assert_eq!(codes, ["ProvisioningState/succeeded", "PowerState/running"]);
     assert_eq!(one["platformUpdateDomain"], 1, "{one}");
     let shown = az.ok(&format!("vmss show {OF_SET} --instance-id 2"));

@@ -39,13 +39,19 @@ fn the_line_of_a_user_exports_what_clients_need() {
     let identity = value_of(&exports, "AZURE_POD_IDENTITY_AUTHORITY_HOST");
     assert_eq!(identity.trim_end_matches('/'), format!("http://{}", place.server.metadata()));
     let discovery = value_of(&exports, "ARM_CLOUD_METADATA_URL");
-    assert!(discovery.starts_with(&format!("http://{}/metadata/endpoints?", place.server.api())), "{discovery}");
+    assert!(
+        discovery.starts_with(&format!("http://{}/metadata/endpoints?", place.server.api())),
+        "{discovery}"
+    );
     // What discovery tells leads to the listener with TLS.
     let target = discovery.split_once("//").unwrap().1.split_once('/').unwrap().1;
     let answer = place.ask_url("GET", &format!("/{target}"), "");
     assert_eq!(answer.status(), 200, "{answer:?}");
     let told: Value = serde_json::from_str(&answer.body).unwrap();
-    assert_eq!(text(&told[0]["resourceManager"]).trim_end_matches('/'), place.server.arm().trim_end_matches('/'));
+    assert_eq!(
+        text(&told[0]["resourceManager"]).trim_end_matches('/'),
+        place.server.arm().trim_end_matches('/')
+    );
 }
 
 #[test]
@@ -82,7 +88,8 @@ fn who_does_not_know_the_authority_does_not_believe_the_server_and_the_name_is_o
     assert_eq!(output.status.code(), Some(60), "{}", String::from_utf8_lossy(&output.stderr));
     let authority = value_of(&exports(&place), "REQUESTS_CA_BUNDLE");
     let named = arm.replace("127.0.0.1", "localhost");
-    let words = ["--cacert", &authority, "-H", "Authorization: Bearer anything", "--ipv4", &format!("{named}{path}")];
+    let words =
+        ["--cacert", &authority, "-H", "Authorization: Bearer anything", "--ipv4", &format!("{named}{path}")];
     let output = curl(&place, &words).expect("it was there before");
     let group: Value = serde_json::from_str(&printed(&output)).unwrap();
     assert_eq!(group["name"], GROUP, "{group}");

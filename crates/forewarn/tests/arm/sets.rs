@@ -17,22 +17,32 @@ fn an_availability_set_is_made_filled_shown_and_deleted() {
         "vm availability-set create {OF_SET} --platform-fault-domain-count 2 --platform-update-domain-count 3"
     ));
     assert_eq!(made["name"], "db", "{made}");
-    assert_eq!((&made["platformFaultDomainCount"], &made["platformUpdateDomainCount"]), (&json!(2), &json!(3)));
+    assert_eq!(
+        (&made["platformFaultDomainCount"], &made["platformUpdateDomainCount"]),
+        (&json!(2), &json!(3))
+    );
     let create = "vm create --resource-group myResourceGroup --image UbuntuLTS --admin-username azureuser --generate-ssh-keys";
     for name in ["db-0", "db-1"] {
         az.ok(&format!("{create} --name {name} --availability-set db"));
     }
     place.server.enrol(&["db-0"]);
     let shown = az.ok(&format!("vm availability-set show {OF_SET}"));
-    let mut members: Vec<_> =
-        shown["virtualMachines"].as_array().unwrap().iter().map(|member| text(&member["id"]).to_lowercase()).collect();
+    let mut members: Vec<_> = shown["virtualMachines"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|member| text(&member["id"]).to_lowercase())
+        .collect();
     members.sort();
     let expected = ["db-0", "db-1"].map(|name| id("Microsoft.Compute/virtualMachines", name).to_lowercase());
     assert_eq!(members, expected, "{shown}");
     let listed = az.ok(&format!("vm availability-set list --resource-group {GROUP}"));
     assert_eq!(listed[0]["name"], "db", "{listed}");
     let member = az.ok(&format!("vm show --resource-group {GROUP} --name db-1"));
-    assert!(text(&member["availabilitySet"]["id"]).eq_ignore_ascii_case(&id("Microsoft.Compute/availabilitySets", "db")));
+    assert!(
+        text(&member["availabilitySet"]["id"])
+            .eq_ignore_ascii_case(&id("Microsoft.Compute/availabilitySets", "db"))
+    );
     let view = az.ok(&format!("vm get-instance-view --resource-group {GROUP} --name db-1"));
     assert_eq!(view["instanceView"]["platformUpdateDomain"], 1, "{view}");
 
@@ -46,8 +56,12 @@ fn an_availability_set_is_made_filled_shown_and_deleted() {
     place.server.advance("5m");
 
     // A policy of the set agrees from now on.
-    let changed = az.ok(&format!("vm availability-set update {OF_SET} --enable-user-reboot-scheduled-events true"));
-    assert_eq!(changed["scheduledEventsPolicy"]["userInitiatedReboot"]["automaticallyApprove"], true, "{changed}");
+    let changed =
+        az.ok(&format!("vm availability-set update {OF_SET} --enable-user-reboot-scheduled-events true"));
+    assert_eq!(
+        changed["scheduledEventsPolicy"]["userInitiatedReboot"]["automaticallyApprove"], true,
+        "{changed}"
+    );
     az.ok(&format!("vm restart --resource-group {GROUP} --name db-0"));
     assert_eq!(place.short("db-1"), ["Reboot Started db-0"]);
 

@@ -63,11 +63,15 @@ fn line(command: &str) -> String {
     let machine = format!("--resource-group {GROUP} --name solo");
     let set = format!("--resource-group {GROUP} --name myVMScaleSet");
     let named = command.replace("VM-NAME", &format!("--resource-group {GROUP} --vm-name solo"));
-    named.split(' ').map(|word| match word {
-        "VM" => machine.as_str(),
-        "SET" => set.as_str(),
-        word => word,
-    }).collect::<Vec<_>>().join(" ")
+    named
+        .split(' ')
+        .map(|word| match word {
+            "VM" => machine.as_str(),
+            "SET" => set.as_str(),
+            word => word,
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Whether a command was done, or says in the words of Azure why not. That it ended, and did not break, is seen already.
