@@ -55,7 +55,7 @@ const COMMANDS: [&str; 46] = [
     "vmss get-os-upgrade-history SET",
     "vmss rolling-upgrade get-latest SET",
     "vmss set-orchestration-service-state SET --service-name AutomaticRepairs --action Suspend",
-    "vmss update-domain-walk SET --platform-update-domain 0",
+    "vmss update-domain-walk --resource-group myResourceGroup --vmss-name myVMScaleSet --platform-update-domain 0",
     "image create --resource-group myResourceGroup --name picture --source solo",
 ];
 
