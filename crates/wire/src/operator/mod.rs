@@ -36,6 +36,8 @@ pub mod schema;
 mod sets;
 mod spread;
 mod terms;
+#[cfg(test)]
+mod town;
 mod trail;
 mod view;
 
@@ -74,7 +76,7 @@ pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
     availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
 };
-pub use spread::{FAULT_DOMAINS, UPDATE_DOMAINS};
+pub use spread::{FAULT_DOMAINS, Place, UPDATE_DOMAINS, Whereabouts, place_machine};
 pub use terms::{
     AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WorkWord, ZoneSelection,

@@ -1,18 +1,22 @@
-//! Where new instances of a scale set go: over update domains, fault domains and hosts.
+//! Where new machines go: over update domains, fault domains and hosts.
 //!
-//! Each goes into the update domain that has the fewest of its placement group, on the host that has the fewest of its scale
-//! set; of equals, on the one with the fewest machines, then the one that joined first. A host takes one update domain of a
+//! An instance goes into the update domain that has the fewest of its placement group, on the host that has the fewest of its
+//! scale set; of equals, on the one with the fewest machines, then the one that joined first. A host takes one update domain of a
 //! placement group, so where hosts are few, not every update domain is used. The machines that one host has of a placement
-//! group share a fault domain: they fail together.
+//! group share a fault domain: they fail together. A machine of an availability set or a cloud service goes where an instance
+//! of a scale set with one placement group would, a standalone one where there are the fewest machines.
 //!
 //! Only hosts are looked at that the rules would let a new machine join: healthy, without announced work, with room.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::limits::{
-    MACHINES_PER_HOST_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX,
+    FAULT_DOMAINS_MAX, MACHINES_PER_HOST_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX,
+    UPDATE_DOMAINS_MAX,
 };
-use forewarn_lifecycle::{Cluster, Health, HostId, MachineId, Orchestration, ScaleSet, TenantId};
+use forewarn_lifecycle::{Cluster, Health, HostId, MachineId, Orchestration, ScaleSet, TenantId, Zone};
+
+use super::scaleset::leaving;
 
 /// Update domains over which a scale set is spread; more, if it has instances in more.
 pub const UPDATE_DOMAINS: u16 = 5;
@@ -20,12 +24,63 @@ pub const UPDATE_DOMAINS: u16 = 5;
 /// Fault domains over which a scale set is spread; more, if it has instances in more.
 pub const FAULT_DOMAINS: u16 = 3;
 
-/// Where an instance goes.
+/// Where a machine goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) host: HostId,
-    pub(super) update_domain: u16,
-    pub(super) fault_domain: u16,
+pub struct Place {
+    /// The host.
+    pub host: HostId,
+    /// The update domain.
+    pub update_domain: u16,
+    /// The fault domain.
+    pub fault_domain: u16,
+}
+
+/// What is said of where a single machine is to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whereabouts {
+    /// The availability set or cloud service that it joins; none: it is standalone.
+    pub tenant: Option<TenantId>,
+    /// The zone; any, if not said.
+    pub zone: Option<Zone>,
+    /// Update domains over which the tenant is spread. There is always one.
+    pub update_domains: u16,
+    /// Fault domains over which the tenant is spread. There is always one.
+    pub fault_domains: u16,
+}
+
+/// Where a new machine goes; nowhere, if no host can take it. Whether its tenant may have it is for the rules to say.
+#[must_use]
+pub fn place_machine(cluster: &Cluster, wanted: &Whereabouts) -> Option<Place> {
+    let only = wanted.zone.map(|zone| hosts_in(cluster, &[zone]));
+    let subject = Subject {
+        groups: wanted.tenant.as_slice(),
+        group_max: usize::MAX,
+        update_domains: wanted.update_domains.clamp(1, UPDATE_DOMAINS_MAX),
+        fault_domains: wanted.fault_domains.clamp(1, FAULT_DOMAINS_MAX),
+    };
+    let leaving = leaving(cluster);
+    let members = subject.members(cluster, &leaving);
+    Spread::of(cluster, &subject, members, only.as_ref(), &leaving).places(1).pop()
+}
+
+/// The hosts that stand in one of those zones.
+pub(super) fn hosts_in(cluster: &Cluster, zones: &[Zone]) -> BTreeSet<HostId> {
+    let stands_there = |zone: Option<Zone>| zone.is_some_and(|zone| zones.contains(&zone));
+    cluster.hosts().filter(|(_, host)| stands_there(host.zone)).map(|(id, _)| id).collect()
+}
+
+/// What is spread: tenants, one after the other, and over how many domains.
+struct Subject<'a> {
+    groups: &'a [TenantId],
+    group_max: usize,
+    update_domains: u16,
+    fault_domains: u16,
+}
+
+impl Subject<'_> {
+    fn members(&self, cluster: &Cluster, leaving: &BTreeSet<MachineId>) -> Vec<Members> {
+        self.groups.iter().map(|id| members(cluster, *id, leaving)).collect()
+    }
 }
 
 /// A host that can take instances.
@@ -52,7 +107,7 @@ struct Members {
     fault_domains: BTreeMap<u16, usize>,
 }
 
-/// A scale set that grows.
+/// A scale set, or another tenant, that grows.
 #[derive(Clone, Debug)]
 pub(super) struct Spread {
     rooms: BTreeMap<HostId, Room>,
@@ -78,18 +133,32 @@ impl Spread {
             Orchestration::Uniform => MACHINES_PER_PLACEMENT_GROUP_MAX,
             Orchestration::Flexible => MACHINES_PER_TENANT_MAX,
         };
-        let ids = set.map_or(&[][..], |set| &set.groups);
-        let groups: Vec<_> = ids.iter().map(|id| members(cluster, *id, leaving)).collect();
+        let groups = set.map_or(&[][..], |set| &set.groups);
+        let (update_domains, fault_domains) = (UPDATE_DOMAINS, FAULT_DOMAINS);
+        let mut subject = Subject { groups, group_max, update_domains, fault_domains };
+        let members = subject.members(cluster, leaving);
         let count = |of: fn(&Members) -> &BTreeMap<u16, usize>, least: u16| {
-            let used = groups.iter().filter_map(|group| of(group).keys().next_back());
+            let used = members.iter().filter_map(|group| of(group).keys().next_back());
             used.max().map_or(least, |last| least.max(last.saturating_add(1)))
         };
+        subject.update_domains = count(|group| &group.update_domains, update_domains);
+        subject.fault_domains = count(|group| &group.fault_domains, fault_domains);
+        Self::of(cluster, &subject, members, only, leaving)
+    }
+
+    fn of(
+        cluster: &Cluster,
+        subject: &Subject,
+        groups: Vec<Members>,
+        only: Option<&BTreeSet<HostId>>,
+        leaving: &BTreeSet<MachineId>,
+    ) -> Self {
         Self {
-            rooms: rooms(cluster, ids, only, leaving),
-            group_max,
-            update_domains: count(|group| &group.update_domains, UPDATE_DOMAINS),
-            fault_domains: count(|group| &group.fault_domains, FAULT_DOMAINS),
+            rooms: rooms(cluster, subject.groups, only, leaving),
             groups,
+            group_max: subject.group_max,
+            update_domains: subject.update_domains,
+            fault_domains: subject.fault_domains,
         }
     }
 
@@ -233,3 +302,7 @@ fn rooms(
     }
     rooms
 }
+
+#[cfg(test)]
+#[path = "spread/tests.rs"]
+mod tests;
