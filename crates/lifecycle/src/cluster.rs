@@ -290,7 +290,7 @@ impl Cluster {
     }
 
     /// The maintenances, planned or under way, that name a machine.
-    pub(crate) fn pending_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
+    pub fn pending_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
         let all = (machine, MaintenanceId(0))..=(machine, MaintenanceId(u64::MAX));
         self.pending.range(all).filter_map(|(_, id)| self.maintenances.get(id))
     }

@@ -2,13 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use forewarn_lifecycle::{EventId, Machine, MachineId, ScaleSet, Seed, Shape, Tenant};
+use forewarn_lifecycle::{MachineId, Seed, Shape};
 use forewarn_store::Estate;
-use forewarn_wire::operator::{Details, Site};
-use forewarn_wire::{Instance, Interface, OsType, ScaleSetMembership, computer_name};
-
-/// All machines have one size; nothing depends on it.
-const SIZE: &str = "Standard_D2s_v5";
+use forewarn_wire::arm::{group_of, machine_id, scale_set_id};
+use forewarn_wire::operator::Details;
+use forewarn_wire::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, Unique, computer_name};
 
 /// What a machine is told of itself; nothing, if it is not there.
 pub(crate) fn instance_of(estate: &Estate, id: MachineId, seed: &Seed) -> Option<Instance> {
@@ -21,71 +19,34 @@ pub(crate) fn instance_of(estate: &Estate, id: MachineId, seed: &Seed) -> Option
         Shape::PlacementGroup(set) => cluster.scale_set(set),
         Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
     };
+    let group = group_of(site, Some(details));
+    let location = details.home.as_ref().map_or(&site.location, |home| &home.location);
     let number = scale_set.and_then(|set| machine.name.instance_number(&set.name));
     Some(Instance {
         name: machine.name.clone(),
-        vm_id: unique_id(seed, Kind::Machine, id.0),
-        location: site.location.clone(),
+        vm_id: Unique::Machine(id).id(seed),
+        location: location.clone(),
         os_type: OsType::Linux,
         computer_name: match (scale_set, number) {
             (Some(set), Some(number)) => computer_name(set.name.as_str(), number),
             (None, _) | (_, None) => machine.name.to_string(),
         },
-        vm_size: SIZE.to_owned(),
+        vm_size: USUAL_SIZE.to_owned(),
         update_domain: machine.update_domain,
         fault_domain: machine.fault_domain,
         zone: cluster.host(machine.host).and_then(|host| host.zone),
         priority: machine.priority,
         subscription_id: site.subscription.clone(),
-        resource_group_name: site.resource_group.clone(),
-        resource_id: resource_id(site, machine, tenant, scale_set.zip(number)),
+        resource_id: machine_id(cluster, &group, id)?.to_string(),
         tags: details.tags.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
         scale_set: scale_set.map(|set| ScaleSetMembership {
             name: set.name.to_string(),
-            id: scale_set_id(site, set),
-            placement_group_id: unique_id(seed, Kind::Group, machine.tenant.0),
+            id: scale_set_id(&group, &set.name).to_string(),
+            placement_group_id: Unique::PlacementGroup(machine.tenant).id(seed),
         }),
         interfaces: interfaces(id, &details.addresses),
+        resource_group_name: group.name,
     })
-}
-
-/// What an id is the id of.
-#[derive(Clone, Copy)]
-enum Kind {
-    Machine = 1,
-    Group = 2,
-}
-
-/// An id is made as that of an event is, of a secret of its own: one tells nothing of the other.
-fn unique_id(seed: &Seed, kind: Kind, number: u32) -> String {
-    let mut own = *seed;
-    own.0[0] ^= kind as u8;
-    EventId::nth(&own, u64::from(number)).to_string().to_lowercase()
-}
-
-fn resource_id(
-    site: &Site,
-    machine: &Machine,
-    tenant: &Tenant,
-    instance: Option<(&ScaleSet, u32)>,
-) -> String {
-    let Site { subscription, resource_group, .. } = site;
-    let group = format!("/subscriptions/{subscription}/resourceGroups/{resource_group}/providers");
-    let name = &machine.name;
-    match (instance, tenant.shape) {
-        (Some((set, number)), _) => format!("{}/virtualMachines/{number}", scale_set_id(site, set)),
-        (None, Shape::CloudService) => {
-            format!("{group}/Microsoft.Compute/cloudServices/{}/roleInstances/{name}", tenant.name)
-        }
-        (None, Shape::StandaloneMachine | Shape::AvailabilitySet | Shape::PlacementGroup(_)) => {
-            format!("{group}/Microsoft.Compute/virtualMachines/{name}")
-        }
-    }
-}
-
-fn scale_set_id(Site { subscription, resource_group, .. }: &Site, set: &ScaleSet) -> String {
-    let provider = "Microsoft.Compute/virtualMachineScaleSets";
-    format!("/subscriptions/{subscription}/resourceGroups/{resource_group}/providers/{provider}/{}", set.name)
 }
 
 /// One interface for each IPv4 address; a machine without any shows one in a network of its own making.
@@ -114,5 +75,61 @@ fn v4(address: IpAddr) -> Option<Ipv4Addr> {
     match address.to_canonical() {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use forewarn_lifecycle::Now;
+    use forewarn_wire::operator::{Home, NamedCommand, Resolved};
+
+    use super::*;
+
+    fn estate(commands: &[&str]) -> Estate {
+        let mut estate = Estate::new(Seed([1; 16]));
+        let now = Now::at_millis(0);
+        for command in commands {
+            let command: NamedCommand = serde_json::from_str(command).unwrap();
+            let (Resolved::Rules(rules) | Resolved::Admit(rules, _)) =
+                command.resolve(&estate.cluster).unwrap()
+            else {
+                unreachable!("all of them are of the rules")
+            };
+            for change in estate.cluster.decide(now, &rules).unwrap() {
+                estate.cluster.evolve(now, &change);
+            }
+        }
+        estate
+    }
+
+    #[test]
+    fn a_machine_is_told_where_it_is_at_home() {
+        let mut estate = estate(&[
+            r#"{"command":"admit_host","name":"h1"}"#,
+            r#"{"command":"admit_vm","name":"solo","host":"h1"}"#,
+            r#"{"command":"admit_scale_set","name":"web"}"#,
+            r#"{"command":"admit_instance","scale_set":"web","instance":{"host":"h1"}}"#,
+        ]);
+        let told = |estate: &Estate, id| {
+            let instance = instance_of(estate, MachineId(id), &Seed([2; 16])).unwrap();
+            (instance.location, instance.resource_group_name, instance.resource_id)
+        };
+        let id = |group: &str, rest: &str| {
+            let subscription = "/subscriptions/00000000-0000-0000-0000-000000000000";
+            format!("{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/{rest}")
+        };
+        let site = (String::from("local"), String::from("forewarn"), id("forewarn", "virtualMachines/solo"));
+        assert_eq!(told(&estate, 0), site);
+        let home = Home { resource_group: "Shop".to_owned(), location: "west".to_owned() };
+        for machine in [MachineId(0), MachineId(1)] {
+            let details = Details { home: Some(home.clone()), ..Details::default() };
+            estate.details.insert(machine, details);
+        }
+        let (west, shop) = (String::from("west"), String::from("Shop"));
+        assert_eq!(told(&estate, 0), (west.clone(), shop.clone(), id("Shop", "virtualMachines/solo")));
+        let web = id("Shop", "virtualMachineScaleSets/web");
+        assert_eq!(told(&estate, 1), (west, shop, format!("{web}/virtualMachines/0")));
+        let instance = instance_of(&estate, MachineId(1), &Seed([2; 16])).unwrap();
+        assert_eq!(instance.scale_set.map(|set| set.id), Some(web));
     }
 }

@@ -221,7 +221,7 @@ pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
 }
 
 /// Admits a fleet to an empty cluster; one that is not empty is left alone.
-async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+pub(crate) async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };

@@ -24,7 +24,7 @@ use forewarn_store::{
     AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
     Recovered, State, check, export, import,
 };
-use forewarn_wire::operator::{Details, Site};
+use forewarn_wire::operator::{Details, Home, Site};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use world::World;
@@ -197,6 +197,7 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     let details = Details {
         addresses: vec![[10, 0, 0, 4].into()],
         tags: [("role".to_owned(), "db".to_owned())].into(),
+        home: Some(Home { resource_group: "shop".to_owned(), location: "west".to_owned() }),
     };
     let site = Site { location: "north".to_owned(), ..Site::default() };
     let now = world.now;

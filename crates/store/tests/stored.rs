@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
 use forewarn_store::{Boot, Entry, Malformed, Record};
-use forewarn_wire::operator::{Details, Site};
+use forewarn_wire::operator::{Details, Home, Site};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use world::random::{Happening, Layout, build, happenings, layouts};
@@ -46,10 +46,14 @@ fn changes() -> impl Strategy<Value = Record> {
 fn others() -> impl Strategy<Value = Record> {
     let addresses = prop::collection::vec(any::<IpAddr>(), 0..4);
     let tags = prop::collection::btree_map(".{0,20}", ".{0,20}", 0..4);
-    let described = (any::<u32>(), addresses, tags).prop_map(|(machine, addresses, tags)| Entry::Described {
+    let home = prop::option::of((".{0,20}", ".{0,20}"));
+    let home = home.prop_map(|home| home.map(|(resource_group, location)| Home { resource_group, location }));
+    let details =
+        (addresses, tags, home).prop_map(|(addresses, tags, home)| Details { addresses, tags, home });
+    let described = (any::<u32>(), details).prop_map(|(machine, details)| Entry::Described {
         cluster: ClusterId(2),
         machine: MachineId(machine),
-        details: Details { addresses, tags },
+        details,
     });
     let site = (".{0,20}", ".{0,20}", ".{0,20}").prop_map(|(location, subscription, resource_group)| {
         Entry::Site(ClusterId(1), Site { location, subscription, resource_group })

@@ -10,9 +10,14 @@ use crate::start_request::EVENT_ID_CHARS_MAX;
 /// Objects and lists inside each other, in anything that is read. The published formats need half of it.
 pub const DEPTH_MAX: usize = 8;
 
-/// Whether brackets are nested deeper than [`DEPTH_MAX`]. Looks at brackets and strings only, so it runs before the
-/// parser, whose own limit is far higher, and costs one pass.
+/// Whether brackets are nested deeper than [`DEPTH_MAX`].
 pub(crate) fn is_too_deep(text: &str) -> bool {
+    is_deeper_than(text, DEPTH_MAX)
+}
+
+/// Whether brackets are nested deeper than that. Looks at brackets and strings only, so it runs before the parser, whose own
+/// limit is far higher, and costs one pass.
+pub(crate) fn is_deeper_than(text: &str, depth_max: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in text.bytes() {
         match byte {
@@ -23,7 +28,7 @@ pub(crate) fn is_too_deep(text: &str) -> bool {
             b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > DEPTH_MAX {
+        if depth > depth_max {
             return true;
         }
     }

@@ -60,6 +60,7 @@ mod problem;
 mod read;
 mod span;
 mod start_request;
+mod unique;
 mod versions;
 mod words;
 
@@ -67,7 +68,8 @@ pub use date::{parse_date, print_date};
 pub use document::{Document, Naming};
 pub use edition::Edition;
 pub use instance::{
-    Format, Instance, InstanceVersion, Interface, OsType, ScaleSetMembership, computer_name, versions_body,
+    Format, Instance, InstanceVersion, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name,
+    versions_body,
 };
 pub use json::DEPTH_MAX;
 pub use problem::{Methods, Problem, UnwantedHeader};
@@ -76,5 +78,6 @@ pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration
 pub use start_request::{
     BODY_BYTES_MAX, BadStartRequest, EVENT_ID_CHARS_MAX, parse_start_requests, render_start_requests,
 };
+pub use unique::Unique;
 pub use versions::VersionList;
 pub use words::{Status, Word, kind as kind_word};

@@ -9,17 +9,29 @@
 //!
 //! Shapes and rules of bodies are [`forewarn_wire::arm`]; here are the routes, and what is asked of the engine.
 
+mod acknowledge;
+mod answer;
 mod call;
+pub(crate) mod compute;
+mod groups;
+mod operations;
+mod place;
+mod refusal;
+mod resources;
+mod subscriptions;
+#[cfg(test)]
+mod tests;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use forewarn_wire::arm::ArmError;
+use forewarn_wire::arm::{ArmError, GroupId};
 
 use crate::engine::Engine;
 pub(crate) use call::{Call, Scheme};
+use compute::{Kind, Visit};
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -31,10 +43,10 @@ pub(crate) struct Arm {
 
 /// Everything that clients of Azure ask for, behind one door. Whoever asks has come through a gate.
 pub(crate) fn router(arm: Arm) -> Router {
-    Router::new().fallback(answer).with_state(arm)
+    Router::new().fallback(respond).with_state(arm)
 }
 
-async fn answer(State(arm): State<Arm>, request: Request) -> Response {
+async fn respond(State(arm): State<Arm>, request: Request) -> Response {
     let asked = request.headers().get("x-ms-client-request-id").cloned();
     let answered = match Call::read(request, arm.scheme).await {
         Ok(call) => serve(&arm, call).await,
@@ -53,8 +65,84 @@ async fn answer(State(arm): State<Arm>, request: Request) -> Response {
 }
 
 /// Finds who answers a request.
-pub(crate) async fn serve(_arm: &Arm, call: Call) -> Result<Response, ArmError> {
-    Err(nothing_here(&call))
+pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
+    let lower = call.lower_path();
+    let lower: Vec<_> = lower.iter().map(String::as_str).collect();
+    let is_get = call.method == Method::GET;
+    match lower.as_slice() {
+        ["subscriptions"] if is_get => subscriptions::list(arm, &call).await,
+        ["subscriptions", _] if is_get => subscriptions::one(arm, &call, &call.path[1]).await,
+        ["subscriptions", _, "locations"] if is_get => {
+            subscriptions::locations(arm, &call, &call.path[1]).await
+        }
+        ["subscriptions", _, "resourcegroups"] if is_get => groups::list(arm, &call, &call.path[1]).await,
+        ["subscriptions", _, "operationresults", name] => operations::result(arm, &call, name).await,
+        ["subscriptions", _, "providers", "microsoft.compute", "locations", _, "operations", name] => {
+            operations::show(arm, &call, name).await
+        }
+        ["subscriptions", _, "providers", "microsoft.compute", kind] if is_get => {
+            let kind = compute::Kind::of(&format!("Microsoft.Compute/{kind}"));
+            let kind = kind.ok_or_else(|| unsupported(&call))?;
+            subscriptions::check(arm, &call, &call.path[1]).await?;
+            compute::list_all(&call, kind, engines_of(arm, &call).await?).await
+        }
+        ["subscriptions", _, "resources"] if is_get => {
+            subscriptions::check(arm, &call, &call.path[1]).await?;
+            resources::list(&call, None, engines_of(arm, &call).await?).await
+        }
+        ["subscriptions", _, "resourcegroups", _, "resources"] if is_get => {
+            let (group, engine) = arm.group(&call, (&call.path[1], &call.path[3])).await?;
+            resources::list(&call, Some(group.id), vec![engine]).await
+        }
+        ["subscriptions", _, "resourcegroups", _] => {
+            let id = GroupId { subscription: call.path[1].clone(), name: call.path[3].clone() };
+            groups::one(arm, &call, id).await
+        }
+        ["subscriptions", _, "resourcegroups", _, "providers", ..] => in_group(arm, &call).await,
+        _ => Err(nothing_here(&call)),
+    }
+}
+
+/// What is asked about something in a resource group.
+async fn in_group(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
+    let (group, engine) = arm.group(call, (&call.path[1], &call.path[3])).await?;
+    call.version()?;
+    let visit = Visit { call, group, engine };
+    if !call.is(5, "Microsoft.Compute") {
+        return Err(unsupported(call));
+    }
+    if call.is(8, "providers") && call.is(9, "Microsoft.Maintenance") && call.is(10, "scheduledevents") {
+        let kind = Kind::of(&format!("Microsoft.Compute/{}", call.path[6]));
+        let kind = kind.ok_or_else(|| unsupported(call))?;
+        return acknowledge::serve(&visit, (kind, &call.path[7]), &call.path[11..]).await;
+    }
+    compute::serve(&visit, &call.path[6..]).await
+}
+
+/// The clusters of a subscription that whoever asks may see.
+async fn engines_of(arm: &Arm, call: &Call) -> Result<Vec<Engine>, ArmError> {
+    let (wanted, permit) = (call.path[1].clone(), std::sync::Arc::clone(&call.permit));
+    let look = move |state: &crate::engine::State<'_>| {
+        let of =
+            state.all.iter().filter(|(_, estate)| estate.site.subscription.eq_ignore_ascii_case(&wanted));
+        of.map(|(id, _)| *id).filter(|id| permit.reaches(*id)).collect::<Vec<_>>()
+    };
+    let clusters = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
+    Ok(clusters.into_iter().map(|cluster| arm.engine.of(cluster)).collect())
+}
+
+/// Something that real ARM has and this server has not.
+pub(crate) fn unsupported(call: &Call) -> ArmError {
+    let what = format!("{} /{}", call.method, call.path.join("/"));
+    let message = format!(
+        "Forewarn does not do this: '{what}'. It is about the life of machines, and nothing besides."
+    );
+    ArmError::new(400, "OperationNotSupported", message)
+}
+
+/// JSON as it is kept.
+pub(crate) fn written(value: &serde_json::Value) -> forewarn_catalogue::Body {
+    forewarn_catalogue::Body(value.to_string().into_bytes().into())
 }
 
 /// Nothing answers to that path.

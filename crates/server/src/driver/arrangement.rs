@@ -1,10 +1,12 @@
 //! Arrangements: commands, entries of the register and operations in one commit; and what becomes of them by themselves.
 
 use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
-use forewarn_lifecycle::{Change, Command, EventId, MaintenanceId, Now, Stage, Withdrawal};
-use forewarn_wire::operator::{find_machine, find_scale_set, find_tenant, leaving};
+use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
+use forewarn_wire::arm::ResourceId;
+use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant, leaving};
 
 use super::Driver;
+use super::listing::details_of;
 use crate::engine::{Arrange, Arranged, Arrangement, LinkTo, Order, Paper, Problem, Terms};
 
 impl Driver {
@@ -19,14 +21,9 @@ impl Driver {
         let Some(arrangement) = arrange(&self.state(id).ok_or(Problem::NoSuchCluster)?) else {
             return Ok(None);
         };
-        let Arrangement { commands, papers, operation } = arrangement;
+        let Arrangement { commands, papers, asked, operation } = arrangement;
         self.check_room(&papers)?;
-        let has_work = !commands.is_empty();
-        let outcome = if has_work || terms.asked.is_some() {
-            self.order(id, Order { commands, terms })?
-        } else {
-            super::administration::nothing(now)
-        };
+        let outcome = self.order(id, Order { commands, terms: Terms { asked, ..terms } })?;
         papers.into_iter().try_for_each(|paper| self.write(now, id, paper))?;
         let operation =
             operation.map(|about| self.open_operation(now, id, &about, &outcome.work)).transpose()?;
@@ -51,8 +48,55 @@ impl Driver {
             Paper::Remove(id) => Filing::Remove(id),
             Paper::Leave(id) => Filing::Mark { id, leaving: Leaving::Leaves },
         };
+        let link = match &filing {
+            Filing::Put { link, .. } => *link,
+            Filing::Remove(_) | Filing::Mark { .. } | Filing::Open { .. } | Filing::Over { .. } => None,
+        };
         self.file(now, filing)?;
+        link.into_iter().for_each(|link| self.move_in(now, cluster, link));
         Ok(())
+    }
+
+    /// Machines are told which resource group they are in: that of what was written of them, or of the set that they are in.
+    fn move_in(&mut self, now: Now, cluster: ClusterId, link: Link) {
+        let Ok(estate) = self.estate(cluster) else { return };
+        let rules = &estate.cluster;
+        let machines = match link {
+            Link::Machine(machine) => vec![machine],
+            Link::Tenant(_) => Vec::new(),
+            Link::ScaleSet(set) => {
+                let groups = rules.scale_set(set).map_or(&[][..], |set| &set.groups);
+                let tenants = groups.iter().filter_map(|group| rules.tenant(*group));
+                tenants.flat_map(|tenant| tenant.machines().iter().copied()).collect()
+            }
+        };
+        for machine in machines {
+            let Ok(estate) = self.estate(cluster) else { return };
+            let known = details_of(estate, machine);
+            let home = self.home_of(cluster, machine);
+            if home.is_some() && known.home != home {
+                let details = Details { home, ..known.clone() };
+                self.describe(now, cluster, machine, details);
+            }
+        }
+    }
+
+    /// Where somebody has put a machine, or the scale set that it is of.
+    pub(super) fn home_of(&self, cluster: ClusterId, machine: MachineId) -> Option<Home> {
+        let rules = &self.estate(cluster).ok()?.cluster;
+        let own = self.kept.catalogue.entry_of(cluster, Link::Machine(machine));
+        let of_set = || match rules.tenant(rules.machine(machine)?.tenant)?.shape {
+            Shape::PlacementGroup(set) => self.kept.catalogue.entry_of(cluster, Link::ScaleSet(set)),
+            Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
+        };
+        let entries = [own, of_set()].map(|entry| entry.map(|(_, entry)| entry));
+        let (first, site) = (entries.iter().flatten().next()?, &self.estate(cluster).ok()?.site);
+        let location = |entry: &&Entry| {
+            let body: serde_json::Value = serde_json::from_slice(&entry.body.0).ok()?;
+            Some(body["location"].as_str()?.to_owned())
+        };
+        let location = entries.iter().flatten().find_map(location).unwrap_or_else(|| site.location.clone());
+        Some(Home { resource_group: ResourceId::parse(&first.id)?.group.name, location })
     }
 
     fn linked(&self, cluster: ClusterId, link: &LinkTo) -> Result<Link, Problem> {
@@ -169,7 +213,7 @@ impl Driver {
     fn fate(&self, key: &str, entry: &Entry) -> Fate {
         let Ok(estate) = self.estate(entry.cluster) else { return Fate::Goes(None) };
         let rules = &estate.cluster;
-        let of = |machines: Vec<forewarn_lifecycle::MachineId>, command| {
+        let of = |machines: Vec<MachineId>, command| {
             if machines.is_empty() {
                 return Fate::Goes(Some(command));
             }

@@ -21,7 +21,8 @@ pub(crate) struct Listed {
 }
 
 /// What is known of a machine of which nothing is known.
-static NOTHING: Details = Details { addresses: Vec::new(), tags: std::collections::BTreeMap::new() };
+static NOTHING: Details =
+    Details { addresses: Vec::new(), tags: std::collections::BTreeMap::new(), home: None };
 
 /// What is known of a machine besides.
 pub(super) fn details_of(estate: &Estate, machine: MachineId) -> &Details {

@@ -89,7 +89,8 @@ impl Driver {
             Resolved::Admit(command, details) => {
                 for change in self.decide(now, id, &command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {
-                        self.describe(now, id, machine, details.clone());
+                        let home = self.home_of(id, machine);
+                        self.describe(now, id, machine, Details { home, ..details.clone() });
                     }
                 }
             }
@@ -119,7 +120,7 @@ impl Driver {
         Ok(0)
     }
 
-    fn describe(&mut self, now: Now, id: ClusterId, machine: MachineId, details: Details) {
+    pub(super) fn describe(&mut self, now: Now, id: ClusterId, machine: MachineId, details: Details) {
         self.let_go(id, machine);
         self.held.extend(details.addresses.iter().map(|address| (address.to_canonical(), (id, machine))));
         let entry = Entry::Described { cluster: id, machine, details: details.clone() };

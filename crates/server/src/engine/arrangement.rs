@@ -12,6 +12,8 @@ pub struct Arrangement {
     pub commands: Vec<NamedCommand>,
     /// What is written then.
     pub papers: Vec<Paper>,
+    /// What the trail tells of it.
+    pub asked: Option<serde_json::Value>,
     /// The id of what an operation is about, if somebody will ask how it went.
     pub operation: Option<String>,
 }

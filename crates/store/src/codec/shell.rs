@@ -1,6 +1,6 @@
 //! Records, and what the shell knows besides the rules.
 
-use forewarn_wire::operator::{Details, Site};
+use forewarn_wire::operator::{Details, Home, Site};
 
 use super::{stored_enum, stored_struct};
 use crate::record::{Boot, Entry, Record};
@@ -9,7 +9,8 @@ use crate::state::StateRow;
 stored_struct! {
     Record { now, entry }
     Boot { id, offset_millis }
-    Details { addresses, tags }
+    Details { addresses, tags, home }
+    Home { resource_group, location }
     Site { location, subscription, resource_group }
 }
 

@@ -8,10 +8,55 @@
 //!
 //! A body is kept as its client wrote it, with what nobody here understands; the fleet is the truth where it knows more.
 
+mod body;
+mod canonical;
+pub mod deployment;
+mod duration;
 mod error;
+mod gate;
 mod id;
+mod images;
+mod kind;
+mod merge;
+pub mod network;
+mod policy;
+mod profile;
+pub mod providers;
+mod read_common;
+mod read_machine;
+mod read_scale_set;
+mod refresh;
+mod settle;
+mod show;
+pub mod sizes;
+mod stub;
+pub mod template;
 mod version;
 
+pub use body::{BODY_BYTES_MAX, BODY_DEPTH_MAX, read_body};
+pub use canonical::canonical;
+pub use duration::{parse_iso_duration, show_iso_duration};
 pub use error::ArmError;
+pub use gate::{check_version, hide_newer};
 pub use id::{GroupId, ResourceId};
+pub use images::{IMAGE_VERSION, Image};
+pub use kind::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
+pub use merge::merge;
+pub use read_machine::{
+    AvailabilitySetWanted, Domains, MachineWanted, Protection, read_availability_set, read_machine,
+    read_protection,
+};
+pub use read_scale_set::{ScaleIn, ScaleSetWanted, UpgradeWanted, read_scale_set};
+pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
+pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
+pub use show::{
+    Expand, Kept, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
+    instance_instance_view, instances_there, is_gone, is_leaving, machine_id, machine_instance_view,
+    plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
+    show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
+};
+pub use stub::{
+    Action, bad_command, chosen_instances, plan_action, plan_availability_set, plan_machine, plan_scale_set,
+    refused,
+};
 pub use version::{ApiVersion, BadVersion};

@@ -19,6 +19,9 @@ use crate::problem::Problem;
 
 pub use version::{InstanceVersion, versions_body};
 
+/// The size of a machine of which nobody has said what size it has; nothing depends on it.
+pub const USUAL_SIZE: &str = "Standard_D2s_v5";
+
 /// All that is told of one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
@@ -98,6 +101,17 @@ pub enum Format {
     Json,
     /// A value as it is, or the names below an inner node, one on each line.
     Text,
+}
+
+impl OsType {
+    /// As in `osType`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::Windows => "Windows",
+        }
+    }
 }
 
 impl Format {

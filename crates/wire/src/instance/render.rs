@@ -4,7 +4,7 @@ use forewarn_lifecycle::{EvictionPolicy, Priority};
 use serde_json::{Map, Value, json};
 
 use super::version::InstanceVersion;
-use super::{Instance, Interface, OsType, ScaleSetMembership};
+use super::{Instance, Interface, ScaleSetMembership};
 
 pub(super) fn tree(instance: &Instance, version: InstanceVersion) -> Value {
     json!({ "compute": compute(instance, version), "network": network(&instance.interfaces) })
@@ -19,7 +19,7 @@ fn compute(instance: &Instance, version: InstanceVersion) -> Value {
         ("location", V::V2017_04_02, json!(instance.location)),
         ("name", V::V2017_04_02, json!(instance.name.as_str())),
         ("osProfile", V::V2020_07_15, json!({ "computerName": instance.computer_name })),
-        ("osType", V::V2017_04_02, json!(os_type(instance.os_type))),
+        ("osType", V::V2017_04_02, json!(instance.os_type.as_str())),
         ("placementGroupId", V::V2017_08_01, of_set(|set| &set.placement_group_id)),
         ("platformFaultDomain", V::V2017_04_02, json!(instance.fault_domain.to_string())),
         ("platformUpdateDomain", V::V2017_04_02, json!(instance.update_domain.to_string())),
@@ -61,13 +61,6 @@ fn tags(tags: &[(String, String)]) -> String {
 
 fn tags_list(tags: &[(String, String)]) -> Value {
     tags.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
-}
-
-const fn os_type(os_type: OsType) -> &'static str {
-    match os_type {
-        OsType::Linux => "Linux",
-        OsType::Windows => "Windows",
-    }
 }
 
 const fn priority(priority: Priority) -> &'static str {

@@ -125,7 +125,7 @@ impl<'b, F: Fn(MachineId) -> &'b Details> Reader<'_, F> {
     fn machine(&self, id: MachineId) -> Option<MachineEntry> {
         let machine = self.cluster.machine(id)?;
         let (terminate, os_image) = notices(machine.profile);
-        let Details { addresses, tags } = (self.details)(id).clone();
+        let Details { addresses, tags, home: _ } = (self.details)(id).clone();
         Some(MachineEntry {
             name: machine.name.to_string(),
             host: self.host(machine),
@@ -159,7 +159,7 @@ impl<'b, F: Fn(MachineId) -> &'b Details> Reader<'_, F> {
 
     fn instance(&self, id: MachineId, set: &ScaleSet) -> Option<InstanceEntry> {
         let machine = self.cluster.machine(id)?;
-        let Details { addresses, tags } = (self.details)(id).clone();
+        let Details { addresses, tags, home: _ } = (self.details)(id).clone();
         Some(InstanceEntry {
             id: machine.name.instance_number(&set.name),
             host: self.host(machine),

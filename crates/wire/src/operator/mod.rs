@@ -37,7 +37,7 @@ mod sets;
 mod spread;
 mod terms;
 #[cfg(test)]
-mod town;
+pub(crate) mod town;
 mod trail;
 mod view;
 
@@ -66,8 +66,11 @@ pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
-pub use resolve::{ADDRESSES_MAX, BadCommand, Details, DetailsChange, Resolved, TAG_CHARS_MAX, TAGS_MAX};
+pub use resolve::{
+    ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
+};
 pub use rollout::{RolloutView, rollout_view};
+pub(crate) use scaleset::instances;
 pub use scaleset::{
     BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
     leaving,

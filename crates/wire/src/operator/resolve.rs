@@ -38,6 +38,18 @@ pub struct Details {
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     pub tags: BTreeMap<String, String>,
+    /// Where it is told to be, if not where its cluster is.
+    pub home: Option<Home>,
+}
+
+/// A resource group of a machine that is not the one of its cluster. Neither fleet files nor operators speak of it: a
+/// machine has it from whoever put it there through Azure Resource Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The name of the group.
+    pub resource_group: String,
+    /// The region.
+    pub location: String,
 }
 
 /// What is known of a machine from now on; what is not said stays.
@@ -47,6 +59,8 @@ pub struct DetailsChange {
     pub addresses: Option<Vec<IpAddr>>,
     /// Names and values of its owner.
     pub tags: Option<BTreeMap<String, String>>,
+    /// Where it is told to be.
+    pub home: Option<Home>,
 }
 
 impl DetailsChange {
@@ -56,6 +70,7 @@ impl DetailsChange {
         Details {
             addresses: self.addresses.as_ref().unwrap_or(&details.addresses).clone(),
             tags: self.tags.as_ref().unwrap_or(&details.tags).clone(),
+            home: self.home.as_ref().or(details.home.as_ref()).cloned(),
         }
     }
 }
@@ -260,8 +275,8 @@ fn describe(
     addresses: Option<&[IpAddr]>,
     tags: Option<&BTreeMap<String, String>>,
 ) -> Result<Resolved, BadCommand> {
-    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned() };
-    let Details { addresses, tags } = change.apply(&Details::default());
+    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned(), home: None };
+    let Details { addresses, tags, home: _ } = change.apply(&Details::default());
     details(name, &addresses, &tags)?;
     Ok(Resolved::Describe(find_machine(cluster, name)?, change))
 }
@@ -365,5 +380,5 @@ fn details(
     let longest = tags.iter().flat_map(|(name, value)| [name, value]).map(|text| text.chars().count()).max();
     check("characters in a tag", longest.unwrap_or(0), TAG_CHARS_MAX)?;
     check::tags(tags)?;
-    Ok(Details { addresses: addresses.to_vec(), tags: tags.clone() })
+    Ok(Details { addresses: addresses.to_vec(), tags: tags.clone(), home: None })
 }

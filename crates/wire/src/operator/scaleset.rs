@@ -233,7 +233,7 @@ pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
 }
 
 /// The instances of a scale set, by number.
-pub(super) fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {
+pub(crate) fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {
     let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
     let numbered = |id: &MachineId| {
         let number = cluster.machine(*id)?.name.instance_number(&set.name)?;

@@ -23,9 +23,17 @@ mod rollouts;
 #[cfg(test)]
 mod schemas;
 #[cfg(test)]
+mod showing;
+#[cfg(test)]
 mod start_requests;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod template_functions;
+#[cfg(test)]
+mod template_limits;
+#[cfg(test)]
+mod templates;
 #[cfg(test)]
 mod town;
 #[cfg(test)]

@@ -1,0 +1,127 @@
+//! Lists: of a resource group, or of a whole subscription, page by page.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use forewarn_catalogue::Link;
+use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
+use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId};
+use serde_json::{Value, json};
+
+use super::found::{Kind, found, group_of, is_machine};
+use super::{Visit, expand, show};
+use crate::arm::call::Call;
+use crate::arm::{answer, refusal};
+use crate::engine::{Engine, State};
+use crate::operator::Permit;
+
+/// Resources of one page.
+const PAGE_MAX: usize = 500;
+
+/// What is listed: of one group, or of all.
+#[derive(Clone)]
+struct Wanted {
+    permit: Arc<Permit>,
+    version: ApiVersion,
+    kind: Kind,
+    group: Option<GroupId>,
+    expand: Expand,
+    /// The number of the first.
+    first: u32,
+}
+
+/// Those of a group.
+pub(super) async fn list(visit: &Visit<'_>, kind: Kind) -> Result<Response, ArmError> {
+    let wanted = Wanted::of(visit.call, kind, Some(visit.group.id.clone()))?;
+    let (items, next) = page(&visit.engine, wanted).await?;
+    Ok(shown(visit.call, items, next.map(|next| next.to_string())))
+}
+
+/// Those of a subscription, cluster by cluster.
+pub(crate) async fn list_all(call: &Call, kind: Kind, engines: Vec<Engine>) -> Result<Response, ArmError> {
+    let token = call.parameter("$skiptoken").unwrap_or("0-0");
+    let (cluster, first) = token
+        .split_once('-')
+        .and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)))
+        .ok_or_else(|| ArmError::invalid("$skiptoken", "The skip token is none of this server."))?;
+    let mut items = Vec::new();
+    let wanted = Wanted { first, ..Wanted::of(call, kind, None)? };
+    for (place, engine) in engines.iter().enumerate().skip(cluster) {
+        let first = if place == cluster { first } else { 0 };
+        let (more, next) = page(engine, Wanted { first, ..wanted.clone() }).await?;
+        items.extend(more);
+        let next = match next {
+            Some(next) => Some(format!("{place}-{next}")),
+            None if items.len() >= PAGE_MAX && place + 1 < engines.len() => Some(format!("{}-0", place + 1)),
+            None => None,
+        };
+        if next.is_some() {
+            return Ok(shown(call, items, next));
+        }
+    }
+    Ok(shown(call, items, None))
+}
+
+impl Wanted {
+    fn of(call: &Call, kind: Kind, group: Option<GroupId>) -> Result<Self, ArmError> {
+        let (permit, version, expand) = (Arc::clone(&call.permit), call.version()?, expand(call));
+        let first = match call.parameter("$skiptoken") {
+            Some(text) if group.is_some() => text
+                .parse()
+                .map_err(|_| ArmError::invalid("$skiptoken", "The skip token is none of this server."))?,
+            Some(_) | None => 0,
+        };
+        Ok(Self { permit, version, kind, group, expand, first })
+    }
+}
+
+/// One page, and the number of what comes after it.
+async fn page(engine: &Engine, wanted: Wanted) -> Result<(Vec<Value>, Option<u32>), ArmError> {
+    engine.look(move |state| fill(state, &wanted)).await.map_err(|problem| refusal::of(&problem))
+}
+
+fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {
+    let cluster = state.cluster;
+    let links: Box<dyn Iterator<Item = (u32, Link)>> = match wanted.kind {
+        Kind::Machine => {
+            let machines = cluster.machines_from(MachineId(wanted.first)).map(|(id, _)| id);
+            let own = machines.filter(|id| is_machine(cluster, *id));
+            Box::new(own.map(|id| (id.0, Link::Machine(id))))
+        }
+        Kind::ScaleSet => {
+            let sets = cluster.scale_sets_from(ScaleSetId(wanted.first));
+            Box::new(sets.map(|(id, _)| (id.0, Link::ScaleSet(id))))
+        }
+        Kind::AvailabilitySet => {
+            let tenants = cluster.tenants_from(TenantId(wanted.first));
+            let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
+            Box::new(sets.map(|(id, _)| (id.0, Link::Tenant(id))))
+        }
+    };
+    let asker = (&*wanted.permit, wanted.version);
+    let mut items = Vec::new();
+    for (number, link) in links {
+        let group = group_of(state, link);
+        if wanted.group.as_ref().is_some_and(|wanted| wanted.key() != group.key()) {
+            continue;
+        }
+        if items.len() == PAGE_MAX {
+            return (items, Some(number));
+        }
+        let found = found(state, asker, link, &group);
+        items.extend(found.map(|found| show(state, asker, &found, wanted.expand)));
+    }
+    (items, None)
+}
+
+/// A page, and where the next one is.
+pub(super) fn shown(call: &Call, items: Vec<Value>, next: Option<String>) -> Response {
+    let mut body = json!({ "value": items });
+    if let Some(next) = next {
+        let others = call.query.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("$skiptoken"));
+        let query: Vec<_> = others.map(|(name, value)| format!("{name}={value}&")).collect();
+        let (base, path) = (&call.base, call.path.join("/"));
+        body["nextLink"] = json!(format!("{base}/{path}?{}$skiptoken={next}", query.concat()));
+    }
+    answer::ok(body)
+}

@@ -1,0 +1,94 @@
+//! DELETE: a machine, a scale set with its instances, an availability set without machines.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use forewarn_catalogue::Link;
+use forewarn_lifecycle::MachineId;
+use forewarn_wire::arm::{Action, ArmError, instances_there, plan_action};
+use forewarn_wire::operator::NamedCommand;
+
+use super::found::{Found, Kind, find};
+use super::write::{check_permit, told};
+use super::{Visit, done};
+use crate::arm::{answer, refusal, written as bytes};
+use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
+
+/// What has to be done so that something goes.
+#[derive(Debug, Default)]
+pub(crate) struct Removal {
+    pub(crate) commands: Vec<NamedCommand>,
+    pub(crate) papers: Vec<Paper>,
+}
+
+/// What has to be done so that something goes.
+pub(crate) fn removal(state: &State<'_>, found: &Found) -> Result<Removal, ArmError> {
+    let cluster = state.cluster;
+    match found.link {
+        Link::Machine(machine) => {
+            let commands = plan_action(cluster, Action::Delete, &[machine])?;
+            Ok(Removal { commands, papers: Vec::new() })
+        }
+        Link::ScaleSet(set) => {
+            let machines: Vec<_> = instances_there(cluster, set).into_iter().map(|(_, id)| id).collect();
+            leave(state, found, &machines)
+        }
+        Link::Tenant(tenant) => {
+            let machines =
+                cluster.tenant(tenant).map(|tenant| tenant.machines().to_vec()).unwrap_or_default();
+            leave(state, found, &machines)
+        }
+    }
+}
+
+/// Machines go, and then what they are in.
+fn leave(state: &State<'_>, found: &Found, machines: &[MachineId]) -> Result<Removal, ArmError> {
+    let id = found.id.to_string();
+    let put = Paper::Put {
+        id: id.clone(),
+        link: Some(LinkTo::Known(found.link)),
+        body: bytes(&found.body),
+        notes: bytes(&found.notes),
+    };
+    let commands = plan_action(state.cluster, Action::Delete, machines)?;
+    Ok(Removal { commands, papers: vec![put, Paper::Leave(id)] })
+}
+
+pub(super) async fn reply(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Response, ArmError> {
+    let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
+    let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
+    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
+    let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), Option<ArmError>> {
+        let found = find(state, (&permit, version), kind, &group, &name).ok_or(None)?;
+        check_unused(state, &found)?;
+        let Removal { commands, papers } = removal(state, &found)?;
+        check_permit(state, &permit, &commands)?;
+        let asked = Some(told("delete_resource", kind, &found.id));
+        Ok((Arrangement { commands, papers, asked, operation: Some(id.to_string()) }, ()))
+    };
+    match visit.engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))? {
+        Err(None) => Ok(done()),
+        Err(Some(refused)) => Err(refused),
+        Ok(_) if kind == Kind::AvailabilitySet => Ok(StatusCode::OK.into_response()),
+        Ok((arranged, ())) => {
+            let subscription = &visit.group.id.subscription;
+            let operation =
+                arranged.operation.ok_or_else(|| refusal::of(&crate::engine::Problem::Unavailable))?;
+            Ok(answer::accepted(visit.call, subscription, &operation))
+        }
+    }
+}
+
+/// An availability set goes when nothing is in it.
+fn check_unused(state: &State<'_>, found: &Found) -> Result<(), ArmError> {
+    let Link::Tenant(tenant) = found.link else { return Ok(()) };
+    if state.cluster.tenant(tenant).is_none_or(|tenant| tenant.machines().is_empty()) {
+        return Ok(());
+    }
+    let message = format!(
+        "Availability Set '{}' cannot be deleted. Before deleting an Availability Set please ensure that it does not contain any VM.",
+        found.id.name()
+    );
+    Err(ArmError::new(409, "OperationNotAllowed", message))
+}

@@ -1,0 +1,76 @@
+//! Operations: what clients ask again and again until it has ended.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use forewarn_catalogue::{Ending, Operation};
+use forewarn_wire::Moment;
+use forewarn_wire::arm::ArmError;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::{Arm, answer, refusal};
+use crate::engine::State;
+
+/// How an operation goes; with `monitor`, whether it is over.
+pub(super) async fn show(arm: &Arm, call: &Call, name: &str) -> Result<Response, ArmError> {
+    let operation = find(arm, call, name).await?;
+    if call.parameter("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok(monitor(call, &operation));
+    }
+    let shown = answer::ok(status(&operation));
+    Ok(if operation.is_open() { answer::later(shown) } else { shown })
+}
+
+/// Whether an operation is over, for those who know no other way of asking.
+pub(super) async fn result(arm: &Arm, call: &Call, name: &str) -> Result<Response, ArmError> {
+    Ok(monitor(call, &find(arm, call, name).await?))
+}
+
+/// One look at it is enough for who asks, and may ask.
+async fn find(arm: &Arm, call: &Call, name: &str) -> Result<Operation, ArmError> {
+    let (wanted, permit) = (name.to_lowercase(), std::sync::Arc::clone(&call.permit));
+    let look = move |state: &State<'_>| state.catalogue.operation(&wanted).cloned();
+    let found = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
+    let found = found.filter(|operation| permit.reaches(operation.cluster));
+    found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))
+}
+
+fn monitor(call: &Call, operation: &Operation) -> Response {
+    if operation.is_open() {
+        let query: Vec<_> = call.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        return answer::ask_again(&format!("{}/{}?{}", call.base, call.path.join("/"), query.join("&")));
+    }
+    match ended(operation) {
+        None => StatusCode::OK.into_response(),
+        Some(error) => super::show(&error),
+    }
+}
+
+fn status(operation: &Operation) -> Value {
+    let mut status = json!({ "startTime": Moment(operation.began).to_string() });
+    if let Some(at) = operation.ended {
+        status["endTime"] = json!(Moment(at).to_string());
+    }
+    status["status"] = json!(match (&operation.ending, operation.is_open()) {
+        (_, true) => "InProgress",
+        (Ending::Succeeded, false) => "Succeeded",
+        (Ending::Canceled, false) => "Canceled",
+        (Ending::Failed { .. }, false) => "Failed",
+    });
+    if let Some(error) = ended(operation).filter(|_| !operation.is_open()) {
+        status["error"] = error.inner();
+    }
+    status["name"] = json!(operation.name);
+    status
+}
+
+/// Why it did not do what was asked for, if so.
+fn ended(operation: &Operation) -> Option<ArmError> {
+    match &operation.ending {
+        Ending::Succeeded => None,
+        Ending::Canceled => {
+            Some(ArmError::new(409, "OperationCanceled", "An operator has taken the operation back."))
+        }
+        Ending::Failed { code, message } => Some(ArmError::new(409, code.clone(), message.clone())),
+    }
+}

@@ -1,0 +1,137 @@
+//! Where something is: which cluster has a subscription, and which a resource group.
+//!
+//! A resource group is in one cluster, and so is everything in it. Each cluster has one of its own besides, in which its fleet
+//! is: the one that its machines are told of. It is there as long as the cluster is, and nobody has to create it.
+
+use forewarn_catalogue::{ClusterId, Entry};
+use forewarn_wire::arm::{ArmError, GroupId, ResourceId};
+use forewarn_wire::operator::Site;
+use serde_json::{Value, json};
+
+use super::Arm;
+use super::call::Call;
+use crate::engine::{Engine, State};
+
+/// A resource group that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Its id, spelled as whoever made it did.
+    pub(crate) id: GroupId,
+    pub(crate) cluster: ClusterId,
+    pub(crate) location: String,
+    /// Where its fleet is, without anybody having said so.
+    pub(crate) is_site: bool,
+}
+
+impl Arm {
+    /// The resource group of a request, and a handle to its cluster.
+    pub(crate) async fn group(
+        &self,
+        call: &Call,
+        (subscription, name): (&str, &str),
+    ) -> Result<(Group, Engine), ArmError> {
+        let wanted = GroupId { subscription: subscription.to_owned(), name: name.to_owned() };
+        let permit = std::sync::Arc::clone(&call.permit);
+        let look = move |state: &State<'_>| {
+            check_subscription(state, &wanted.subscription)?;
+            let found = find_group(state, &wanted).filter(|group| permit.reaches(group.cluster));
+            found.ok_or_else(|| no_group(&wanted.name))
+        };
+        let group = self.engine.look(look).await.map_err(|problem| super::refusal::of(&problem))??;
+        let engine = self.engine.of(group.cluster);
+        Ok((group, engine))
+    }
+}
+
+/// The group of that id.
+pub(crate) fn find_group(state: &State<'_>, id: &GroupId) -> Option<Group> {
+    if let Some(entry) = state.catalogue.entry(&id.key()) {
+        return (!is_gone(state, entry)).then(|| of_entry(entry)).flatten();
+    }
+    let is_site = |site: &Site| {
+        site.subscription.eq_ignore_ascii_case(&id.subscription)
+            && site.resource_group.eq_ignore_ascii_case(&id.name)
+    };
+    let (cluster, estate) = state.all.iter().find(|(_, estate)| is_site(&estate.site))?;
+    Some(of_site(*cluster, &estate.site))
+}
+
+/// Every group of a subscription, in the order of their names.
+pub(crate) fn groups_of(state: &State<'_>, subscription: &str) -> Vec<Group> {
+    let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
+    let entries = state.catalogue.entries_below(&prefix);
+    let own = entries.filter(|(key, entry)| !key[prefix.len()..].contains('/') && !is_gone(state, entry));
+    let mut groups: Vec<_> = own.filter_map(|(_, entry)| of_entry(entry)).collect();
+    for (cluster, estate) in state.all {
+        let group = of_site(*cluster, &estate.site);
+        let is_new = |group: &Group| groups.iter().all(|known| known.id.key() != group.id.key());
+        if estate.site.subscription.eq_ignore_ascii_case(subscription) && is_new(&group) {
+            groups.push(group);
+        }
+    }
+    groups.sort_by_key(|group| group.id.key());
+    groups
+}
+
+/// The cluster in which a new group is made: that of the location, or else the first.
+pub(crate) fn cluster_for(state: &State<'_>, subscription: &str, location: &str) -> Option<ClusterId> {
+    let of =
+        state.all.iter().filter(|(_, estate)| estate.site.subscription.eq_ignore_ascii_case(subscription));
+    let mut of = of.peekable();
+    let first = of.peek().map(|(id, _)| **id);
+    of.find(|(_, estate)| same_location(&estate.site.location, location)).map(|(id, _)| *id).or(first)
+}
+
+/// `East US` and `eastus` are one place.
+fn same_location(one: &str, other: &str) -> bool {
+    normal_location(one) == normal_location(other)
+}
+
+/// A location as it is shown.
+pub(crate) fn normal_location(location: &str) -> String {
+    location.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether there is such a subscription.
+pub(crate) fn check_subscription(state: &State<'_>, id: &str) -> Result<(), ArmError> {
+    let mut all = state.all.values();
+    if all.any(|estate| estate.site.subscription.eq_ignore_ascii_case(id)) {
+        return Ok(());
+    }
+    let message = format!("The subscription '{id}' could not be found.");
+    Err(ArmError::new(404, "SubscriptionNotFound", message))
+}
+
+pub(crate) fn no_group(name: &str) -> ArmError {
+    ArmError::new(404, "ResourceGroupNotFound", format!("Resource group '{name}' could not be found."))
+}
+
+pub(crate) fn no_resource(id: &ResourceId) -> ArmError {
+    let kind = id.kind();
+    let names: Vec<_> = id.parts.iter().map(|(_, name)| name.as_str()).collect();
+    let message = format!(
+        "The Resource '{kind}/{}' under resource group '{}' was not found. For more details please go to \
+         https://aka.ms/ARMResourceNotFoundFix",
+        names.join("/"),
+        id.group.name
+    );
+    ArmError::new(404, "ResourceNotFound", message)
+}
+
+/// Something that goes is gone once nobody waits for it any more.
+pub(crate) fn is_gone(state: &State<'_>, entry: &Entry) -> bool {
+    entry.leaving == forewarn_catalogue::Leaving::Leaves && !state.catalogue.is_operated_on(&entry.key())
+}
+
+fn of_site(cluster: ClusterId, site: &Site) -> Group {
+    let id = GroupId { subscription: site.subscription.clone(), name: site.resource_group.clone() };
+    Group { id, cluster, location: site.location.clone(), is_site: true }
+}
+
+fn of_entry(entry: &Entry) -> Option<Group> {
+    let mut parts = entry.id.split('/').skip(2);
+    let (subscription, name) = (parts.next()?.to_owned(), parts.nth(1)?.to_owned());
+    let body: Value = serde_json::from_slice(&entry.body.0).unwrap_or_else(|_| json!({}));
+    let location = body["location"].as_str().unwrap_or_default().to_owned();
+    Some(Group { id: GroupId { subscription, name }, cluster: entry.cluster, location, is_site: false })
+}

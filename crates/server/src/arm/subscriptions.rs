@@ -1,0 +1,92 @@
+//! Subscriptions: those of the clusters' sites. Nobody makes one here.
+
+use axum::response::Response;
+use forewarn_wire::arm::ArmError;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::place::check_subscription;
+use super::{Arm, answer, refusal};
+use crate::engine::State;
+
+/// The directory that every subscription is in.
+pub(crate) const DIRECTORY: &str = "00000000-0000-0000-0000-000000000000";
+
+/// Places that clients may name besides those of the clusters: what they name by habit is as good as any.
+const LOCATIONS: [(&str, &str); 6] = [
+    ("eastus", "East US"),
+    ("eastus2", "East US 2"),
+    ("westus2", "West US 2"),
+    ("centralus", "Central US"),
+    ("northeurope", "North Europe"),
+    ("westeurope", "West Europe"),
+];
+
+/// Every subscription.
+pub(super) async fn list(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
+    call.version()?;
+    let permit = std::sync::Arc::clone(&call.permit);
+    let look = move |state: &State<'_>| {
+        let reached = state.all.iter().filter(|(id, _)| permit.reaches(**id));
+        let mut ids: Vec<_> = reached.map(|(_, estate)| estate.site.subscription.clone()).collect();
+        let mut seen = std::collections::BTreeSet::new();
+        ids.retain(|id| seen.insert(id.to_lowercase()));
+        ids
+    };
+    let ids = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
+    let count = json!({ "type": "Total", "value": ids.len() });
+    Ok(answer::ok(json!({ "value": ids.iter().map(|id| shown(id)).collect::<Vec<_>>(), "count": count })))
+}
+
+/// One of them.
+pub(super) async fn one(arm: &Arm, call: &Call, id: &str) -> Result<Response, ArmError> {
+    check(arm, call, id).await?;
+    Ok(answer::ok(shown(id)))
+}
+
+/// The places of a subscription.
+pub(super) async fn locations(arm: &Arm, call: &Call, id: &str) -> Result<Response, ArmError> {
+    check(arm, call, id).await?;
+    let wanted = id.to_owned();
+    let look = move |state: &State<'_>| {
+        let own = state.all.values().filter(|estate| estate.site.subscription.eq_ignore_ascii_case(&wanted));
+        own.map(|estate| estate.site.location.clone()).collect::<Vec<_>>()
+    };
+    let own = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
+    let mut places: Vec<_> = own.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    places.extend(LOCATIONS);
+    let mut seen = std::collections::BTreeSet::new();
+    places.retain(|(name, _)| seen.insert(name.to_lowercase()));
+    let shown = |(name, display): (&str, &str)| {
+        json!({
+            "id": format!("/subscriptions/{id}/locations/{name}"),
+            "name": name,
+            "displayName": display,
+            "regionalDisplayName": display,
+            "type": "Region",
+            "metadata": { "regionType": "Physical", "regionCategory": "Recommended" },
+        })
+    };
+    Ok(answer::list(places.into_iter().map(shown).collect()))
+}
+
+/// Whether there is such a subscription, and the request is one.
+pub(super) async fn check(arm: &Arm, call: &Call, id: &str) -> Result<(), ArmError> {
+    call.version()?;
+    let wanted = id.to_owned();
+    let look = move |state: &State<'_>| check_subscription(state, &wanted);
+    arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?
+}
+
+fn shown(id: &str) -> Value {
+    json!({
+        "id": format!("/subscriptions/{id}"),
+        "authorizationSource": "RoleBased",
+        "managedByTenants": [],
+        "subscriptionId": id,
+        "tenantId": DIRECTORY,
+        "displayName": "Forewarn",
+        "state": "Enabled",
+        "subscriptionPolicies": { "locationPlacementId": "Public_2014-09-01", "quotaId": "Forewarn", "spendingLimit": "Off" },
+    })
+}

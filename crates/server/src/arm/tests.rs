@@ -1,0 +1,210 @@
+//! The routes of Azure Resource Manager on a small fleet, without a network.
+
+use std::sync::Arc;
+
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode};
+use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_wire::operator::Fleet;
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{Arm, Scheme, router};
+use crate::clock::{Clock, Speed};
+use crate::engine::{ClockCommand, Engine};
+use crate::operator::Permit;
+
+const SUBSCRIPTION: &str = "/subscriptions/00000000-0000-0000-0000-000000000000";
+const FLEET: &str = r#"
+host = [{ name = "h1" }, { name = "h2" }, { name = "h3" }]
+[[vm]]
+name = "solo"
+host = "h1"
+[[scale_set]]
+name = "web"
+terminate = "5m"
+instance = [{ host = "h1", update_domain = 0 }, { host = "h2", update_domain = 1 }]
+"#;
+
+struct Client {
+    engine: Engine,
+    router: axum::Router,
+}
+
+struct Answered {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: Value,
+}
+
+impl Client {
+    async fn new() -> Self {
+        let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
+        let engine = Engine::pretending(Seed([5; 16]), clock);
+        crate::service::fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
+        let router = router(Arm { engine: engine.clone(), scheme: Scheme::Https });
+        let permit = Arc::new(Permit::unlimited("anyone"));
+        let router = router.layer(axum::Extension(permit));
+        Self { engine, router }
+    }
+
+    async fn send(&self, method: &str, target: &str, body: Value) -> Answered {
+        let request = Request::builder().method(method).uri(target).header("host", "localhost:1340");
+        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = to_bytes(response.into_body(), 1 << 24).await.unwrap();
+        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes).unwrap() };
+        Answered { status, headers, body }
+    }
+
+    async fn get(&self, target: impl AsRef<str>) -> Answered {
+        self.send("GET", target.as_ref(), Value::Null).await
+    }
+
+    async fn group(&self) {
+        let made = self.send("PUT", &group(""), json!({ "location": "East US" })).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+        assert_eq!(made.body["location"], "eastus");
+    }
+
+    /// How the operation of an answer goes.
+    async fn status(&self, answered: &Answered) -> Value {
+        let address = answered.headers["azure-asyncoperation"].to_str().unwrap();
+        self.get(address.strip_prefix("https://localhost:1340").unwrap()).await.body["status"].clone()
+    }
+}
+
+fn group(rest: &str) -> String {
+    format!("{SUBSCRIPTION}/resourcegroups/mine{rest}?api-version=2024-07-01")
+}
+
+fn compute(rest: &str) -> String {
+    group(&format!("/providers/Microsoft.Compute/{rest}"))
+}
+
+#[tokio::test]
+async fn the_fleet_is_there_without_anybody_having_said_so() {
+    let client = Client::new().await;
+    let groups = client.get(format!("{SUBSCRIPTION}/resourceGroups?api-version=2024-07-01")).await.body;
+    assert_eq!(groups["value"][0]["name"], "forewarn");
+    let vms = client
+        .get(format!("{SUBSCRIPTION}/providers/Microsoft.Compute/virtualMachines?api-version=2024-07-01"));
+    let vms = vms.await.body;
+    assert_eq!(vms["value"].as_array().unwrap().len(), 1);
+    assert_eq!(vms["value"][0]["name"], "solo");
+    let own = format!("{SUBSCRIPTION}/RESOURCEGROUPS/Forewarn/providers/microsoft.compute");
+    let web = client.get(format!("{own}/virtualmachinescalesets/WEB?api-version=2024-07-01")).await;
+    assert_eq!((web.status, &web.body["sku"]["capacity"]), (StatusCode::OK, &json!(2)));
+    let profile = &web.body["properties"]["virtualMachineProfile"]["scheduledEventsProfile"];
+    assert_eq!(
+        profile["terminateNotificationProfile"],
+        json!({ "notBeforeTimeout": "PT5M", "enable": true })
+    );
+    let instances =
+        client.get(format!("{own}/virtualMachineScaleSets/web/virtualMachines?api-version=2024-07-01"));
+    assert_eq!(instances.await.body["value"][1]["instanceId"], "1");
+}
+
+#[tokio::test]
+async fn a_machine_is_made_shown_and_deleted() {
+    let client = Client::new().await;
+    client.group().await;
+    let body = json!({ "location": "eastus", "tags": { "a": "b" }, "properties": { "hardwareProfile": { "vmSize": "S" }, "odd": [1] } });
+    let made = client.send("PUT", &compute("virtualMachines/Vm1"), body).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    assert_eq!(made.body["properties"]["provisioningState"], "Creating");
+    assert_eq!(client.status(&made).await, "Succeeded");
+    let shown = client.get(&compute("virtualMachines/vm1")).await.body;
+    assert_eq!((&shown["name"], &shown["properties"]["odd"]), (&json!("Vm1"), &json!([1])));
+    assert_eq!(shown["properties"]["provisioningState"], "Succeeded");
+    let again = client.send("PATCH", &compute("virtualMachines/vm1"), json!({ "tags": { "a": "c" } })).await;
+    assert_eq!(again.status, StatusCode::OK, "{}", again.body);
+    let shown = client.get(&compute("virtualMachines/vm1")).await.body;
+    assert_eq!((&shown["tags"]["a"], &shown["properties"]["odd"]), (&json!("c"), &json!([1])));
+    let deleted = client.send("DELETE", &compute("virtualMachines/vm1"), Value::Null).await;
+    assert_eq!(deleted.status, StatusCode::ACCEPTED, "{}", deleted.body);
+    assert_eq!(client.status(&deleted).await, "Succeeded");
+    assert_eq!(client.get(&compute("virtualMachines/vm1")).await.status, StatusCode::NOT_FOUND);
+    let absent = client.send("DELETE", &compute("virtualMachines/vm1"), Value::Null).await;
+    assert_eq!(absent.status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn an_instance_is_deleted_when_its_event_starts_and_the_operation_waits_for_that() {
+    let client = Client::new().await;
+    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).await.unwrap();
+    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+    let own = format!(
+        "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachineScaleSets/web"
+    );
+    let body = json!({ "instanceIds": ["0"] });
+    let deleting = client.send("POST", &format!("{own}/delete?api-version=2024-07-01"), body).await;
+    assert_eq!(deleting.status, StatusCode::ACCEPTED, "{}", deleting.body);
+    assert_eq!(client.status(&deleting).await, "InProgress");
+    let instance = format!("{own}/virtualMachines/0?api-version=2024-07-01");
+    assert_eq!(client.get(&instance).await.body["properties"]["provisioningState"], "Deleting");
+    client.engine.drive(ClockCommand::Advance(std::time::Duration::from_mins(5))).await.unwrap();
+    assert_eq!(client.status(&deleting).await, "Succeeded");
+    let gone = client.get(&instance).await;
+    assert_eq!((gone.status, &gone.body["error"]["code"]), (StatusCode::NOT_FOUND, &json!("NotFound")));
+}
+
+#[tokio::test]
+async fn a_group_goes_with_what_is_in_it() {
+    let client = Client::new().await;
+    client.group().await;
+    let set = json!({
+        "location": "eastus",
+        "sku": { "name": "S", "capacity": 2 },
+        "properties": { "upgradePolicy": { "mode": "manual" }, "orchestrationMode": "Uniform", "virtualMachineProfile": {} },
+    });
+    let made = client.send("PUT", &compute("virtualMachineScaleSets/ss"), set).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    assert_eq!(made.body["properties"]["upgradePolicy"]["mode"], "Manual");
+    let gone = client.send("DELETE", &group(""), Value::Null).await;
+    assert_eq!(gone.status, StatusCode::ACCEPTED, "{}", gone.body);
+    let address = gone.headers["location"].to_str().unwrap().strip_prefix("https://localhost:1340").unwrap();
+    assert_eq!(client.get(address).await.status, StatusCode::OK);
+    assert_eq!(client.get(&group("")).await.status, StatusCode::NOT_FOUND);
+    let left = client
+        .engine
+        .look(|state| (state.cluster.scale_set_named("ss"), state.catalogue.entries_below("/").count()));
+    assert_eq!(left.await.unwrap(), (None, 0));
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_not_done_is_refused_in_the_words_of_arm() {
+    let client = Client::new().await;
+    for (method, target, code) in [
+        ("GET", "/subscriptions".to_owned(), "MissingApiVersionParameter"),
+        ("GET", "/subscriptions?api-version=2010-01-01".to_owned(), "InvalidApiVersionParameter"),
+        ("GET", "/subscriptions/x/resourceGroups?api-version=2024-07-01".to_owned(), "SubscriptionNotFound"),
+        ("GET", group(""), "ResourceGroupNotFound"),
+        ("GET", compute("virtualMachines/x"), "ResourceGroupNotFound"),
+        (
+            "GET",
+            format!(
+                "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachines/x?api-version=2024-07-01"
+            ),
+            "ResourceNotFound",
+        ),
+        (
+            "POST",
+            format!(
+                "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachines/solo/runCommand?api-version=2024-07-01"
+            ),
+            "OperationNotSupported",
+        ),
+        (
+            "POST",
+            format!(
+                "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachines/solo/simulateEviction?api-version=2024-07-01"
+            ),
+            "OperationNotAllowed",
+        ),
+    ] {
+        let refused = client.send(method, &target, Value::Null).await;
+        assert_eq!(refused.body["error"]["code"], code, "{target}: {}", refused.body);
+    }
+}

@@ -1,0 +1,144 @@
+//! Virtual machines: standalone, in availability sets, and as instances of flexible scale sets.
+
+use forewarn_lifecycle::{Machine, MachineId, Shape};
+use serde_json::{Value, json};
+
+use super::edit::{at, complete, fill, put, put_if, take, text_at};
+use super::ids::{availability_set_id, scale_set_id};
+use super::model::{
+    MODEL, fill_machine, from_model, has_zones, instance_computer_name, plain_storage, put_priority,
+};
+use super::notice::{put_policy, put_profile};
+use super::standing::provisioning;
+use super::view::instance_view;
+use super::{Expand, Kept, Sight, put_state, resource};
+use crate::arm::ResourceId;
+use crate::{USUAL_SIZE, Unique};
+
+const KIND: &str = "Microsoft.Compute/virtualMachines";
+
+/// What of the model of a scale set its machines have as it is.
+const ALIKE: [&str; 6] =
+    ["billingProfile", "diagnosticsProfile", "evictionPolicy", "licenseType", "priority", "securityProfile"];
+
+/// A virtual machine.
+#[must_use]
+pub fn show_machine(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, expand: Expand) -> Value {
+    let mut shown = resource(sight, kept, KIND);
+    take(&mut shown, "/properties/instanceView");
+    let state = provisioning(sight.cluster, id, kept.state);
+    if let Some(machine) = sight.cluster.machine(id) {
+        put(&mut shown, "/properties/vmId", Unique::Machine(id).id(sight.seed));
+        overlay(sight, kept, id, machine, &mut shown);
+    }
+    put_state(sight, kept, state, &mut shown);
+    if expand == Expand::InstanceView {
+        let view = instance_view(sight, id, &shown, state, kept.created);
+        put(&mut shown, "/properties/instanceView", view);
+    }
+    shown
+}
+
+fn overlay(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, machine: &Machine, shown: &mut Value) {
+    sight.put_tags(shown, id);
+    if has_zones(shown) {
+        put_if(shown, "/zones", sight.zone(id).map(|zone| json!([zone])));
+    }
+    fill_machine(shown, kept.id.name(), &Unique::Machine(id).id(sight.seed));
+    fill(shown, "/properties/networkProfile/networkInterfaces", json!([]));
+    put_priority(shown, "/properties", machine.priority);
+    put_profile(shown, "/properties", machine.profile);
+    let Some(tenant) = sight.cluster.tenant(machine.tenant) else { return };
+    let group = &kept.id.group;
+    match tenant.shape {
+        Shape::StandaloneMachine => put_policy(shown, tenant.policy),
+        Shape::AvailabilitySet => {
+            put_reference(shown, "/properties/availabilitySet/id", &availability_set_id(group, &tenant.name));
+        }
+        Shape::PlacementGroup(set) => {
+            let set = sight.cluster.scale_set(set).map(|set| scale_set_id(group, &set.name));
+            if let Some(set) = set {
+                put_reference(shown, "/properties/virtualMachineScaleSet/id", &set);
+            }
+        }
+        Shape::CloudService => {}
+    }
+}
+
+/// Says that something belongs to a resource, unless its client has said so already, in whatever spelling.
+fn put_reference(shown: &mut Value, path: &str, id: &ResourceId) {
+    let kept = text_at(shown, path).and_then(ResourceId::parse);
+    if !kept.is_some_and(|kept| kept.name().eq_ignore_ascii_case(id.name())) {
+        put(shown, path, id.to_string());
+    }
+}
+
+/// How a virtual machine is at the moment.
+#[must_use]
+pub fn machine_instance_view(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId) -> Value {
+    let mut shown = show_machine(sight, kept, id, Expand::InstanceView);
+    shown.pointer_mut("/properties/instanceView").map_or_else(|| json!({}), Value::take)
+}
+
+/// The body of a machine that no client has sent.
+#[must_use]
+pub fn plain_machine(sight: &Sight<'_>, id: MachineId) -> Value {
+    let name = sight.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
+    let mut body = json!({ "location": sight.location(id) });
+    sight.put_tags(&mut body, id);
+    put_if(&mut body, "/zones", sight.zone(id).map(|zone| json!([zone])));
+    put(
+        &mut body,
+        "/properties",
+        json!({
+            "hardwareProfile": { "vmSize": USUAL_SIZE },
+            "storageProfile": plain_storage(),
+            "osProfile": { "computerName": name },
+            // What is not there cannot be referred to: clients look up every interface that is named here.
+            "networkProfile": { "networkInterfaces": [] },
+        }),
+    );
+    body
+}
+
+/// The body of an instance of a flexible scale set as a virtual machine; `own` is what a client has sent of the instance.
+#[must_use]
+pub fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, id: MachineId) -> Value {
+    let mut body = json!({});
+    put_if(&mut body, "/location", at(set.body, "/location").cloned());
+    fill(&mut body, "/location", sight.location(id));
+    put_if(&mut body, "/tags", at(set.body, "/tags").cloned());
+    if has_zones(set.body) {
+        put_if(&mut body, "/zones", sight.zone(id).map(|zone| json!([zone])));
+    }
+    let name = instance_computer_name(sight.cluster, set.body, id);
+    put(&mut body, "/properties", from_model(set.body, name));
+    for member in ALIKE {
+        let value = at(set.body, &format!("{MODEL}/{member}")).cloned();
+        put_if(&mut body, &format!("/properties/{member}"), value);
+    }
+    put(&mut body, "/properties/networkProfile", json!({ "networkInterfaces": [] }));
+    put(&mut body, "/properties/virtualMachineScaleSet/id", set.id.to_string());
+    if let Some(own) = own.and_then(|own| own.get("properties"))
+        && let Some(properties) = body.get_mut("properties")
+    {
+        complete(properties, own);
+    }
+    body
+}
+
+/// An instance of a flexible scale set as a virtual machine.
+#[must_use]
+pub fn show_flexible_machine(
+    sight: &Sight<'_>,
+    set: &Kept<'_>,
+    own: Option<&Value>,
+    id: MachineId,
+    expand: Expand,
+) -> Value {
+    let body = flexible_machine(sight, set, own, id);
+    let name = sight.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
+    let vm = set.id.group.resource("Microsoft.Compute", "virtualMachines", &name);
+    let kept = Kept { id: &vm, body: &body, state: super::Provisioning::Succeeded, ..*set };
+    show_machine(sight, &kept, id, expand)
+}
