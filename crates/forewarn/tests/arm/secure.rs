@@ -1,12 +1,13 @@
 //! TLS, and the line that points `az` at a server.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::az::exports;
 use crate::harness::programs::find_or_skip;
-use crate::place::{GROUP, NEW, Place, SUBSCRIPTION, instance, set, text};
+use crate::place::{GROUP, NEW, Place, SUBSCRIPTION, body, instance, set, text};
 
 /// Runs `curl`; gives what it prints.
 fn curl(place: &Place, words: &[&str]) -> Option<Output> {
@@ -35,23 +36,30 @@ fn the_line_of_a_user_exports_what_clients_need() {
     let authority = value_of(&exports, "REQUESTS_CA_BUNDLE");
     let pem = std::fs::read_to_string(&authority).unwrap();
     assert!(pem.starts_with("-----BEGIN CERTIFICATE-----"), "{pem}");
-    assert!(std::path::Path::new(&authority).starts_with(place.directory()), "{authority}");
+    assert!(Path::new(&authority).starts_with(place.directory()), "{authority}");
+    assert_eq!(value_of(&exports, "NODE_EXTRA_CA_CERTS"), authority);
+    // Who a caller is, is asked here, and not where machines ask.
     let identity = value_of(&exports, "AZURE_POD_IDENTITY_AUTHORITY_HOST");
-    assert_eq!(identity.trim_end_matches('/'), format!("http://{}", place.server.metadata()));
-    let discovery = value_of(&exports, "ARM_CLOUD_METADATA_URL");
-    assert!(
-        discovery.starts_with(&format!("http://{}/metadata/endpoints?", place.server.api())),
-        "{discovery}"
-    );
-    // What discovery tells leads to the listener with TLS.
-    let target = discovery.split_once("//").unwrap().1.split_once('/').unwrap().1;
-    let answer = place.ask_url("GET", &format!("/{target}"), "");
-    assert_eq!(answer.status(), 200, "{answer:?}");
-    let told: Value = serde_json::from_str(&answer.body).unwrap();
-    assert_eq!(
-        text(&told[0]["resourceManager"]).trim_end_matches('/'),
-        place.server.arm().trim_end_matches('/')
-    );
+    assert_eq!(identity.trim_end_matches('/'), place.server.api_url());
+    // What is told of the cloud leads to the listener with TLS.
+    let file = value_of(&exports, "ARM_CLOUD_METADATA_URL");
+    let told = std::fs::read_to_string(file.strip_prefix("file://").expect("a file")).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let arm = place.server.arm().trim_end_matches('/');
+    assert_eq!(text(&told[0]["resourceManager"]).trim_end_matches('/'), arm);
+    assert!(Path::new(&value_of(&exports, "AZURE_CONFIG_DIR")).starts_with(place.directory()));
+}
+
+#[test]
+fn the_cloud_is_described_without_tls_too_in_each_of_its_three_shapes() {
+    let place = Place::start();
+    let get = |version: &str| body(&place.ask("GET", "/metadata/endpoints", version, ""));
+    let one = get("2022-09-01");
+    assert_eq!(text(&one["resourceManager"]).trim_end_matches('/'), place.server.arm().trim_end_matches('/'));
+    assert_eq!(get("2019-05-01"), json!([one]));
+    assert!(get("2015-01-01")["authentication"]["loginEndpoint"].is_string());
+    let aliases = place.ask("GET", "/aliases.json", NEW, "");
+    assert!(aliases.body.contains("UbuntuLTS"), "{aliases:?}");
 }
 
 #[test]
