@@ -8,6 +8,7 @@ mod doctor;
 mod documented;
 mod operator;
 mod server;
+mod state;
 mod store;
 mod story;
 mod trust;

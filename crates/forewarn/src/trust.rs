@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use forewarn_server::tls;
-use rustls_pki_types::ServerName;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -22,6 +23,8 @@ pub(crate) enum Trust {
     System,
     /// Those in a file, as PEM, and nobody else.
     File(PathBuf),
+    /// Those in a text, as PEM, and nobody else.
+    Text(Vec<u8>),
 }
 
 impl Trust {
@@ -51,6 +54,12 @@ impl Trust {
                     added.with_context(|| {
                         format!("not the certificate of an authority: {}", path.display())
                     })?;
+                }
+            }
+            Self::Text(text) => {
+                for certificate in CertificateDer::pem_slice_iter(text) {
+                    let certificate = certificate.context("not a certificate, as PEM")?;
+                    roots.add(certificate).context("not the certificate of an authority")?;
                 }
             }
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::ids::{MachineId, MaintenanceId, RolloutId, TenantId};
+use crate::ids::{MachineId, MaintenanceId, RolloutId, ScaleSetId, TenantId};
 use crate::rows::Attention;
 use crate::time::{Now, Steady, Timestamp};
 
@@ -19,6 +19,8 @@ pub(crate) enum Due {
     Advance(RolloutId),
     /// A machine has come to a host that is not well any more.
     Stranded(MachineId),
+    /// The next batch of a scale set gets the latest model.
+    Batch(ScaleSetId),
 }
 
 /// The next moment at which time alone changes something.

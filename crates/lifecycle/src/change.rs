@@ -1,7 +1,7 @@
 //! What has been decided. The journal holds these, each with its time, and nothing else.
 
 use crate::event::{Approval, StartCause};
-use crate::fleet::{Health, Machine, Profile, ScaleSet};
+use crate::fleet::{Health, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
 use crate::maintenance::{Action, HostWork, Plan, Report, Wait, Withdrawal};
 use crate::names::Name;
@@ -32,6 +32,12 @@ pub enum Change {
     ScaleSetAdmitted { scale_set: ScaleSetId, new: ScaleSet },
     /// A scale set has another model.
     ModelChanged { scale_set: ScaleSetId, version: u32, model: Profile },
+    /// A change of the model reaches instances in another way.
+    UpgradePolicyChanged { scale_set: ScaleSetId, upgrade: UpgradePolicy },
+    /// A batch has the latest model, and others wait for the next one, from now on.
+    BatchUpgraded(ScaleSetId),
+    /// Nobody waits for the next batch any more.
+    RollingEnded(ScaleSetId),
     /// A scale set gives other policies to its placement groups to come.
     ScaleSetPolicyChanged { scale_set: ScaleSetId, policy: Policy },
     /// A scale set has left.

@@ -289,6 +289,12 @@ impl Cluster {
         self.scale_set(id).ok_or(Refusal::NoSuchScaleSet)
     }
 
+    /// Whether a machine is on its way out: being deleted, or evicted for good.
+    #[must_use]
+    pub fn is_leaving(&self, machine: MachineId) -> bool {
+        self.pending_of(machine).any(|maintenance| maintenance.plan.cause.is_end())
+    }
+
     /// The maintenances, planned or under way, that name a machine.
     pub fn pending_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
         let all = (machine, MaintenanceId(0))..=(machine, MaintenanceId(u64::MAX));

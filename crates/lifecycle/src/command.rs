@@ -105,6 +105,15 @@ pub enum Command {
         /// The model of later instances, and of those that are upgraded.
         model: Profile,
     },
+    /// The part of the model that the rules do not know has changed: an image, a size.
+    ReviseModel(ScaleSetId),
+    /// How a change of the model reaches the instances of a scale set from now on. Those that have an older one are seen to.
+    ChangeUpgradePolicy {
+        /// The scale set.
+        scale_set: ScaleSetId,
+        /// How.
+        upgrade: UpgradePolicy,
+    },
     /// Another policy for a scale set; it holds at once.
     ChangeScaleSetPolicy {
         /// The scale set.
@@ -315,7 +324,7 @@ pub enum Refusal {
     NotWaiting(Name),
     #[error("the rollout has worked on this host already: {0}")]
     AlreadyDone(Name),
-    #[error("the pause between groups is too long: at most 7 days")]
+    #[error("the pause is too long: at most 7 days")]
     PauseTooLong,
     #[error("the expected failure lies too far ahead: at most 7 days")]
     FailureTooFar,

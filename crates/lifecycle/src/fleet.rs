@@ -7,6 +7,8 @@ use crate::ids::MachineId;
 use crate::ids::{FaultDomain, HostId, MaintenanceId, RolloutId, ScaleSetId, TenantId, UpdateDomain, Zone};
 use crate::names::Name;
 use crate::policy::Policy;
+use crate::rollout::Percent;
+use crate::time::{Now, Steady};
 
 /// A host that machines run on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,6 +138,8 @@ pub struct ScaleSet {
     pub next_instance: u32,
     /// Its placement groups, each a tenant.
     pub groups: Vec<TenantId>,
+    /// When the last batch of a rolling upgrade got its model, while others wait for the next batch.
+    pub rolling: Option<Now>,
 }
 
 /// How instances are grouped into tenants.
@@ -154,6 +158,13 @@ pub enum UpgradePolicy {
     Manual,
     /// At once.
     Automatic,
+    /// Batch by batch.
+    Rolling {
+        /// How many instances are in a batch: that share of all of them, rounded up.
+        batch: Percent,
+        /// How long it rests between two batches.
+        pause: Duration,
+    },
 }
 
 /// What a machine is to those who manage it; it follows from the tenant it belongs to.
@@ -195,6 +206,24 @@ impl Host {
         if let Ok(place) = self.machines.binary_search(&machine) {
             self.machines.remove(place);
         }
+    }
+}
+
+impl ScaleSet {
+    /// When the next batch of a rolling upgrade gets its model, if one is under way.
+    #[must_use]
+    pub fn next_batch(&self) -> Option<Now> {
+        match (self.upgrade, self.rolling) {
+            (UpgradePolicy::Rolling { pause, .. }, Some(Now { wall, steady })) => {
+                Some(Now { wall: wall.plus(pause), steady: steady.plus(pause) })
+            }
+            (UpgradePolicy::Rolling { .. } | UpgradePolicy::Manual | UpgradePolicy::Automatic, _) => None,
+        }
+    }
+
+    /// The same on the clock by which it is waited for.
+    pub(crate) fn looked_at(&self) -> Option<Steady> {
+        self.next_batch().map(|at| at.steady)
     }
 }
 

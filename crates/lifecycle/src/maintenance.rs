@@ -313,6 +313,12 @@ impl Cause {
         matches!(self, Self::UserDelete(_) | Self::Eviction(_))
     }
 
+    /// Whether the machine will be gone when this is done.
+    #[must_use]
+    pub fn is_end(&self) -> bool {
+        matches!(self, Self::UserDelete(_) | Self::Eviction(EvictionPolicy::Delete))
+    }
+
     /// Whether the machine will be off, on or gone when this is done.
     pub(crate) fn changes_power(&self) -> bool {
         self.ends_machine() || matches!(self, Self::Power(_))

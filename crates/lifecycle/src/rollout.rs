@@ -256,6 +256,18 @@ impl Percent {
     pub fn of(self, machines: usize) -> usize {
         (machines * usize::from(self.0) / 100).max(1)
     }
+
+    /// That part of a number of machines, rounded up.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::Percent;
+    /// let fifth = Percent::new(20).unwrap();
+    /// assert_eq!((fifth.of_rounded_up(10), fifth.of_rounded_up(11), fifth.of_rounded_up(0)), (2, 3, 0));
+    /// ```
+    #[must_use]
+    pub fn of_rounded_up(self, machines: usize) -> usize {
+        (machines * usize::from(self.0)).div_ceil(100)
+    }
 }
 
 impl Rollout {

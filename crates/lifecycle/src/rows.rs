@@ -218,6 +218,7 @@ impl Cluster {
         new(self.scale_sets.get(&id))?;
         new(self.scale_set_names.insert(set.name.clone(), id).as_ref())?;
         self.scale_sets.insert(id, set);
+        self.list_batch(id);
         Ok(())
     }
 

@@ -124,6 +124,11 @@ proptest! {
     }
 
     #[test]
+    fn a_model_reaches_instances_batch_by_batch_and_forgets_nobody(layout in layouts(), history in happenings()) {
+        kept(&live(&layout, &history), Promise::Batches)?;
+    }
+
+    #[test]
     fn approving_twice_is_approving_once_and_a_request_counts_whole_or_not(
         layout in layouts(),
         history in happenings(),
@@ -241,7 +246,9 @@ fn random_histories_are_eventful() {
     for what in ["appeared", "started", "gone", "approval", "planned start"] {
         assert!(seen.get(what).is_some_and(|count| *count >= 100), "{what}: {seen:?}");
     }
-    for what in ["started in a window", "started at any time", "rollout paused"] {
+    for what in
+        ["started in a window", "started at any time", "rollout paused", "batch", "batch after a pause"]
+    {
         assert!(seen.get(what).is_some_and(|count| *count >= 10), "{what}: {seen:?}");
     }
 }

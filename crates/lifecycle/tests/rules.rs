@@ -191,6 +191,7 @@ fn what_is_already_so_changes_nothing() {
         Command::ChangePolicy { tenant: TenantId(0), policy },
         Command::ChangeModel { scale_set, model: profile },
         Command::ChangeScaleSetPolicy { scale_set, policy },
+        Command::ChangeUpgradePolicy { scale_set, upgrade: UpgradePolicy::Manual },
         Command::UpgradeInstance(web_0),
         Command::Enrol(TenantId(0)),
         Command::RecoverHost(HostId(0)),

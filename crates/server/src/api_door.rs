@@ -12,6 +12,7 @@ use forewarn_lifecycle::Name;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use crate::arm::Scheme;
 use crate::engine::{Administration, Engine, Problem, Terms};
 use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
@@ -73,27 +74,13 @@ impl ApiDoor {
         &self,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
-        mut stop: watch::Receiver<bool>,
+        stop: watch::Receiver<bool>,
     ) -> Result<Opened, StartError> {
-        let stopped = async move {
-            // It is an error if nobody is left who could say so: then it is time to stop, too.
-            drop(stop.wait_for(|stop| *stop).await);
-        };
         match self {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
-                let failed = |source| StartError::Api(address.to_string(), source);
-                let listener = std::net::TcpListener::bind(address).map_err(failed)?;
-                listener.set_nonblocking(true).map_err(failed)?;
-                let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-                let address = listener.local_addr().map_err(failed)?;
-                let (serving, url) = match tls {
-                    Some(tls) => {
-                        let listener = TlsListener::new(listener, Arc::clone(tls));
-                        (spawn(listener, router, stopped), format!("https://{address}"))
-                    }
-                    None => (spawn(listener, router, stopped), format!("http://{address}")),
-                };
-                Ok(Opened { serving, url, _socket: None })
+                let bound = Bound::at(*address);
+                let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
+                Ok(bound.open(tls, router, stop))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -104,10 +91,53 @@ impl ApiDoor {
                 let (listener, file) = SocketFile::create(path, API_SOCKET_MODE, listen)?;
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-                let serving = spawn(listener, router, stopped);
+                let serving = spawn(listener, router, stop);
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }
         }
+    }
+
+    /// How whoever comes in there has reached it.
+    pub(crate) fn scheme(&self) -> Scheme {
+        match self {
+            Self::Open(_) | Self::Locked(_) | Self::Unix(_) => Scheme::Http,
+            Self::Tls(..) => Scheme::Https,
+        }
+    }
+}
+
+/// An address that is taken, and where nobody is let in yet.
+pub(crate) struct Bound {
+    listener: tokio::net::TcpListener,
+    /// Where it is.
+    pub(crate) address: SocketAddr,
+}
+
+impl Bound {
+    /// Takes an address. Port 0 is one that is free.
+    pub(crate) fn at(address: SocketAddr) -> std::io::Result<Self> {
+        let listener = std::net::TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        Ok(Self { address: listener.local_addr()?, listener })
+    }
+
+    /// Lets clients in, with those certificates or in clear.
+    pub(crate) fn open(
+        self,
+        tls: Option<&Arc<Tls>>,
+        router: axum::Router,
+        stop: watch::Receiver<bool>,
+    ) -> Opened {
+        let Self { listener, address } = self;
+        let (serving, url) = match tls {
+            Some(tls) => {
+                let listener = TlsListener::new(listener, Arc::clone(tls));
+                (spawn(listener, router, stop), format!("https://{address}"))
+            }
+            None => (spawn(listener, router, stop), format!("http://{address}")),
+        };
+        Opened { serving, url, _socket: None }
     }
 }
 
@@ -134,11 +164,15 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
 fn spawn<L>(
     listener: L,
     router: axum::Router,
-    stopped: impl Future<Output = ()> + Send + 'static,
+    mut stop: watch::Receiver<bool>,
 ) -> JoinHandle<std::io::Result<()>>
 where
     L: axum::serve::Listener<Addr: std::fmt::Debug>,
 {
+    let stopped = async move {
+        // It is an error if nobody is left who could say so: then it is time to stop, too.
+        drop(stop.wait_for(|stop| *stop).await);
+    };
     let listener = Counted::new(listener, API_CONNECTIONS_MAX);
     let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
     tokio::spawn(serve.into_future())

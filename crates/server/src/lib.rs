@@ -12,6 +12,7 @@
 
 mod api_door;
 mod arm;
+mod base64url;
 mod boot;
 mod clock;
 mod directory;
@@ -30,6 +31,7 @@ mod telemetry;
 pub mod tls;
 
 pub use api_door::ApiDoor;
+pub use arm::{ArmPlan, Credentials};
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use directory::{Caller, Directory};
 pub use driver::{Ended, Endings};

@@ -1,7 +1,8 @@
-//! The whole of a server: an engine, the metadata endpoint and the operator API, started and stopped together.
+//! The whole of a server: an engine, the metadata endpoint, the operator API and Azure Resource Manager, started and stopped
+//! together.
 //!
 //! ```text
-//!   control thread     driver (owns the state), operator API, signals
+//!   control thread     driver (owns the state), operator API, Azure Resource Manager, signals
 //!   metadata-0 … n     one thread per core, each with its own sockets
 //! ```
 
@@ -14,13 +15,14 @@ use forewarn_lifecycle::Seed;
 use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 
-use crate::api_door::{ApiDoor, Opened, first_token};
+use crate::api_door::{ApiDoor, Bound, Opened, first_token};
+use crate::arm::{self, ArmPlan, Entrance};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
 use crate::telemetry::Telemetry;
-use crate::tls::{Source, Tls, TlsError};
+use crate::tls::{Read, Source, Tls, TlsError};
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -47,6 +49,8 @@ pub struct Plan {
     pub api: Vec<ApiDoor>,
     /// Names with dots by which operators may call the API.
     pub api_host_names: Vec<String>,
+    /// How clients of Azure come in; if not at all, they are not known here.
+    pub arm: Option<ArmPlan>,
     /// How long entries of the trail are kept, where anything is.
     pub trail_keep: Duration,
 }
@@ -60,6 +64,10 @@ pub struct Adjustable {
     pub api_host_names: Vec<String>,
     /// Where certificates come from; they are read again, if the API has any.
     pub certificates: Option<Source>,
+    /// Names with dots by which clients of Azure may call the server.
+    pub arm_host_names: Vec<String>,
+    /// Where the certificates come from that they are shown.
+    pub arm_certificates: Option<Source>,
 }
 
 /// A server that runs.
@@ -69,11 +77,20 @@ pub struct Service {
     front: Arc<Front>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
+    arm: Azure,
     threads: Threads,
     api: Vec<Opened>,
     stop: watch::Sender<bool>,
     metadata_url: Option<String>,
     first_token: Option<String>,
+}
+
+/// What lets clients of Azure in.
+#[derive(Debug, Default)]
+struct Azure {
+    host_names: HostNames,
+    tls: Option<Arc<Tls>>,
+    door: Option<Opened>,
 }
 
 /// Why a server did not start.
@@ -94,11 +111,17 @@ pub enum StartError {
     /// Operators cannot come in.
     #[error("cannot listen for operators: {0}")]
     Api(String, #[source] std::io::Error),
+    /// Clients of Azure cannot come in.
+    #[error("cannot listen for clients of Azure: {0}")]
+    Arm(String, #[source] std::io::Error),
+    /// The key that tokens are signed with cannot be made or kept.
+    #[error("cannot sign tokens for clients of Azure")]
+    Key(#[source] std::io::Error),
     /// The first token of operators cannot be made.
     #[error("cannot make a token for operators")]
     Token(#[source] std::io::Error),
     /// Certificates cannot be used.
-    #[error("operators cannot come in with TLS")]
+    #[error("nobody can come in with TLS")]
     Tls(#[from] TlsError),
     /// There are not enough threads or file descriptors.
     #[error("cannot start the threads of the metadata endpoint")]
@@ -125,26 +148,33 @@ impl Service {
         let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
         let front = Front::new(engine.clone(), plan.settings, Arc::clone(&telemetry));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
+        let (stop, stopped) = watch::channel(false);
+        let (entrance, bound) = entrance(plan.arm.as_ref())?;
         let about = ServerView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: plan.mode.to_owned(),
             metadata: addresses.iter().map(|address| format!("http://{address}")).collect(),
             prefix,
             default_machine,
+            arm: bound.as_ref().map(|(bound, _)| format!("https://{}", bound.address)),
         };
         let metadata_url = about.metadata.first().cloned();
         let first_token = first_token(&engine, &plan.api).await?;
-        let (stop, stopped) = watch::channel(false);
         let host_names = HostNames::new(plan.api_host_names);
         let shared = operator::api(engine.clone(), about, telemetry, plan.data_dir, stopped);
         let (mut api, mut tls) = (Vec::new(), None);
         for door in &plan.api {
-            let router = operator::router(shared.clone(), door.access(), host_names.clone());
+            let azure = entrance.as_ref().map(|entrance| {
+                let (access, names) = (door.access(), host_names.clone());
+                arm::Door::of_operators(&engine, door.scheme(), access, names, entrance)
+            });
+            let router = operator::router(shared.clone(), door.access(), host_names.clone(), azure);
             let certificates = door.certificates()?;
             api.push(door.open(certificates.as_ref(), router, stop.subscribe())?);
             tls = tls.or(certificates);
         }
-        Ok(Self { engine, front, host_names, tls, threads, api, stop, metadata_url, first_token })
+        let arm = Azure::open(&engine, plan.arm, entrance, bound, &stop);
+        Ok(Self { engine, front, host_names, tls, arm, threads, api, stop, metadata_url, first_token })
     }
 
     /// Changes what may change while it runs: all of it, or nothing.
@@ -152,10 +182,12 @@ impl Service {
     /// # Errors
     /// When certificates cannot be used.
     pub fn adjust(&self, to: Adjustable) -> Result<(), TlsError> {
-        if let (Some(tls), Some(source)) = (&self.tls, to.certificates) {
-            tls.reload(source)?;
-        }
+        let pairs = [(&self.tls, to.certificates), (&self.arm.tls, to.arm_certificates)];
+        let pairs = pairs.into_iter().filter_map(|(tls, source)| tls.as_ref().zip(source));
+        let read = pairs.map(|(tls, source)| tls.read(source)).collect::<Result<Vec<_>, _>>()?;
+        read.into_iter().for_each(Read::show);
         self.host_names.set(to.api_host_names);
+        self.arm.host_names.set(to.arm_host_names);
         self.front.adjust(to.settings);
         Ok(())
     }
@@ -183,6 +215,12 @@ impl Service {
         self.api.iter().map(|door| door.url.as_str())
     }
 
+    /// Where clients of Azure come in with TLS: `https://ADDRESS`.
+    #[must_use]
+    pub fn arm_url(&self) -> Option<&str> {
+        self.arm.door.as_ref().map(|door| door.url.as_str())
+    }
+
     /// The first token of operators, if it has just been made: nobody will see it again.
     #[must_use]
     pub fn first_token(&self) -> Option<&str> {
@@ -195,7 +233,7 @@ impl Service {
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());
         let deadline = tokio::time::Instant::now() + STOP_MAX;
-        for mut door in self.api {
+        for mut door in self.api.into_iter().chain(self.arm.door) {
             if tokio::time::timeout_at(deadline, &mut door.serving).await.is_err() {
                 // Somebody watches, and would for ever.
                 door.serving.abort();
@@ -205,6 +243,41 @@ impl Service {
             tracing::error!("the threads of the metadata endpoint could not be stopped");
         }
         self.engine.stop().await;
+    }
+}
+
+/// What doors for clients of Azure share, and the listener with TLS, if there is to be one.
+type Entered = (Option<Arc<Entrance>>, Option<(Bound, Arc<Tls>)>);
+
+fn entrance(plan: Option<&ArmPlan>) -> Result<Entered, StartError> {
+    let Some(plan) = plan else { return Ok((None, None)) };
+    let bound = match &plan.listen {
+        None => None,
+        Some((address, source)) => {
+            let tls = Tls::open(source.clone())?;
+            let bound = Bound::at(*address);
+            Some((bound.map_err(|source| StartError::Arm(address.to_string(), source))?, tls))
+        }
+    };
+    let listener = bound.as_ref().map(|(bound, tls)| (bound.address.port(), Arc::clone(tls)));
+    let entrance = Entrance::new(plan, listener).map_err(StartError::Key)?;
+    Ok((Some(Arc::new(entrance)), bound))
+}
+
+impl Azure {
+    fn open(
+        engine: &Engine,
+        plan: Option<ArmPlan>,
+        entrance: Option<Arc<Entrance>>,
+        bound: Option<(Bound, Arc<Tls>)>,
+        stop: &watch::Sender<bool>,
+    ) -> Self {
+        let (Some(plan), Some(entrance)) = (plan, entrance) else { return Self::default() };
+        let host_names = HostNames::new(plan.host_names);
+        let Some((bound, tls)) = bound else { return Self { host_names, ..Self::default() } };
+        let door = arm::Door::of_listener(engine, host_names.clone(), &entrance);
+        let door = bound.open(Some(&tls), door.router(), stop.subscribe());
+        Self { host_names, tls: Some(tls), door: Some(door) }
     }
 }
 

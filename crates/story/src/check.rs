@@ -43,6 +43,10 @@ impl Player<'_> {
                 let found = self.machine(place, subject)?.disk;
                 (found != *wanted).then(|| format!("disk {found}"))
             }
+            Expected::Model(wanted) => {
+                let found = self.machine(place, subject)?.model;
+                (found != *wanted).then(|| format!("model {found}"))
+            }
             Expected::Rollout(wanted) => {
                 let rollouts =
                     self.stage.rollouts().map_err(|undone| place.mistake_here(undone.to_string()))?;

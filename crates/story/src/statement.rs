@@ -113,6 +113,7 @@ pub(crate) enum Expected {
     On(Named),
     Boots(u32),
     Disk(u32),
+    Model(u32),
     Power(&'static str),
     Gone,
     /// The last rollout stands so: `going`, `paused`, `waits-for-window`, …

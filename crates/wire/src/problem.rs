@@ -26,6 +26,8 @@ pub enum Problem {
     NotFound,
     /// `Metadata: true` is missing.
     MetadataHeaderMissing,
+    /// The same, where tokens are asked for: their clients know another shape.
+    TokenHeaderMissing,
     /// A query parameter is given twice.
     ParameterTwice,
     /// The `api-version` is missing, or not in the list of that path.
@@ -91,6 +93,7 @@ impl Problem {
             | Self::ForeignHost
             | Self::UnwantedHeader(_)
             | Self::MetadataHeaderMissing
+            | Self::TokenHeaderMissing
             | Self::ParameterTwice
             | Self::VersionInvalid(_)
             | Self::WaitInvalid
@@ -125,6 +128,10 @@ impl Problem {
             Self::UnwantedHeader(header) => bad_request(&format!("{} is not accepted", header.as_str())),
             Self::NotFound => r#"{ "error": "Not found" }"#.into(),
             Self::MetadataHeaderMissing => bad_request(". Required metadata header not specified"),
+            Self::TokenHeaderMissing => {
+                r#"{"error":"invalid_request","error_description":"Required metadata header not specified"}"#
+                    .into()
+            }
             Self::ParameterTwice => bad_request("a query parameter is given twice"),
             Self::VersionInvalid(list) => version_invalid(list).into(),
             Self::MethodNotAllowed(_) => r#"{ "error": "Method not allowed" }"#.into(),

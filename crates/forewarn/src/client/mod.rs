@@ -151,6 +151,21 @@ impl Client {
         Self { trust: file.map_or(Trust::System, Trust::File), ..self }
     }
 
+    /// The same; believes only the authorities in that text.
+    pub(crate) fn with_authority(self, pem: Vec<u8>) -> Self {
+        Self { trust: Trust::Text(pem), ..self }
+    }
+
+    /// The host by which the server is called, where it is: `127.0.0.1`, `[::1]`, `forewarn.internal`.
+    pub(crate) fn host(&self) -> Option<&str> {
+        match &self.place {
+            Place::Tcp(authority) | Place::Tls { authority, .. } => {
+                authority.rsplit_once(':').map(|(host, _)| host)
+            }
+            Place::Unix(_) => None,
+        }
+    }
+
     /// The same; waits that long for an answer, and no longer.
     pub(crate) fn with_patience(self, patience: Duration) -> Self {
         Self { patience: Some(patience), ..self }

@@ -15,6 +15,7 @@ use crate::server::{files_allowed, files_needed};
 /// What the server cannot do if it cannot listen.
 const MACHINES: &str = "machines cannot ask for their events";
 const OPERATORS: &str = "operators cannot come in";
+const CLIENTS: &str = "az and other clients of Azure cannot come in";
 
 pub(super) fn look_at_doors(report: &mut Report, doors: &[(Door, Identity)]) {
     for (door, _) in doors {
@@ -36,6 +37,10 @@ pub(super) fn look_at_api(report: &mut Report, door: &ApiDoor) {
         }
         ApiDoor::Unix(path) => socket(report, "api", path, OPERATORS),
     }
+}
+
+pub(super) fn look_at_arm(report: &mut Report, address: SocketAddr) {
+    port(report, "arm", address, CLIENTS);
 }
 
 /// Whether somebody could listen there, who is who is asking.

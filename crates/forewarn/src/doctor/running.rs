@@ -7,7 +7,7 @@ use hyper::Method;
 
 use super::report::Report;
 use crate::client::{Client, Refused};
-use crate::operator::Options;
+use crate::operator::{Options, az};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -44,6 +44,9 @@ pub(super) fn look(report: &mut Report, options: &Options) {
     clocks(report, &client);
     for place in &about.metadata {
         metadata(report, place);
+    }
+    if let Some(place) = &about.arm {
+        azure(report, &client, place);
     }
 }
 
@@ -88,6 +91,25 @@ fn clocks(report: &mut Report, client: &Client) {
         return report.finding("clocks", what, why, "timedatectl set-ntp true, here and there");
     }
     report.well("clocks", "the clock of the server is right by the one here");
+}
+
+/// Whether clients of Azure are answered, and can believe who answers them.
+fn azure(report: &mut Report, client: &Client, arm: &str) {
+    let why = "az and other clients of Azure cannot come in";
+    let asked = az::place(arm, client).and_then(|place| {
+        let azure = Client::new(&place)?.with_patience(PATIENCE);
+        // Without an authority of the server's own, it is one of the system's.
+        let azure = match client.send(Method::GET, "/ca.pem", &[], hyper::body::Bytes::new())? {
+            (200, pem) => azure.with_authority(pem.to_vec()),
+            (_, _) => azure,
+        };
+        azure.get::<serde_json::Value>("/metadata/endpoints?api-version=2022-09-01")?;
+        Ok(place)
+    });
+    match asked {
+        Ok(place) => report.well("arm", format!("{place} answers, and its certificate is good")),
+        Err(problem) => report.problem("arm", &problem, why, "journalctl -u forewarn -n 50"),
+    }
 }
 
 /// Whoever is answered at all has found the endpoint: who is no machine is refused.

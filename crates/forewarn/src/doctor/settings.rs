@@ -16,7 +16,7 @@ const NO_START: &str = "the server does not start";
 
 pub(super) fn look(report: &mut Report, file: &Path) {
     let remedy = format!("forewarn serve --check --config {}", file.display());
-    let Parts { data_dir, settings, doors, api, hands, fleet } = match parts(file) {
+    let Parts { data_dir, settings, doors, api, arm, hands, fleet } = match parts(file) {
         Ok(parts) => parts,
         Err(problem) => {
             clock::look(report, None);
@@ -38,6 +38,10 @@ pub(super) fn look(report: &mut Report, file: &Path) {
                 encryption::look(report, source);
             }
         }
+    }
+    if let Some((address, source)) = or_finding(report, arm, &remedy).flatten().and_then(|arm| arm.listen) {
+        network::look_at_arm(report, address);
+        encryption::look(report, &source);
     }
     if let Some(settings) = or_finding(report, settings, &remedy) {
         network::look_at_files(report, settings.connections.max);

@@ -5,6 +5,7 @@
 
 mod ask;
 mod audit;
+pub(crate) mod az;
 mod backup;
 mod clock;
 mod cluster;
@@ -92,8 +93,12 @@ impl Options {
 
     /// A client of the server, with all that is said about how to reach it.
     pub(crate) fn client(&self) -> Result<client::Client> {
-        let ca = self.ca.clone().filter(|path| !path.is_empty()).map(Into::into);
-        Ok(client::Client::new(self.api())?.with_token(self.token()).with_authorities(ca))
+        Ok(client::Client::new(self.api())?.with_token(self.token()).with_authorities(self.ca()))
+    }
+
+    /// The authorities to believe, if they were said.
+    fn ca(&self) -> Option<std::path::PathBuf> {
+        self.ca.clone().filter(|path| !path.is_empty()).map(Into::into)
     }
 
     /// How to show what a server says.
@@ -173,6 +178,9 @@ pub(crate) enum Command {
     /// The trail: who asked for what, and what has happened. List, export and verify it.
     #[command(subcommand)]
     Audit(audit::Command),
+    /// Clients of Azure: have `az` and the SDKs ask this server.
+    #[command(subcommand)]
+    Az(az::Command),
     /// Copy everything that a running server keeps to a file; `forewarn store import` makes a data directory of it.
     Backup {
         /// The file, which must not be there yet.
@@ -198,6 +206,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Cluster(command) => cluster::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
         Command::Audit(command) => audit::run(&session, command),
+        Command::Az(command) => az::run(&session, options, &command),
         Command::Watch(arguments) => watch::run(&session, &arguments),
         Command::Backup { file } => backup::run(&session, &file),
     }

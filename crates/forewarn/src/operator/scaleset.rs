@@ -11,11 +11,12 @@ use forewarn_wire::{Span, show_duration};
 use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
+use super::say::date;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed, some};
 use super::tenant::automatic;
 use super::vm::eviction;
-use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrading};
+use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrades};
 
 const CREATE_EXAMPLES: &str = "\
 Instances are spread over 5 update domains, 3 fault domains, and the healthy hosts that have the fewest of them.
@@ -33,10 +34,12 @@ Examples:
 
 const UPDATE_EXAMPLES: &str = "\
 Where instances are upgraded by hand, those that are there keep what they have until then: forewarn scaleset upgrade
+With --upgrade automatic all get the latest model at once, with --upgrade rolling batch by batch, in the order of their numbers.
 
 Examples:
   forewarn scaleset update web --terminate-notification on --terminate-delay 10m
   forewarn scaleset update web --terminate-notification off --os-image on
+  forewarn scaleset update web --upgrade rolling --batch-percent 25 --batch-pause 10m
   forewarn scaleset update web --restart automatic";
 
 const UPGRADE_EXAMPLES: &str = "\
@@ -81,6 +84,8 @@ pub(crate) enum Command {
         name: Named,
         #[command(flatten)]
         notices: Notices,
+        #[command(flatten)]
+        upgrades: Upgrades,
         #[command(flatten)]
         approvals: Approvals,
     },
@@ -128,9 +133,8 @@ pub(crate) struct Create {
     /// How they are grouped into tenants.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Grouping::Uniform)]
     orchestration: Grouping,
-    /// How a change of the model reaches them.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Upgrading::Manual)]
-    upgrade: Upgrading,
+    #[command(flatten)]
+    upgrades: Upgrades,
     #[command(flatten)]
     notices: Notices,
     #[command(flatten)]
@@ -152,8 +156,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let body = Scale { capacity, hosts: few(hosts) };
             ask::all(session, &[Errand::post(phrase, place(&name, "/scale"), &body)?], patience)
         }
-        Command::Update { name: Named(name), notices, approvals } => {
-            update(session, &name, notices, approvals)
+        Command::Update { name: Named(name), notices, upgrades, approvals } => {
+            update(session, &name, notices, upgrades, approvals)
         }
         Command::Upgrade { name: Named(name), instances, all } => {
             let (instances, what) = match (names(instances), all) {
@@ -183,7 +187,7 @@ fn create(session: &Session, wanted: Create) -> Result<()> {
     let body = NewScaleSet {
         name,
         orchestration: wanted.orchestration.into(),
-        upgrade: wanted.upgrade.into(),
+        upgrade: wanted.upgrades.change(UpgradeWord::Manual).unwrap_or_default(),
         spot: wanted.spot.map(Into::into),
         terminate: wanted.notices.new_terminate(),
         os_image: wanted.notices.os_image().unwrap_or(false),
@@ -194,14 +198,21 @@ fn create(session: &Session, wanted: Create) -> Result<()> {
     ask::one(session, &Errand::post(phrase, "/v1/scalesets".to_owned(), &body)?).map(drop)
 }
 
-fn update(session: &Session, name: &str, notices: Notices, approvals: Approvals) -> Result<()> {
-    if notices.is_empty() && approvals.change().is_none() {
+fn update(
+    session: &Session,
+    name: &str,
+    notices: Notices,
+    upgrades: Upgrades,
+    approvals: Approvals,
+) -> Result<()> {
+    if notices.is_empty() && upgrades.is_empty() && approvals.change().is_none() {
         bail!("nothing to change\n  hint: forewarn scaleset update --help");
     }
     let now: ScaleSetSummary = session.get(&place(name, ""))?;
     let change = ScaleSetChange {
         terminate: notices.terminate(now.terminate),
         os_image: notices.os_image(),
+        upgrade: upgrades.change(now.upgrade),
         policy: approvals.change(),
     };
     ask::one(session, &Errand::patch(format!("update of {name}"), place(name, ""), &change)?).map(drop)
@@ -236,7 +247,7 @@ fn table(sets: &[ScaleSetSummary], width: Width) -> String {
         ];
         let more = [
             orchestration(set.orchestration).to_owned(),
-            upgrade(set.upgrade).to_owned(),
+            set.upgrade.to_string(),
             images(set.os_image),
             automatic(set.policy),
             listed(&set.tenants),
@@ -254,7 +265,8 @@ fn facts(set: ScaleSetView) -> String {
         ("leaving", summary.leaving.to_string()),
         ("orchestration", orchestration(summary.orchestration).to_owned()),
         ("spot", eviction(summary.spot)),
-        ("upgrade", upgrade(summary.upgrade).to_owned()),
+        ("upgrade", summary.upgrade.to_string()),
+        ("next batch", summary.next_batch.map(date).unwrap_or_default()),
         ("model", summary.model.to_string()),
         ("notice of deletion", span(summary.terminate)),
         ("notice of images", images(summary.os_image)),
@@ -303,13 +315,6 @@ fn orchestration(word: OrchestrationWord) -> &'static str {
     match word {
         OrchestrationWord::Uniform => "uniform",
         OrchestrationWord::Flexible => "flexible",
-    }
-}
-
-fn upgrade(word: UpgradeWord) -> &'static str {
-    match word {
-        UpgradeWord::Manual => "manual",
-        UpgradeWord::Automatic => "automatic",
     }
 }
 

@@ -49,6 +49,11 @@ impl Session {
         }
     }
 
+    /// The server that is asked.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     pub(super) fn output(&self) -> Output {
         self.output
     }

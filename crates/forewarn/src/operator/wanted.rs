@@ -9,7 +9,7 @@ use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
 use forewarn_wire::Span;
 use forewarn_wire::operator::{
-    ApproveWord, Eviction, MachineEntry, OrchestrationWord, PolicyChange, UpgradeWord,
+    ApproveWord, Eviction, MachineEntry, OrchestrationWord, PolicyChange, RollingEntry, UpgradeWord,
 };
 
 use super::Named;
@@ -47,19 +47,67 @@ words! {
         /// One tenant.
         Flexible
     }
-    /// How a change of the model reaches instances.
-    Upgrading = UpgradeWord {
-        /// When an instance is upgraded.
-        Manual,
-        /// At once.
-        Automatic
-    }
     /// Whether something needs an approval.
     Approving = ApproveWord {
         /// It approves itself.
         Automatic,
         /// A machine of the tenant approves, or the notice runs out.
         Asked
+    }
+}
+
+/// How a change of the model reaches instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Upgrading {
+    /// When an instance is upgraded.
+    Manual,
+    /// At once.
+    Automatic,
+    /// Batch by batch.
+    Rolling,
+}
+
+/// How a change of the model reaches instances, all of it; what is not said stays.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Upgrades {
+    /// How a change of the model reaches instances.
+    #[arg(long, value_enum, value_name = "HOW")]
+    upgrade: Option<Upgrading>,
+    /// How many hundredths of the instances are in a batch of a rolling upgrade; 20, if never said.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=100))]
+    batch_percent: Option<u8>,
+    /// How long a rolling upgrade rests between two batches: at most 7 days; not at all, if never said.
+    #[arg(long, value_name = "DURATION")]
+    batch_pause: Option<Span>,
+}
+
+impl Upgrades {
+    /// The way that is wanted, where there is `now` one; nothing, if nothing was said of it.
+    pub(super) fn change(&self, now: UpgradeWord) -> Option<UpgradeWord> {
+        let Self { upgrade, batch_percent, batch_pause } = *self;
+        let is_paced = batch_percent.is_some() || batch_pause.is_some();
+        let known = match (upgrade, now) {
+            (None, _) if !is_paced => return None,
+            (Some(Upgrading::Manual), _) if !is_paced => return Some(UpgradeWord::Manual),
+            (Some(Upgrading::Automatic), _) if !is_paced => return Some(UpgradeWord::Automatic),
+            (Some(Upgrading::Rolling) | None, UpgradeWord::Rolling(known)) => known,
+            (Some(Upgrading::Rolling), UpgradeWord::Manual | UpgradeWord::Automatic) => {
+                RollingEntry::default()
+            }
+            (Some(Upgrading::Manual | Upgrading::Automatic) | None, _) => {
+                let said = "--batch-percent and --batch-pause are for --upgrade rolling\n";
+                clap::Error::raw(ErrorKind::ArgumentConflict, said).exit()
+            }
+        };
+        Some(UpgradeWord::Rolling(RollingEntry {
+            batch_percent: batch_percent.unwrap_or(known.batch_percent),
+            pause: batch_pause.unwrap_or(known.pause),
+        }))
+    }
+
+    /// Whether nothing was said.
+    pub(super) fn is_empty(&self) -> bool {
+        self.upgrade.is_none() && self.batch_percent.is_none() && self.batch_pause.is_none()
     }
 }
 

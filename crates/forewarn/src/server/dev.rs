@@ -9,13 +9,18 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
-use forewarn_server::{ApiDoor, CLOCK_END, ClockPlan, Hands, Plan, Service, Speed, State};
+use forewarn_server::tls::Source;
+use forewarn_server::{
+    ApiDoor, ArmPlan, CLOCK_END, ClockPlan, Credentials, Hands, Plan, Service, Speed, State,
+};
 use forewarn_wire::operator::{Fleet, find_machine};
 use forewarn_wire::{Moment, parse_duration};
 
+use super::config::TLS_DIRECTORY;
 use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
 use super::{OnHangup, advised, log, random_seed, read_fleet, run, write_addresses};
+use crate::state::Place;
 
 /// The directory that unsigned identity tokens name.
 pub(super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
@@ -41,6 +46,9 @@ pub(crate) struct Arguments {
     /// Where operators come in; port 0 is any free one.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:1339")]
     api_listen: SocketAddr,
+    /// Where clients of Azure come in, with TLS; port 0 is any free one, and `off` is none.
+    #[arg(long, value_name = "ADDR|off", default_value = "127.0.0.1:1340", value_parser = parse_arm)]
+    arm_listen: ArmListen,
     /// Listen beyond loopback although anybody who can connect may do anything.
     #[arg(long)]
     i_know_this_is_open: bool,
@@ -76,6 +84,15 @@ pub(crate) struct Arguments {
     log_level: Detail,
 }
 
+/// Where clients of Azure come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ArmListen {
+    /// Only where operators do, in clear.
+    Off,
+    /// There.
+    At(SocketAddr),
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum LimitsWord {
     /// None.
@@ -86,7 +103,11 @@ enum LimitsWord {
 }
 
 pub(crate) fn command(arguments: &Arguments) -> Result<()> {
-    for address in [arguments.metadata_listen, arguments.api_listen] {
+    let arm = match arguments.arm_listen {
+        ArmListen::Off => None,
+        ArmListen::At(address) => Some(address),
+    };
+    for address in [arguments.metadata_listen, arguments.api_listen].into_iter().chain(arm) {
         if !address.ip().is_loopback() && !arguments.i_know_this_is_open {
             bail!(
                 "anybody who can connect may do anything: {address} is not loopback\n  \
@@ -95,7 +116,8 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         }
     }
     log::start(arguments.log, arguments.log_level);
-    let plan = plan(arguments)?;
+    let keeper = keeper(arguments)?;
+    let plan = plan(arguments, keeper.as_ref())?;
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
     let ready = async |service: &Service| {
         if let Some(name) = &arguments.default_vm {
@@ -109,6 +131,7 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         let places = Places {
             metadata: service.metadata_url().unwrap_or_default(),
             api: service.api_url(),
+            arm: service.arm_url(),
             own: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
             data_dir: arguments.data_dir.as_deref(),
         };
@@ -117,7 +140,11 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     };
     let started = run(plan, ready, OnHangup::End);
     started.map_err(|problem| {
-        advised(problem, "another `forewarn dev` may run: --metadata-listen 127.0.0.1:0 and --api-listen 127.0.0.1:0 take free ports")
+        advised(
+            problem,
+            "another `forewarn dev` may run: --metadata-listen 127.0.0.1:0, --api-listen 127.0.0.1:0 and --arm-listen 127.0.0.1:0 \
+             take free ports",
+        )
     })
 }
 
@@ -130,7 +157,40 @@ async fn check_default(service: &Service, name: String) -> Result<()> {
     service.engine().look(find).await?.context("--default-vm")
 }
 
-fn plan(arguments: &Arguments) -> Result<Plan> {
+/// Where an authority is kept for a server that keeps nothing itself, if it needs one.
+fn keeper(arguments: &Arguments) -> Result<Option<Place>> {
+    if arguments.arm_listen == ArmListen::Off || arguments.data_dir.is_some() {
+        return Ok(None);
+    }
+    let place = Place::open()?;
+    if place.is_temporary() {
+        let path = place.path().display();
+        tracing::warn!(%path, "there is no home directory: the authority for clients of Azure is a new one at every start");
+    }
+    Ok(Some(place))
+}
+
+/// How clients of Azure come in. Everybody is let in, so nothing that they get needs to be kept.
+fn arm(arguments: &Arguments, keeper: Option<&Place>) -> ArmPlan {
+    let kept = arguments.data_dir.as_deref().or(keeper.map(Place::path));
+    let listen = match (arguments.arm_listen, kept) {
+        (ArmListen::At(address), Some(kept)) => {
+            let directory = kept.join(TLS_DIRECTORY);
+            let source = Source::SelfSigned { directory, names: Vec::new(), address: Some(address.ip()) };
+            Some((address, source))
+        }
+        (ArmListen::Off | ArmListen::At(_), _) => None,
+    };
+    ArmPlan {
+        listen,
+        host_names: Vec::new(),
+        credentials: Credentials::Anyone,
+        key_dir: None,
+        directory: DIRECTORY.to_owned(),
+    }
+}
+
+fn plan(arguments: &Arguments, keeper: Option<&Place>) -> Result<Plan> {
     let fleet = match &arguments.fleet {
         None => Fleet::parse(include_str!("demo.toml"))?,
         Some(none) if none.as_os_str() == "none" => Fleet::default(),
@@ -161,6 +221,7 @@ fn plan(arguments: &Arguments) -> Result<Plan> {
         threads: arguments.metadata_threads.unwrap_or_else(cores),
         api: vec![ApiDoor::Open(arguments.api_listen)],
         api_host_names: Vec::new(),
+        arm: Some(arm(arguments, keeper)),
         trail_keep: forewarn_store::TRAIL_KEEP,
     })
 }
@@ -182,6 +243,14 @@ fn seed(number: u64) -> Seed {
 fn wall() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+fn parse_arm(text: &str) -> Result<ArmListen, String> {
+    if text == "off" {
+        return Ok(ArmListen::Off);
+    }
+    let address = text.parse().map(ArmListen::At);
+    address.map_err(|_| "write an address such as 127.0.0.1:1340, or off".to_owned())
 }
 
 /// The fastest clock: a year in half a minute.
@@ -237,6 +306,13 @@ mod tests {
         for wrong in ["", "x", "0x", "60", "-1x", "1000001x", "fast"] {
             assert!(parse_speed(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn clients_of_azure_come_in_somewhere_or_not_at_all() {
+        assert_eq!(parse_arm("off"), Ok(ArmListen::Off));
+        assert_eq!(parse_arm("[::1]:0"), Ok(ArmListen::At("[::1]:0".parse().unwrap())));
+        assert!(parse_arm("1340").is_err() && parse_arm("").is_err());
     }
 
     #[test]

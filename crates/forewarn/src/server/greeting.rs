@@ -25,6 +25,8 @@ pub(super) struct Places<'a> {
     pub(super) metadata: &'a str,
     /// Where operators come in.
     pub(super) api: &'a str,
+    /// Where clients of Azure come in, if they do.
+    pub(super) arm: Option<&'a str>,
     /// This program.
     pub(super) own: &'a str,
     /// Where everything is kept, if it is.
@@ -45,7 +47,7 @@ impl Facts {
     }
 
     pub(super) fn greeting(&self, Speed(speed): Speed, places: &Places<'_>) -> String {
-        let Places { metadata, api, own, data_dir } = *places;
+        let Places { metadata, api, arm, own, data_dir } = *places;
         let own = if api == crate::client::USUAL { own.to_owned() } else { format!("{own} --api {api}") };
         let clock = if speed == 0 { "frozen".to_owned() } else { format!("running {speed}x") };
         let mut text = format!(
@@ -64,7 +66,12 @@ impl Facts {
             ),
             None => writeln!(text, "  metadata   {metadata}/vm/NAME/metadata/scheduledevents"),
         };
-        let _ = write!(text, "  operators  {api}/v1\n\nWhat to type next, in another terminal:\n\n");
+        let _ = writeln!(text, "  operators  {api}/v1");
+        if let Some(arm) = arm {
+            let _ =
+                writeln!(text, "  azure      {arm}, for az: eval \"$({own} az env)\"; az login --identity");
+        }
+        let _ = write!(text, "\nWhat to type next, in another terminal:\n\n");
         let _ = match &self.example {
             Some(vm) => write!(
                 text,
@@ -106,7 +113,8 @@ mod tests {
     }
 
     fn places(data_dir: Option<&'static Path>) -> Places<'static> {
-        Places { metadata: "http://m", api: "http://127.0.0.1:1339", own: "forewarn", data_dir }
+        let arm = data_dir.is_none().then_some("https://a");
+        Places { metadata: "http://m", api: "http://127.0.0.1:1339", arm, own: "forewarn", data_dir }
     }
 
     #[test]
@@ -115,6 +123,12 @@ mod tests {
         assert!(said.contains("14 machines of 6 tenants on 10 hosts; a virtual clock, frozen\n"), "{said}");
         assert!(said.contains("  metadata   http://m/metadata/scheduledevents, as solo\n"), "{said}");
         assert!(said.contains("  forewarn vm restart solo\n"), "{said}");
+        assert!(
+            said.contains(
+                "  azure      https://a, for az: eval \"$(forewarn az env)\"; az login --identity\n"
+            ),
+            "{said}"
+        );
         assert!(said.ends_with("Ctrl-C ends it. Nothing is kept.\n"), "{said}");
     }
 
@@ -126,7 +140,7 @@ mod tests {
         let said = facts(twins, None).greeting(Speed(60), &places(Some(Path::new("/data"))));
         assert!(said.contains("vm restart a/m\n") && said.contains("/vm/a/m/metadata/"), "{said}");
         assert!(said.contains("  metadata   http://m/vm/NAME/metadata/scheduledevents\n"), "{said}");
-        assert!(said.ends_with("Everything is kept in /data.\n"), "{said}");
+        assert!(said.ends_with("Everything is kept in /data.\n") && !said.contains("azure"), "{said}");
         let said = facts("host = [{ name = 'h1' }]\nvm = [{ name = 'v', host = 'h1' }]", Some("solo"));
         assert_eq!((said.example.as_deref(), said.default), (Some("v"), None));
     }

@@ -95,6 +95,7 @@ fn write_addresses(file: &Path, service: &Service) -> Result<()> {
         "metadata": service.metadata_url(),
         "api": service.api_url(),
         "api_doors": service.api_urls().collect::<Vec<_>>(),
+        "arm": service.arm_url(),
     });
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".new");

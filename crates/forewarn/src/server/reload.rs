@@ -14,7 +14,7 @@ use super::log::Volume;
 use super::read;
 
 /// What takes effect without a restart; a table stands for everything in it.
-const ADJUSTABLE: [&str; 9] = [
+const ADJUSTABLE: [&str; 11] = [
     "metadata.first_answer",
     "metadata.oldest_edition",
     "metadata.host_names",
@@ -23,6 +23,8 @@ const ADJUSTABLE: [&str; 9] = [
     "metadata.connection",
     "api.host_names",
     "api.tls",
+    "arm.host_names",
+    "arm.tls",
     "log.level",
 ];
 
@@ -86,17 +88,26 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
             ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
         });
     let settings = config.metadata.settings()?;
-    Ok(Adjustable { settings, api_host_names: config.api.host_names.clone(), certificates })
+    let (arm_host_names, arm_certificates) = match config.arm()? {
+        Some(arm) => (arm.host_names, arm.listen.map(|(_, source)| source)),
+        None => (Vec::new(), None),
+    };
+    let api_host_names = config.api.host_names.clone();
+    Ok(Adjustable { settings, api_host_names, certificates, arm_host_names, arm_certificates })
 }
 
 /// Those that take effect, and those that need a restart.
 fn sorted(names: Vec<String>, started: &Keys, new: &Keys) -> (Vec<String>, Vec<String>) {
     let has_tls = |keys: &Keys| keys.keys().any(|key| key.starts_with("api.tls."));
     let tls_stays = has_tls(started) == has_tls(new);
+    let has_arm = |keys: &Keys| keys.contains_key("arm.listen");
+    let arm_stays = has_arm(started) && has_arm(new);
     let takes_effect = |name: &String| {
         let below =
             |table: &str| name == table || name.strip_prefix(table).is_some_and(|rest| rest.starts_with('.'));
-        ADJUSTABLE.iter().any(|table| below(table)) && (tls_stays || !below("api.tls"))
+        ADJUSTABLE.iter().any(|table| below(table))
+            && (tls_stays || !below("api.tls"))
+            && (arm_stays || !below("arm"))
     };
     names.into_iter().partition(takes_effect)
 }
@@ -161,5 +172,11 @@ mod tests {
         assert_eq!(told(&with("a"), &with("b")), ("api.tls.certificate".to_owned(), String::new()));
         assert_eq!(told("", &with("b")), (String::new(), "api.tls.certificate".to_owned()));
         assert_eq!(told(&with("a"), ""), (String::new(), "api.tls.certificate".to_owned()));
+        let arm = |more: &str| format!("[arm]\nlisten = 'x'\n{more}");
+        assert_eq!(told(&arm(""), &arm("host_names = ['a']")), ("arm.host_names".to_owned(), String::new()));
+        assert_eq!(
+            told("", &arm("host_names = ['a']")),
+            (String::new(), "arm.host_names arm.listen".to_owned())
+        );
     }
 }

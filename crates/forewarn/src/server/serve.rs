@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use forewarn_server::metadata::{Door, Identity, Settings};
-use forewarn_server::{ApiDoor, ClockPlan, Engine, Plan, Service, State, engine_with};
+use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Engine, Plan, Service, State, engine_with};
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
@@ -54,7 +54,7 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
             println!("the first token, an admin's, shown once: {token}");
         }
         let api = service.api_urls().collect::<Vec<_>>().join(" ");
-        tracing::info!(metadata = service.metadata_url(), api, "forewarn serves");
+        tracing::info!(metadata = service.metadata_url(), api, arm = service.arm_url(), "forewarn serves");
         Ok(())
     };
     let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
@@ -67,6 +67,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Result<Settings>,
     pub(crate) doors: Result<Vec<(Door, Identity)>>,
     pub(crate) api: Result<Vec<ApiDoor>>,
+    pub(crate) arm: Result<Option<ArmPlan>>,
     pub(crate) hands: Result<forewarn_server::Hands>,
     pub(crate) fleet: Option<(PathBuf, Result<Fleet>)>,
 }
@@ -82,6 +83,7 @@ pub(crate) fn parts(file: &Path) -> Result<Parts> {
         settings: config.metadata.settings(),
         doors: config.metadata.doors(),
         api: config.api.doors(kept),
+        arm: config.arm(),
         hands: config.hands.hands(),
         fleet: config.fleet.clone().map(|file| (file.clone(), read_fleet(&file))),
         data_dir,
@@ -91,7 +93,7 @@ pub(crate) fn parts(file: &Path) -> Result<Parts> {
 /// What the settings come to, as far as that can be known before a server starts.
 fn checked(config: &Config) -> Result<Plan> {
     let plan = plan(config)?;
-    check_doors(&plan.doors, &plan.api)?;
+    check_doors(&plan.doors, &plan.api, plan.arm.as_ref())?;
     check_hands(&plan.hands)?;
     if let Some(file) = &config.fleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -149,6 +151,7 @@ fn plan(config: &Config) -> Result<Plan> {
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.doors(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
+        arm: config.arm()?,
         hands: config.hands.hands()?,
         trail_keep: config.audit.keep()?,
     })

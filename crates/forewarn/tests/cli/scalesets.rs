@@ -172,6 +172,40 @@ fn where_upgrades_are_automatic_a_model_reaches_everybody() {
 }
 
 #[test]
+fn a_rolling_upgrade_rests_between_batches_and_can_be_hurried() {
+    let server = Server::start();
+    server.out("scaleset create new --instances 5 --upgrade rolling --batch-pause 1h");
+    let shown = server.json("scaleset show new");
+    assert_eq!(shown["upgrade"], json!({ "rolling": { "batch_percent": 20, "pause": "1h" } }));
+    assert_eq!(server.out("scaleset update new --batch-percent 40"), "Done: update of new.\n");
+    assert_eq!(
+        server.out("scaleset update new --upgrade rolling --batch-pause 1h"),
+        "Already so: update of new.\n"
+    );
+    server.out("scaleset update new --terminate-notification on");
+    let models = |server: &Server| -> Vec<Value> {
+        instances(server, "new", "model").into_iter().map(|(_, model)| model).collect()
+    };
+    assert_eq!(models(&server), [2, 2, 1, 1, 1]);
+    let shown = server.out("scaleset show new");
+    assert!(shown.contains("upgrade             rolling, 40 % at a time, 1h between\n"), "{shown}");
+    assert!(shown.contains("next batch          2026-01-01 01:00:00Z\n"), "{shown}");
+    server.out("clock advance 1h");
+    assert_eq!(models(&server), [2, 2, 2, 2, 1]);
+    server.out("scaleset update new --upgrade automatic");
+    assert_eq!(models(&server), [2, 2, 2, 2, 2]);
+    assert_eq!(server.json("scaleset show new")["next_batch"], Value::Null);
+    for wrong in ["--upgrade manual --batch-percent 30", "--batch-pause 5m", "--batch-percent 0"] {
+        assert_eq!(server.run(&format!("scaleset update new {wrong}")).code, Some(2), "{wrong}");
+    }
+    let long = server.run("scaleset update new --upgrade rolling --batch-pause 8d");
+    assert_eq!(
+        (long.code, long.err.as_str()),
+        (Some(1), "forewarn: the pause is too long: at most 7 days\n")
+    );
+}
+
+#[test]
 fn spot_machines_are_not_told_of_their_deletion() {
     let server = Server::start();
     let refused = server.run("scaleset create cheap --instances 2 --spot delete --terminate-delay 5m");

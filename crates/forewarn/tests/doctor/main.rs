@@ -137,7 +137,7 @@ fn certificates_that_will_not_do_are_found() {
         place.doctor(&settings).expect("certificate", words, remedy);
     };
     let (leaf, other) = (ours.leaf(&["localhost"]), ours.leaf(&["localhost"]));
-    check(&leaf.certificate, &other.key, "the key does not fit the certificate", "api.tls.key");
+    check(&leaf.certificate, &other.key, "the key does not fit the certificate", "the key has to be");
     check("nothing", &leaf.key, "no certificate in ", "PEM");
     let old = ours.expired_leaf(&["localhost"]);
     check(&old.certificate, &old.key, "the certificate has expired", "systemctl reload forewarn");

@@ -8,6 +8,7 @@
 //! | what was answered survives a kill at any moment, and nothing goes back | `kill` |
 //! | one effect for each event and machine, wherever it dies | `gaps` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
+//! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
@@ -45,3 +46,5 @@ mod site;
 mod stop;
 #[cfg(test)]
 mod trail;
+#[cfg(test)]
+mod upgrades;

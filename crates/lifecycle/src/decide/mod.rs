@@ -10,6 +10,7 @@ mod fleet;
 mod group;
 mod hosts;
 mod rollouts;
+mod scale_sets;
 mod start;
 mod user;
 
@@ -47,6 +48,10 @@ impl Cluster {
                 draft.admit_instance(*scale_set, *placement, *number)
             }
             Command::ChangeModel { scale_set, model } => draft.change_model(*scale_set, *model),
+            Command::ReviseModel(scale_set) => draft.revise_model(*scale_set),
+            Command::ChangeUpgradePolicy { scale_set, upgrade } => {
+                draft.change_upgrade_policy(*scale_set, *upgrade)
+            }
             Command::ChangeScaleSetPolicy { scale_set, policy } => {
                 draft.change_scale_set_policy(*scale_set, *policy)
             }

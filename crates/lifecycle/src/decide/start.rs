@@ -33,6 +33,7 @@ impl Draft<'_> {
             Some(Due::Start(id)) => self.start_or_wait(id),
             Some(Due::Advance(rollout)) => self.advance(rollout),
             Some(Due::Stranded(machine)) => self.rescue(machine),
+            Some(Due::Batch(set)) => self.next_batch(set),
             None => Ok(()),
         }
     }

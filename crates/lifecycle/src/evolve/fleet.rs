@@ -1,10 +1,10 @@
-//! Hosts, tenants, scale sets and machines, applied.
+//! Hosts, tenants and machines, applied.
 
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile, ScaleSet};
-use crate::ids::{HostId, MachineId, ScaleSetId, TenantId, Zone};
+use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
+use crate::ids::{HostId, MachineId, TenantId, Zone};
 use crate::maintenance::{Hold, Impact};
 use crate::names::Name;
 use crate::policy::Policy;
@@ -89,30 +89,6 @@ impl Cluster {
         if let Some(tenant) = self.tenants.remove(&id) {
             self.tenant_names.remove(&tenant.name);
             out.push(Effect::Unpublish(id));
-        }
-    }
-
-    pub(super) fn scale_set_admitted(&mut self, id: ScaleSetId, new: &ScaleSet) {
-        self.next.scale_set = id.0 + 1;
-        self.scale_set_names.insert(new.name.clone(), id);
-        self.scale_sets.insert(id, new.clone());
-    }
-
-    pub(super) fn model_changed(&mut self, id: ScaleSetId, version: u32, model: Profile) {
-        if let Some(set) = self.scale_sets.get_mut(&id) {
-            (set.model_version, set.model) = (version, model);
-        }
-    }
-
-    pub(super) fn scale_set_policy_changed(&mut self, id: ScaleSetId, policy: Policy) {
-        if let Some(set) = self.scale_sets.get_mut(&id) {
-            set.policy = policy;
-        }
-    }
-
-    pub(super) fn scale_set_removed(&mut self, id: ScaleSetId) {
-        if let Some(set) = self.scale_sets.remove(&id) {
-            self.scale_set_names.remove(&set.name);
         }
     }
 

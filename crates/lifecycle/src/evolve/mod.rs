@@ -4,6 +4,7 @@
 
 mod fleet;
 mod rollouts;
+mod scale_sets;
 mod work;
 
 use crate::change::{Change, Effect};
@@ -34,6 +35,11 @@ impl Cluster {
             Change::ModelChanged { scale_set, version, model } => {
                 self.model_changed(*scale_set, *version, *model);
             }
+            Change::UpgradePolicyChanged { scale_set, upgrade } => {
+                self.upgrade_policy_changed(*scale_set, *upgrade);
+            }
+            Change::BatchUpgraded(scale_set) => self.set_rolling(*scale_set, Some(now)),
+            Change::RollingEnded(scale_set) => self.set_rolling(*scale_set, None),
             Change::ScaleSetPolicyChanged { scale_set, policy } => {
                 self.scale_set_policy_changed(*scale_set, *policy);
             }

@@ -217,6 +217,7 @@ impl Cluster {
     fn end_part(&mut self, now: Now, id: MaintenanceId, part: &Part, out: &mut Vec<Effect>) {
         for machine in &part.machines {
             self.pending.remove(&(*machine, id));
+            self.look_at_model(now, *machine);
         }
         let Some(tenant) = self.tenants.get_mut(&part.tenant) else { return };
         tenant.remove_work(id);

@@ -3,6 +3,7 @@
 pub mod observer;
 pub mod random;
 pub mod rollouts;
+pub mod upgrades;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use forewarn_lifecycle::*;
 
 use super::rollouts::Books;
+use super::upgrades::Upgrades;
 
 /// The promises, numbered as in SPECIFICATION.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,7 @@ pub enum Promise {
     Windows = 10,
     Paused = 11,
     EachHostOnce = 12,
+    Batches = 13,
 }
 
 #[derive(Default)]
@@ -33,6 +35,7 @@ pub struct Observer {
     forced: BTreeSet<MaintenanceId>,
     incarnations: BTreeMap<TenantId, (u64, Shown)>,
     books: Books,
+    upgrades: Upgrades,
     /// How often each kind of thing was seen, so that a test can tell that it has tested something.
     pub seen: BTreeMap<&'static str, usize>,
 }
@@ -73,6 +76,11 @@ impl Observer {
             && decided.is_ok()
         {
             self.forced.insert(*id);
+        }
+        if let Ok(changes) = decided {
+            let (broken, seen) = self.upgrades.decided(cluster, now, command, changes);
+            self.broken.extend(broken);
+            seen.into_iter().for_each(|what| self.count(what));
         }
         let Command::Approve { tenant, events, .. } = command else { return };
         let visible = |id: &EventId| self.events.get(id).is_some_and(|known| known.tenant == *tenant);
@@ -316,6 +324,7 @@ impl Observer {
                 self.note(Promise::NeverForgotten, format!("{id:?} is held by {hold:?}, which is over"));
             }
         }
+        self.broken.extend(self.upgrades.settled(cluster, now));
         self.check_rollouts(cluster);
         self.check_nobody_is_waited_for(cluster);
         self.check_everybody_was_told(cluster);

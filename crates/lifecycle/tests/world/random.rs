@@ -34,6 +34,8 @@ pub enum Happening {
     Brake(Brake),
     Terminate(u8, u16),
     Upgrade(u8),
+    UpgradePolicy(u8, u8),
+    Revise(u8),
     Policy(u8, u8),
     Settings(u8),
     AdmitInstance(u8, u8),
@@ -83,6 +85,8 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => prop::sample::select(vec![Brake::On, Brake::Off, Brake::Off]).prop_map(H::Brake),
         2 => (any::<u8>(), 250u16..950).prop_map(|(set, seconds)| H::Terminate(set, seconds)),
         2 => any::<u8>().prop_map(H::Upgrade),
+        3 => (any::<u8>(), 0u8..16).prop_map(|(set, bits)| H::UpgradePolicy(set, bits)),
+        4 => any::<u8>().prop_map(H::Revise),
         1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
         1 => (0u8..8).prop_map(H::Settings),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(set, host)| H::AdmitInstance(set, host)),
@@ -191,12 +195,7 @@ impl World {
             Happening::User(number, what) => {
                 pick(&machines, *number).map(|machine| user_command(machine, *what))
             }
-            Happening::DeleteNotified(number) => {
-                let notified =
-                    self.cluster.machines().filter(|(_, machine)| machine.profile.terminate.is_some());
-                let notified: Vec<_> = notified.map(|(id, _)| id).collect();
-                pick(&notified, *number).map(Command::Delete)
-            }
+            Happening::DeleteNotified(number) => pick(&self.notified(), *number).map(Command::Delete),
             Happening::Power(number, change) => {
                 pick(&machines, *number).map(|machine| Command::ChangePower { machine, change: *change })
             }
@@ -229,11 +228,14 @@ impl World {
             Happening::Brake(brake) => Some(Command::Brake(*brake)),
             Happening::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
             Happening::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
-            Happening::Policy(number, bits) => pick(&tenants, *number)
-                .map(|tenant| Command::ChangePolicy { tenant, policy: policy_of(*bits) }),
+            Happening::UpgradePolicy(set, bits) => Some(upgrade_change(*set, *bits)),
+            Happening::Revise(set) => Some(Command::ReviseModel(one_of_two(*set))),
+            Happening::Policy(number, bits) => {
+                pick(&tenants, *number).map(|tenant| policy_change(tenant, *bits))
+            }
             Happening::Settings(bits) => Some(Command::ChangeSettings(settings_of(*bits))),
             Happening::AdmitInstance(set, host) => pick(&hosts, *host).map(|host| Command::AdmitInstance {
-                scale_set: ScaleSetId(u32::from(set % 2)),
+                scale_set: one_of_two(*set),
                 placement: Placement { host, update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
                 number: None,
             }),
@@ -242,6 +244,12 @@ impl World {
             drop(self.submit(command));
             self.settle();
         }
+    }
+
+    /// The machines that are told of their deletion.
+    fn notified(&self) -> Vec<MachineId> {
+        let notified = self.cluster.machines().filter(|(_, machine)| machine.profile.terminate.is_some());
+        notified.map(|(id, _)| id).collect()
     }
 
     /// Some come, some go, some of neither.
@@ -318,12 +326,29 @@ fn user_command(machine: MachineId, what: u8) -> Command {
 fn model_change(set: u8, seconds: u16) -> Command {
     let terminate = TerminateNotice::from_seconds(seconds.into());
     let model = Profile { terminate, os_image: OsImageNotice::On };
-    Command::ChangeModel { scale_set: ScaleSetId(u32::from(set % 2)), model }
+    Command::ChangeModel { scale_set: one_of_two(set), model }
 }
 
-fn policy_of(bits: u8) -> Policy {
+/// Mostly batches: of all sizes, with and without a pause.
+fn upgrade_change(set: u8, bits: u8) -> Command {
+    let percent = [1, 20, 50, 100][usize::from(bits & 3)];
+    let pause = Duration::from_secs([0, 30, 600, 43_200][usize::from(bits >> 2 & 3)]);
+    let upgrade = match bits {
+        0 => UpgradePolicy::Manual,
+        3 => UpgradePolicy::Automatic,
+        _ => UpgradePolicy::Rolling { batch: Percent::new(percent).expect("a share"), pause },
+    };
+    Command::ChangeUpgradePolicy { scale_set: one_of_two(set), upgrade }
+}
+
+fn one_of_two(set: u8) -> ScaleSetId {
+    ScaleSetId(u32::from(set % 2))
+}
+
+fn policy_change(tenant: TenantId, bits: u8) -> Command {
     let chosen = |bit: u8| if bits & bit == 0 { Approve::WhenAsked } else { Approve::Automatically };
-    Policy { user_restart: chosen(1), user_redeploy: chosen(2), all_instances_down: chosen(4) }
+    let policy = Policy { user_restart: chosen(1), user_redeploy: chosen(2), all_instances_down: chosen(4) };
+    Command::ChangePolicy { tenant, policy }
 }
 
 fn settings_of(bits: u8) -> Settings {

@@ -32,7 +32,7 @@ pub(super) async fn serve(
         return Err(super::unsupported(visit.call));
     }
     let events = match rest {
-        [_] if is(0, "acknowledge") || is(0, "acknowledgeList") => listed(&visit.call.json()?)?,
+        [] => listed(&visit.call.json()?)?,
         [id, _] if is(1, "acknowledge") => vec![id.clone()],
         _ => return Err(super::unsupported(visit.call)),
     };

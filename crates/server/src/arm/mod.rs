@@ -13,25 +13,37 @@ mod acknowledge;
 mod answer;
 mod call;
 pub(crate) mod compute;
+mod discovery;
+mod door;
+mod entrance;
+mod free;
 mod groups;
+mod identity;
 mod operations;
 mod place;
 mod refusal;
 mod resources;
+mod signing;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
+use axum::Json;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::{Json, Router};
 use forewarn_wire::arm::{ArmError, GroupId};
 
 use crate::engine::Engine;
 pub(crate) use call::{Call, Scheme};
 use compute::{Kind, Visit};
+pub(crate) use door::Door;
+pub(crate) use entrance::Entrance;
+pub use entrance::{ArmPlan, Credentials};
+pub(crate) use free::is_path;
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -39,13 +51,18 @@ pub(crate) struct Arm {
     pub(crate) engine: Engine,
     /// How clients reach the door through which this is seen.
     pub(crate) scheme: Scheme,
+    /// The directory that every subscription is in.
+    pub(crate) directory: Arc<str>,
 }
 
-/// Everything that clients of Azure ask for, behind one door. Whoever asks has come through a gate.
-pub(crate) fn router(arm: Arm) -> Router {
-    Router::new().fallback(respond).with_state(arm)
+impl Arm {
+    /// What is seen through a door that is reached in this way.
+    pub(crate) fn new(engine: &Engine, scheme: Scheme, directory: &str) -> Self {
+        Self { engine: engine.clone(), scheme, directory: directory.into() }
+    }
 }
 
+/// Answers whoever has come through a door.
 async fn respond(State(arm): State<Arm>, request: Request) -> Response {
     let asked = request.headers().get("x-ms-client-request-id").cloned();
     let answered = match Call::read(request, arm.scheme).await {
@@ -70,6 +87,7 @@ pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
     let lower: Vec<_> = lower.iter().map(String::as_str).collect();
     let is_get = call.method == Method::GET;
     match lower.as_slice() {
+        ["tenants"] if is_get => subscriptions::directories(arm, &call),
         ["subscriptions"] if is_get => subscriptions::list(arm, &call).await,
         ["subscriptions", _] if is_get => subscriptions::one(arm, &call, &call.path[1]).await,
         ["subscriptions", _, "locations"] if is_get => {

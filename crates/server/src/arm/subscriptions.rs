@@ -9,9 +9,6 @@ use super::place::check_subscription;
 use super::{Arm, answer, refusal};
 use crate::engine::State;
 
-/// The directory that every subscription is in.
-pub(crate) const DIRECTORY: &str = "00000000-0000-0000-0000-000000000000";
-
 /// Places that clients may name besides those of the clusters: what they name by habit is as good as any.
 const LOCATIONS: [(&str, &str); 6] = [
     ("eastus", "East US"),
@@ -21,6 +18,22 @@ const LOCATIONS: [(&str, &str); 6] = [
     ("northeurope", "North Europe"),
     ("westeurope", "West Europe"),
 ];
+
+/// The one directory that there is.
+pub(super) fn directories(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
+    call.version()?;
+    let id = &*arm.directory;
+    Ok(answer::list(vec![json!({
+        "id": format!("/tenants/{id}"),
+        "tenantId": id,
+        "countryCode": "US",
+        "displayName": "Forewarn",
+        "defaultDomain": "forewarn.localhost",
+        "domains": ["forewarn.localhost"],
+        "tenantCategory": "Home",
+        "tenantType": "AAD",
+    })]))
+}
 
 /// Every subscription.
 pub(super) async fn list(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
@@ -35,13 +48,15 @@ pub(super) async fn list(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
     };
     let ids = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
     let count = json!({ "type": "Total", "value": ids.len() });
-    Ok(answer::ok(json!({ "value": ids.iter().map(|id| shown(id)).collect::<Vec<_>>(), "count": count })))
+    Ok(answer::ok(
+        json!({ "value": ids.iter().map(|id| shown(arm, id)).collect::<Vec<_>>(), "count": count }),
+    ))
 }
 
 /// One of them.
 pub(super) async fn one(arm: &Arm, call: &Call, id: &str) -> Result<Response, ArmError> {
     check(arm, call, id).await?;
-    Ok(answer::ok(shown(id)))
+    Ok(answer::ok(shown(arm, id)))
 }
 
 /// The places of a subscription.
@@ -78,13 +93,13 @@ pub(super) async fn check(arm: &Arm, call: &Call, id: &str) -> Result<(), ArmErr
     arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?
 }
 
-fn shown(id: &str) -> Value {
+fn shown(arm: &Arm, id: &str) -> Value {
     json!({
         "id": format!("/subscriptions/{id}"),
         "authorizationSource": "RoleBased",
         "managedByTenants": [],
         "subscriptionId": id,
-        "tenantId": DIRECTORY,
+        "tenantId": &*arm.directory,
         "displayName": "Forewarn",
         "state": "Enabled",
         "subscriptionPolicies": { "locationPlacementId": "Public_2014-09-01", "quotaId": "Forewarn", "spendingLimit": "Off" },

@@ -42,7 +42,7 @@ impl Client {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
         let engine = Engine::pretending(Seed([5; 16]), clock);
         crate::service::fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
-        let router = router(Arm { engine: engine.clone(), scheme: Scheme::Https });
+        let router = axum::Router::new().fallback(respond).with_state(Arm::new(&engine, Scheme::Https, "d"));
         let permit = Arc::new(Permit::unlimited("anyone"));
         let router = router.layer(axum::Extension(permit));
         Self { engine, router }

@@ -60,6 +60,9 @@ impl Endings {
             | Change::TenantRemoved(_)
             | Change::ScaleSetAdmitted { .. }
             | Change::ModelChanged { .. }
+            | Change::UpgradePolicyChanged { .. }
+            | Change::BatchUpgraded(_)
+            | Change::RollingEnded(_)
             | Change::ScaleSetPolicyChanged { .. }
             | Change::ScaleSetRemoved(_)
             | Change::MachineAdmitted { .. }

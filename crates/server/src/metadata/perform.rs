@@ -1,7 +1,7 @@
 //! Doing what was asked: reading what is published, or asking the rules.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::Guard;
 use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
@@ -208,8 +208,9 @@ impl Front {
         match &self.settings.identity_token {
             IdentityToken::Off => Problem::NotFound.into(),
             IdentityToken::Unsigned { directory } => {
-                let seconds = self.engine.clock().now().wall.seconds();
-                Answer::Json(token::body(directory, &caller.instance, resource, seconds).into())
+                let (id, resource_id) = (&caller.instance.vm_id, &caller.instance.resource_id);
+                let holder = token::Holder { id, resource_id };
+                Answer::Json(token::body(directory, &holder, resource, SystemTime::now()).into())
             }
         }
     }

@@ -109,7 +109,12 @@ impl<'a> Place<'a> {
     ) -> Result<Asked, Problem> {
         let version = head.target.parameter("api-version");
         if !head.metadata && !is_exempt(self, version, settings) {
-            return Err(Problem::MetadataHeaderMissing);
+            return Err(match self {
+                Self::Token => Problem::TokenHeaderMissing,
+                Self::Events | Self::Instance(_) | Self::Versions | Self::Members | Self::Nowhere => {
+                    Problem::MetadataHeaderMissing
+                }
+            });
         }
         if head.target.repeats_a_parameter() {
             return Err(Problem::ParameterTwice);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use axum::extract::{Request, State};
-use axum::http::header;
 use axum::http::uri::Authority;
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -26,6 +26,15 @@ pub(super) struct Gate {
     pub(super) engine: Engine,
     /// Paths that need none: a supervisor has none.
     pub(super) free: Vec<&'static str>,
+}
+
+/// Why nobody looks at what a request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Foreign {
+    /// A web page has sent it.
+    Page,
+    /// It was sent to a name that somebody else may have pointed here.
+    Name,
 }
 
 /// Names with dots by which the API may be called. They can be changed while it serves.
@@ -72,19 +81,31 @@ pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next:
 }
 
 fn refuse(request: &Request, names: &HostNames) -> Option<Fault> {
+    foreign(request, names).map(|why| match why {
+        Foreign::Page => Fault::forbidden("not for web pages"),
+        Foreign::Name => Fault::forbidden(
+            "not by that name\n  hint: use the address, or localhost; or have the name in api.host_names",
+        ),
+    })
+}
+
+/// Whether a request comes from where none is taken.
+pub(crate) fn foreign(request: &Request, names: &HostNames) -> Option<Foreign> {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
-        return Some(Fault::forbidden("not for web pages"));
+        return Some(Foreign::Page);
     }
     // With two names, or another one in the request line, somebody on the way may have looked at the wrong one.
     let told = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let told: Vec<_> = told.chain(request.uri().authority().map(Authority::as_str)).collect();
-    if told.is_empty() || told.iter().any(|host| !is_own(host) && !names.has(host)) {
-        return Some(Fault::forbidden(
-            "not by that name\n  hint: use the address, or localhost; or have the name in api.host_names",
-        ));
-    }
-    None
+    let is_foreign = told.is_empty() || told.iter().any(|host| !is_own(host) && !names.has(host));
+    is_foreign.then_some(Foreign::Name)
+}
+
+/// The token that a request shows.
+pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
 /// What whoever asks may do; nothing, if that does not matter.
@@ -93,13 +114,9 @@ fn admit(request: &Request, gate: &Gate) -> Result<Option<Permit>, Fault> {
         Access::Open(by) => Ok(Some(Permit::unlimited(by))),
         Access::Tokens if gate.free.contains(&request.uri().path()) => Ok(None),
         Access::Tokens => {
-            let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-            let (scheme, token) = shown.and_then(|value| value.split_once(' ')).unwrap_or_default();
-            if !scheme.eq_ignore_ascii_case("bearer") {
-                return Err(NotAdmitted::Wrong.into());
-            }
+            let token = bearer(request.headers()).ok_or(NotAdmitted::Wrong)?;
             let now = gate.engine.clock().now().wall;
-            Ok(Some(token::admit(&gate.engine.roster(), token.trim(), now)?))
+            Ok(Some(token::admit(&gate.engine.roster(), token, now)?))
         }
     }
 }

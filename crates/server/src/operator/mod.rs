@@ -50,19 +50,24 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
 use forewarn_wire::operator::ServerView;
 use tokio::sync::watch;
 
+use crate::arm;
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use fault::Fault;
 use gate::Gate;
 pub use gate::HostNames;
+pub(crate) use gate::{Foreign, bearer, foreign};
 use metrics::Metrics;
 pub use permit::Denied;
 pub(crate) use permit::Permit;
 use route::{Needs, Route};
-pub(crate) use token::{Secret, hash};
+pub(crate) use token::{NotAdmitted, Secret, find as find_token, hash};
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -101,17 +106,26 @@ pub(crate) fn api(
     Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, access, openapi, stop }
 }
 
-/// The operator API behind one door.
-pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
+/// The operator API behind one door, and what clients of Azure ask for there.
+pub(crate) fn router(api: Api, access: Access, names: HostNames, azure: Option<arm::Door>) -> Router {
     let routes = table::routes();
     let api = Api { access, openapi: Arc::default(), ..api };
     let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
     let gate = Arc::new(Gate { access, names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
-    router
+    let router = router
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
         .layer(axum::middleware::from_fn_with_state(gate, gate::check))
-        .with_state(api)
+        .with_state(api);
+    match azure {
+        Some(door) => router.layer(axum::middleware::from_fn_with_state(Arc::new(door), elsewhere)),
+        None => router,
+    }
+}
+
+/// What clients of Azure ask for has a gate of its own, and refusals of its own.
+async fn elsewhere(State(door): State<Arc<arm::Door>>, request: Request, next: Next) -> Response {
+    if arm::is_path(request.uri().path()) { door.enter(request).await } else { next.run(request).await }
 }

@@ -72,6 +72,8 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         | C::RemoveScaleSet { .. }
         | C::ChangePolicy { .. }
         | C::ChangeModel { .. }
+        | C::ReviseModel { .. }
+        | C::ChangeUpgradePolicy { .. }
         | C::ChangeProfile { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)
@@ -121,6 +123,8 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::RemoveScaleSet { .. }
         | C::ChangePolicy { .. }
         | C::ChangeModel { .. }
+        | C::ReviseModel { .. }
+        | C::ChangeUpgradePolicy { .. }
         | C::ChangeProfile { .. }
         | C::Describe { .. }
         | C::ChangeSite(_)

@@ -47,10 +47,11 @@ impl Api {
             metadata: Vec::new(),
             prefix: true,
             default_machine: None,
+            arm: None,
         };
         let (stop, stopped) = watch::channel(false);
         let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
-        let router = router(shared, access, HostNames::default());
+        let router = router(shared, access, HostNames::default(), None);
         Self { engine, router, _stop: stop }
     }
 

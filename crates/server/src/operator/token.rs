@@ -11,7 +11,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-use forewarn_catalogue::TokenHash;
+use forewarn_catalogue::{Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
@@ -88,8 +88,13 @@ impl Shown {
     }
 }
 
-/// What the holder of that text may do. How long the comparison takes tells nothing of the hash.
+/// What the holder of that text may do.
 pub(crate) fn admit(roster: &Roster, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
+    find(roster, text, now).map(Permit::of)
+}
+
+/// The token of that text. How long the comparison takes tells nothing of the hash.
+pub(crate) fn find<'a>(roster: &'a Roster, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
     let shown = Shown::parse(text).ok_or(NotAdmitted::Wrong)?;
     let token = roster.token(shown.number).ok_or(NotAdmitted::Wrong)?;
     if token.hash != shown.hash {
@@ -98,7 +103,7 @@ pub(crate) fn admit(roster: &Roster, text: &str, now: Timestamp) -> Result<Permi
     if token.is_expired(now) {
         return Err(NotAdmitted::Expired(token.name.clone()));
     }
-    Ok(Permit::of(token))
+    Ok(token)
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ impl Town {
             threads: NonZeroUsize::MIN,
             api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],
             api_host_names: Vec::new(),
+            arm: None,
             trail_keep: Duration::from_hours(24),
         };
         let town = Self { service: Service::start(plan).await.unwrap() };

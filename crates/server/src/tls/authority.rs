@@ -1,4 +1,5 @@
-//! An authority of the server's own, for those who have none: made once, kept in the data directory.
+//! An authority of the server's own, for those who have none: made once, kept in the data directory, or where its user keeps such
+//! things. There several servers may share one: whoever comes first makes it.
 //!
 //! Only the authority is kept. What a connection is shown is signed anew at every start and every reload, lives in memory,
 //! and is renewed long before it expires; so a name that is added to the settings is in it at once.
@@ -23,6 +24,9 @@ pub const AUTHORITY_FILE: &str = "ca.pem";
 
 /// Its key, which never leaves the computer.
 const KEY_FILE: &str = "ca-key.pem";
+
+/// Who makes an authority holds this; who comes too late waits, and finds one.
+const LOCK_FILE: &str = "lock";
 
 /// How long an authority is good.
 const AUTHORITY_LIFE: Duration = Duration::from_hours(24 * 3_650);
@@ -71,22 +75,36 @@ fn leaf(authority: KeyPair, names: &[String], now: SystemTime) -> Result<Pair, F
     Ok(Pair { chain: vec![certificate.der().clone()], key })
 }
 
-/// The key of the authority. The certificate is written last: where it is, its key is too.
+/// The key of the authority, which is made if there is none.
 fn authority(directory: &Path) -> Result<KeyPair, Failure> {
-    let (file, key_file) = (directory.join(AUTHORITY_FILE), directory.join(KEY_FILE));
-    match (fs::read_to_string(&key_file), file.exists()) {
-        (Ok(key), true) => return Ok(KeyPair::from_pem(&key)?),
-        (Err(error), true) => return Err(format!("{}: {error}", key_file.display()).into()),
-        (Err(error), false) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-        // A key without a certificate: it was being made when the server was killed.
-        (Ok(_) | Err(_), false) => {}
+    if let Some(key) = kept(directory)? {
+        return Ok(key);
     }
     fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let mut options = fs::OpenOptions::new();
+    let lock =
+        options.write(true).create(true).truncate(false).mode(0o600).open(directory.join(LOCK_FILE))?;
+    lock.lock()?;
+    if let Some(key) = kept(directory)? {
+        return Ok(key);
+    }
     let key = KeyPair::generate()?;
     let certificate = authority_params(SystemTime::now()).self_signed(&key)?;
-    write_whole(&key_file, &key.serialize_pem(), 0o600)?;
-    write_whole(&file, &certificate.pem(), 0o644)?;
+    write_whole(&directory.join(KEY_FILE), &key.serialize_pem(), 0o600)?;
+    write_whole(&directory.join(AUTHORITY_FILE), &certificate.pem(), 0o644)?;
     Ok(key)
+}
+
+/// The key of an authority that has been made. The certificate is written last: where it is, its key is too.
+fn kept(directory: &Path) -> Result<Option<KeyPair>, Failure> {
+    let (file, key_file) = (directory.join(AUTHORITY_FILE), directory.join(KEY_FILE));
+    match (fs::read_to_string(&key_file), file.exists()) {
+        (Ok(key), true) => Ok(Some(KeyPair::from_pem(&key)?)),
+        (Err(error), true) => Err(format!("{}: {error}", key_file.display()).into()),
+        (Err(error), false) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+        // A key without a certificate: it was being made when the server was killed, or is being made.
+        (Ok(_) | Err(_), false) => Ok(None),
+    }
 }
 
 fn authority_params(now: SystemTime) -> CertificateParams {
@@ -123,7 +141,7 @@ fn all_names(names: &[String], address: Option<IpAddr>) -> Vec<String> {
 }
 
 /// The file appears whole, or not at all.
-fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+pub(crate) fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     let unfinished = path.with_extension("new");
     // Its mode counts only where it is made.
     match fs::remove_file(&unfinished) {
@@ -161,6 +179,22 @@ mod tests {
         assert!(has(&first.chain[0], &AUTHORITY_KEY_IDENTIFIER));
         assert!(has(&first.chain[0], b"forewarn.internal") && !has(&second.chain[0], b"forewarn.internal"));
         assert!(has(&second.chain[0], &[10, 0, 0, 1]));
+    }
+
+    #[test]
+    fn servers_that_begin_together_have_one_authority() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("tls");
+        let issued = std::thread::scope(|scope| {
+            let begin = || scope.spawn(|| issue(&directory, &[], None).unwrap().0);
+            let servers: Vec<_> = std::iter::repeat_with(begin).take(8).collect();
+            servers.into_iter().map(|server| server.join().unwrap()).collect::<Vec<_>>()
+        });
+        let authority = certificates(&directory.join(AUTHORITY_FILE)).unwrap().remove(0);
+        let of_key = KeyPair::from_pem(&fs::read_to_string(directory.join(KEY_FILE)).unwrap()).unwrap();
+        let has = |part: &[u8]| authority.windows(part.len()).any(|window| window == part);
+        assert!(has(of_key.public_key_raw()), "the key is that of the certificate");
+        assert!(issued.iter().all(|pair| pair.chain[1] == authority));
     }
 
     #[test]

@@ -14,7 +14,7 @@ mod listener;
 mod validity;
 
 use std::fs;
-use std::io::Read;
+use std::io::Read as _;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +27,7 @@ use tokio_rustls::rustls;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 
 pub use authority::AUTHORITY_FILE;
+pub(crate) use authority::write_whole;
 pub use listener::{Counted, TlsListener};
 pub use validity::Validity;
 
@@ -82,7 +83,7 @@ pub enum TlsError {
         path: PathBuf,
     },
     /// Key and certificate are not a pair.
-    #[error("the key does not fit the certificate: {}\n  hint: api.tls.key has to be the one that {} was made with", key.display(), certificate.display())]
+    #[error("the key does not fit the certificate: {}\n  hint: the key has to be the one that {} was made with", key.display(), certificate.display())]
     Mismatch {
         /// The certificate.
         certificate: PathBuf,
@@ -116,12 +117,21 @@ pub struct Tls {
     shown: ArcSwap<Shown>,
 }
 
+/// Certificates that have been read, and that nobody is shown yet.
+pub(crate) struct Read<'a> {
+    tls: &'a Tls,
+    source: Source,
+    shown: Shown,
+}
+
 /// What a connection is shown.
 #[derive(Debug)]
 struct Shown {
     config: Arc<rustls::ServerConfig>,
     /// From when on others are to be had from the same source.
     renew_at: Option<SystemTime>,
+    /// The authority of the server's own, as PEM.
+    authority: Option<String>,
 }
 
 /// A certificate with its chain, and its key.
@@ -145,10 +155,21 @@ impl Tls {
     /// # Errors
     /// As [`Tls::open`]; then everything stays as it was.
     pub fn reload(&self, source: Source) -> Result<(), TlsError> {
+        self.read(source).map(Read::show)
+    }
+
+    /// Reads certificates, and shows nobody yet.
+    ///
+    /// # Errors
+    /// As [`Tls::open`].
+    pub(crate) fn read(&self, source: Source) -> Result<Read<'_>, TlsError> {
         let shown = show(&source)?;
-        self.source.store(Arc::new(source));
-        self.shown.store(Arc::new(shown));
-        Ok(())
+        Ok(Read { tls: self, source, shown })
+    }
+
+    /// The authority that clients have to believe, as PEM, if it is one of the server's own.
+    pub(crate) fn authority(&self) -> Option<String> {
+        self.shown.load().authority.clone()
     }
 
     /// What the next connection is shown.
@@ -162,6 +183,14 @@ impl Tls {
             return Arc::clone(&self.shown.load().config);
         }
         Arc::clone(&shown.config)
+    }
+}
+
+impl Read<'_> {
+    /// From now on, new connections are shown these.
+    pub(crate) fn show(self) {
+        self.tls.source.store(Arc::new(self.source));
+        self.tls.shown.store(Arc::new(self.shown));
     }
 }
 
@@ -192,12 +221,13 @@ fn show(source: &Source) -> Result<Shown, TlsError> {
         Source::Files { certificate, key } => {
             let pair = Pair::read(certificate, key)?;
             warn_of_time(certificate, &pair);
-            Ok(Shown { config: config(pair, certificate, key)?, renew_at: None })
+            Ok(Shown { config: config(pair, certificate, key)?, renew_at: None, authority: None })
         }
         Source::SelfSigned { directory, names, address } => {
             let (pair, renew_at) = authority::issue(directory, names, *address)?;
             let file = directory.join(AUTHORITY_FILE);
-            Ok(Shown { config: config(pair, &file, &file)?, renew_at: Some(renew_at) })
+            let authority = Some(String::from_utf8_lossy(&read("the authority", &file)?).into_owned());
+            Ok(Shown { config: config(pair, &file, &file)?, renew_at: Some(renew_at), authority })
         }
     }
 }

@@ -261,10 +261,18 @@ async fn a_token_is_there_when_the_operator_wants_it() {
     let answer = world.get(WEB_0, target).await;
     assert_eq!(answer.status(), 200);
     assert!(answer.body.contains(r#""resource":"https://r/""#), "{}", answer.body);
-    assert!(answer.body.contains(r#""expires_on":"1767312000""#), "{}", answer.body);
+    assert!(answer.body.contains(r#""expires_in":"86400""#), "{}", answer.body);
     assert!(
         answer.body.contains(r#""access_token":"eyJ0eXAiOiJKV1QiLCJhbGciOiJub25lIn0."#),
         "{}",
         answer.body
     );
+    // Node has a slash at the end, and whoever has several identities says which.
+    for more in ["client_id=a", "object_id=a", "msi_res_id=%2Fa", "mi_res_id=%2Fa"] {
+        let target = format!("{}&{more}", target.replace("token?", "token/?"));
+        assert_eq!(world.get(WEB_0, &target).await.status(), 200, "{target}");
+    }
+    let bare = world.say(WEB_0, &request(&format!("GET {target}"), "")).await;
+    let said = r#"{"error":"invalid_request","error_description":"Required metadata header not specified"}"#;
+    assert_eq!(bare.short(), (400, said));
 }

@@ -91,6 +91,7 @@ stored_struct! {
     }
     ScaleSet {
         name, orchestration, priority, upgrade, model_version, model, policy, next_instance, groups,
+        rolling,
     }
     Plan { id, cause, not_before, steady_due, parts }
     Part { tenant, update_domain, machines, announcement }
@@ -130,6 +131,9 @@ stored_enum!(Change {
     27 => RolloutPaused { rollout, why },
     28 => RolloutResumed(rollout),
     29 => RolloutChanged { rollout, terms, added, removed },
+    30 => UpgradePolicyChanged { scale_set, upgrade },
+    31 => BatchUpgraded(scale_set),
+    32 => RollingEnded(scale_set),
 });
 
 stored_enum!(Cause {
@@ -166,7 +170,7 @@ stored_enum!(Brake { 0 => Off, 1 => On });
 stored_enum!(Orchestration { 0 => Uniform, 1 => Flexible });
 stored_enum!(Priority { 0 => Regular, 1 => Spot(policy) });
 stored_enum!(EvictionPolicy { 0 => Deallocate, 1 => Delete });
-stored_enum!(UpgradePolicy { 0 => Manual, 1 => Automatic });
+stored_enum!(UpgradePolicy { 0 => Manual, 1 => Automatic, 2 => Rolling { batch, pause } });
 stored_enum!(OsImageNotice { 0 => Off, 1 => On });
 stored_enum!(Power { 0 => Running, 1 => Stopped, 2 => Deallocated });
 stored_enum!(PowerChange { 0 => Stop, 1 => Start, 2 => Deallocate });

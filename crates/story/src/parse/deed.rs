@@ -3,7 +3,7 @@
 use forewarn_wire::Span;
 use forewarn_wire::operator::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
 
-use super::fleet::{fleet_deed, profile};
+use super::fleet::{fleet_deed, profile, upgrading};
 use super::{choice, known, name, rollout};
 use crate::error::Mistake;
 use crate::statement::{By, Deed, PolicyRule, RolloutDeed};
@@ -46,6 +46,8 @@ const VERBS: &[&str] = &[
     "model",
     "profile",
     "upgrade",
+    "revise",
+    "upgrading",
     "set",
     "jam",
     "advance",
@@ -84,6 +86,12 @@ pub(super) fn deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Deed, Mistake>
             let scale_set = known(line, "a scale set")?;
             let (terminate, os_image) = profile(line)?;
             Deed::Perform(vec![NamedCommand::ChangeModel { scale_set, terminate, os_image }])
+        }
+        "revise" => Deed::Perform(vec![NamedCommand::ReviseModel { scale_set: known(line, "a scale set")? }]),
+        "upgrading" => {
+            let scale_set = known(line, "a scale set")?;
+            let upgrade = upgrading(line)?;
+            Deed::Perform(vec![NamedCommand::ChangeUpgradePolicy { scale_set, upgrade }])
         }
         "set" => Deed::Perform(vec![NamedCommand::ChangeSettings(setting(line)?)]),
         _ => return Err(line.mistake(verb, unknown(verb.text))),

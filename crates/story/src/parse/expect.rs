@@ -45,6 +45,7 @@ fn expected(line: &mut Line<'_>) -> Result<Expected, Mistake> {
         "on" => Expected::On(name(line, "a host")?),
         "boots" => Expected::Boots(line.need_number()?.into()),
         "disk" => Expected::Disk(line.need_number()?.into()),
+        "model" => Expected::Model(line.need_number()?.into()),
         "running" => Expected::Power("running"),
         "stopped" => Expected::Power("stopped"),
         "deallocated" => Expected::Power("deallocated"),

@@ -4,9 +4,10 @@ use forewarn_lifecycle::TerminateNotice;
 use forewarn_wire::Span;
 use forewarn_wire::operator::{
     Eviction, HostEntry, InstanceEntry, MachineEntry, NamedCommand, OrchestrationWord, PolicyEntry,
-    ScaleSetEntry, SetEntry, UpgradeWord, VmEntry,
+    RollingEntry, ScaleSetEntry, SetEntry, UpgradeWord, VmEntry,
 };
 
+use super::rollout::percent;
 use super::{choice, known, new_name};
 use crate::error::Mistake;
 use crate::words::{Line, Word};
@@ -102,7 +103,8 @@ fn scale_set(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
     let name = new_name(line)?;
     let orchestration =
         line.take_if("flexible").map_or(OrchestrationWord::Uniform, |_| OrchestrationWord::Flexible);
-    let upgrade = line.take_if("automatic").map_or(UpgradeWord::Manual, |_| UpgradeWord::Automatic);
+    let says = |word: Word<'_>| ["manual", "automatic", "rolling"].contains(&word.text);
+    let upgrade = if line.peek().is_some_and(says) { upgrading(line)? } else { UpgradeWord::Manual };
     let Traits { spot, terminate, os_image } = traits(line)?;
     Ok(NamedCommand::AdmitScaleSet(ScaleSetEntry {
         name,
@@ -114,6 +116,22 @@ fn scale_set(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
         policy: PolicyEntry::default(),
         instances: Vec::new(),
     }))
+}
+
+/// How a change of the model reaches instances.
+pub(super) fn upgrading(line: &mut Line<'_>) -> Result<UpgradeWord, Mistake> {
+    let mut rolling = match choice(line, &["manual", "automatic", "rolling"])? {
+        "manual" => return Ok(UpgradeWord::Manual),
+        "automatic" => return Ok(UpgradeWord::Automatic),
+        _ => RollingEntry::default(),
+    };
+    if line.peek().is_some_and(|word| word.text.ends_with('%')) {
+        rolling.batch_percent = percent(line)?;
+    }
+    if line.take_if("pause").is_some() {
+        rolling.pause = Span(line.need_duration()?);
+    }
+    Ok(UpgradeWord::Rolling(rolling))
 }
 
 fn instances(line: &mut Line<'_>) -> Result<Vec<NamedCommand>, Mistake> {

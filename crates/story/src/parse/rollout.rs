@@ -97,11 +97,11 @@ fn terms(line: &mut Line<'_>) -> Result<TermsEntry, Mistake> {
     Ok(terms)
 }
 
-fn percent(line: &mut Line<'_>) -> Result<u8, Mistake> {
-    let word = line.need("a part of a tenant, such as 25%")?;
+pub(super) fn percent(line: &mut Line<'_>) -> Result<u8, Mistake> {
+    let word = line.need("a part, such as 25%")?;
     let number = word.text.strip_suffix('%').and_then(|number| number.parse().ok());
     let number = number.filter(|number| (1..=100).contains(number));
-    number.ok_or_else(|| line.mistake(word, "not a part of a tenant; write 1% to 100%"))
+    number.ok_or_else(|| line.mistake(word, "not a part; write 1% to 100%"))
 }
 
 /// Days may be several words, since commas separate; then the hours, and how far they are from UTC.

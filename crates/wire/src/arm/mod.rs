@@ -16,9 +16,14 @@ mod error;
 mod gate;
 mod id;
 mod images;
+mod instances;
 mod kind;
 mod merge;
+mod names;
 pub mod network;
+mod plan_action;
+mod plan_common;
+mod plan_machine;
 mod policy;
 mod profile;
 pub mod providers;
@@ -26,6 +31,7 @@ mod read_common;
 mod read_machine;
 mod read_scale_set;
 mod refresh;
+mod refused;
 mod settle;
 mod show;
 pub mod sizes;
@@ -40,14 +46,18 @@ pub use error::ArmError;
 pub use gate::{check_version, hide_newer};
 pub use id::{GroupId, ResourceId};
 pub use images::{IMAGE_VERSION, Image};
+pub use instances::{Chosen, find_instance, read_instances, read_named_instances};
 pub use kind::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
 pub use merge::merge;
+pub use plan_action::{Action, plan_action, plan_instances, plan_scale_set_removal};
+pub use plan_machine::{MachinePlan, plan_availability_set, plan_instance, plan_machine};
 pub use read_machine::{
     AvailabilitySetWanted, Domains, MachineWanted, Protection, read_availability_set, read_machine,
     read_protection,
 };
 pub use read_scale_set::{ScaleIn, ScaleSetWanted, UpgradeWanted, read_scale_set};
 pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
+pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
 pub use show::{
     Expand, Kept, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
@@ -55,8 +65,5 @@ pub use show::{
     plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
     show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
 };
-pub use stub::{
-    Action, bad_command, chosen_instances, plan_action, plan_availability_set, plan_machine, plan_scale_set,
-    refused,
-};
+pub use stub::plan_scale_set;
 pub use version::{ApiVersion, BadVersion};

@@ -13,14 +13,13 @@ use super::policy::refresh_policy;
 use super::profile::refresh_profile;
 use super::read_common::read_priority;
 use super::read_scale_set::{UpgradeWanted, read_upgrade};
-use crate::operator::leaving;
+use super::show::is_leaving;
 
 /// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.
 pub fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
     let Some(set) = cluster.scale_set(id) else { return };
-    let leaving = leaving(cluster);
     let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
-    let staying = groups.flat_map(Tenant::machines).filter(|machine| !leaving.contains(machine)).count();
+    let staying = groups.flat_map(Tenant::machines).filter(|machine| !is_leaving(cluster, **machine)).count();
     write(body, "sku", "capacity", json!(staying));
     let orchestration = match set.orchestration {
         Orchestration::Uniform => "Uniform",

@@ -11,6 +11,7 @@ use super::entry::{
 };
 use super::schema;
 use super::terms::{RolloutEntry, TermsEntry};
+use super::upgrade::UpgradeWord;
 use crate::span::Span;
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
@@ -52,6 +53,10 @@ pub enum NamedCommand {
         #[serde(default)]
         os_image: bool,
     },
+    /// The model has changed in a part that the rules do not know: an image, a size. Instances get it as any other.
+    ReviseModel { scale_set: String },
+    /// How a change of the model reaches instances from now on. Those that have an older one are seen to.
+    ChangeUpgradePolicy { scale_set: String, upgrade: UpgradeWord },
     /// Another profile for a machine that is not an instance of a scale set.
     ChangeProfile {
         machine: String,

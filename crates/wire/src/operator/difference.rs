@@ -289,7 +289,8 @@ fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) -> Resul
         return Err(fixed("orchestration", name));
     }
     if was.upgrade != set.upgrade {
-        return Err(fixed("upgrade policy", name));
+        let command = NamedCommand::ChangeUpgradePolicy { scale_set: name.clone(), upgrade: set.upgrade };
+        list.push(format!("~ {name}: upgrade {} -> {}", was.upgrade, set.upgrade), command);
     }
     list.policy(name, was.policy, set.policy);
     if (was.terminate, was.os_image) != (set.terminate, set.os_image) {

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Approve, EvictionPolicy, Orchestration, OsImageNotice, Policy, Priority, Profile, TerminateNotice,
-    UpgradePolicy,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::object::objects;
 use super::schema;
+use super::upgrade::UpgradeWord;
 use crate::span::Span;
 
 /// What all machines are told of where they are.
@@ -241,17 +241,6 @@ pub enum OrchestrationWord {
     Flexible,
 }
 
-/// How a change of the model reaches the instances of a scale set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum UpgradeWord {
-    /// When an instance is upgraded.
-    #[default]
-    Manual,
-    /// At once.
-    Automatic,
-}
-
 objects! { Site HostEntry VmEntry SetEntry MachineEntry ScaleSetEntry InstanceEntry PolicyEntry }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
@@ -312,7 +301,6 @@ words! {
     ApproveWord = Approve { Automatic = Automatically, Asked = WhenAsked }
     Eviction = EvictionPolicy { Delete = Delete, Deallocate = Deallocate }
     OrchestrationWord = Orchestration { Uniform = Uniform, Flexible = Flexible }
-    UpgradeWord = UpgradePolicy { Manual = Manual, Automatic = Automatic }
 }
 
 /// Regular, or spot.
@@ -321,7 +309,7 @@ pub(super) fn priority(spot: Option<Eviction>) -> Priority {
 }
 
 /// What eviction does, if it can happen.
-pub(super) fn spot(priority: Priority) -> Option<Eviction> {
+pub(crate) fn spot(priority: Priority) -> Option<Eviction> {
     match priority {
         Priority::Regular => None,
         Priority::Spot(policy) => Some(policy.into()),
@@ -338,7 +326,7 @@ pub(super) fn profile(terminate: Option<Span>, os_image: bool) -> Option<Profile
 }
 
 /// The notice of a deletion, and whether new images are announced.
-pub(super) fn notices(profile: Profile) -> (Option<Span>, bool) {
+pub(crate) fn notices(profile: Profile) -> (Option<Span>, bool) {
     let terminate = profile.terminate.map(|notice| Span(notice.length()));
     (terminate, profile.os_image == OsImageNotice::On)
 }

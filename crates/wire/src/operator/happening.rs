@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
     Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
-    MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, Wait, Withdrawal,
+    MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, UpgradePolicy, Wait,
+    Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::find::full_name;
 use super::rollout::rollout_happening;
 use super::trail::Told;
+use super::upgrade::UpgradeWord;
 use super::view::{approver, cause, few, start};
 use crate::span::Moment;
 use crate::words;
@@ -107,6 +109,18 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::ModelChanged { scale_set, version, .. } => {
             teller.of_scale_set("changed", *scale_set, &format!("has model {version}"))
         }
+        Change::UpgradePolicyChanged { scale_set, upgrade } => {
+            let how = UpgradeWord::from(*upgrade);
+            teller.of_scale_set(
+                "changed",
+                *scale_set,
+                &format!("has another way to upgrade instances: {how}"),
+            )
+        }
+        Change::BatchUpgraded(scale_set) => teller.batch_upgraded(now, *scale_set)?,
+        Change::RollingEnded(scale_set) => {
+            teller.of_scale_set("ended", *scale_set, "has upgraded its last batch")
+        }
         Change::RolloutPlanned { rollout, .. }
         | Change::RolloutWaits { rollout, .. }
         | Change::RolloutPaused { rollout, .. }
@@ -156,6 +170,14 @@ impl Teller<'_> {
         };
         let tenants = set.groups.iter().map(|group| self.tenant(*group)).collect();
         Happening { tenants, ..self.plain(kind, format!("scale set {} {text}", set.name)) }
+    }
+
+    /// When the next batch comes; without a pause it is there at once, and speaks for itself.
+    fn batch_upgraded(&self, now: Now, id: ScaleSetId) -> Option<Happening> {
+        let UpgradePolicy::Rolling { pause, .. } = self.cluster.scale_set(id)?.upgrade else { return None };
+        let until = Moment(now.wall.plus(pause));
+        let waits = format!("waits until {until}, then upgrades the next batch");
+        (!pause.is_zero()).then(|| self.of_scale_set("waits", id, &waits))
     }
 
     fn of_rollout(&self, now: Now, change: &Change, rollout: RolloutId) -> Option<Happening> {

@@ -39,6 +39,7 @@ mod terms;
 #[cfg(test)]
 pub(crate) mod town;
 mod trail;
+mod upgrade;
 mod view;
 
 pub use access::{
@@ -52,8 +53,9 @@ pub use command::{
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
     ApproveWord, Eviction, HostEntry, InstanceEntry, MachineEntry, OrchestrationWord, PolicyEntry,
-    ScaleSetEntry, SetEntry, Site, UpgradeWord, VmEntry,
+    ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+pub(crate) use entry::{notices, spot};
 pub use explain::{
     ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
     MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,
@@ -88,6 +90,7 @@ pub use trail::{
     AuditPage, BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told,
     TrailEntry, cluster_key,
 };
+pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,

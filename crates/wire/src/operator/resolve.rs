@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain,
-    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, SetShape, Shape, TenantId, Terms,
-    Unenrolled, UpdateDomain, Zone,
+    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, ScaleSetId, SetShape, Shape,
+    TenantId, Terms, Unenrolled, UpdateDomain, Zone,
 };
 
 use super::check::{self, ControlCharacter};
@@ -14,6 +14,7 @@ use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, Unen
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use super::terms::{BadTerms, RolloutEntry, TermsEntry, find_hosts};
+use super::upgrade::{BadBatch, UpgradeWord};
 use crate::span::Span;
 
 /// What a command by name comes to.
@@ -92,6 +93,9 @@ pub enum BadCommand {
     /// The notice of a deletion is too short or too long.
     #[error("the notice of a deletion is 5 to 15 minutes, not {}", crate::show_duration(.0.0))]
     Notice(Span),
+    /// A batch is too small or too large.
+    #[error(transparent)]
+    Batch(#[from] BadBatch),
     /// A set was to be admitted with its machines in one command.
     #[error("machines join with commands of their own: {0} is admitted without any")]
     WithMachines(String),
@@ -133,6 +137,7 @@ impl NamedCommand {
     pub fn resolve(&self, cluster: &Cluster) -> Result<Resolved, BadCommand> {
         let machine = |name: &str| find_machine(cluster, name);
         let host = |name: &str| find_host(cluster, name);
+        let set = |name: &str| find_scale_set(cluster, name);
         let power = |name: &str, change| {
             Ok::<_, Unknown>(Command::ChangePower { machine: find_machine(cluster, name)?, change })
         };
@@ -150,14 +155,13 @@ impl NamedCommand {
                 return admit_instance(cluster, scale_set, instance);
             }
             Self::RemoveTenant { tenant } => Command::RemoveTenant(find_tenant(cluster, tenant)?),
-            Self::RemoveScaleSet { scale_set } => {
-                Command::RemoveScaleSet(find_scale_set(cluster, scale_set)?)
-            }
+            Self::RemoveScaleSet { scale_set } => Command::RemoveScaleSet(set(scale_set)?),
             Self::ChangePolicy { tenant, policy } => change_policy(cluster, tenant, (*policy).into())?,
-            Self::ChangeModel { scale_set, terminate, os_image } => Command::ChangeModel {
-                scale_set: find_scale_set(cluster, scale_set)?,
-                model: profile(*terminate, *os_image)?,
-            },
+            Self::ChangeModel { scale_set, terminate, os_image } => {
+                Command::ChangeModel { scale_set: set(scale_set)?, model: profile(*terminate, *os_image)? }
+            }
+            Self::ReviseModel { scale_set } => Command::ReviseModel(set(scale_set)?),
+            Self::ChangeUpgradePolicy { scale_set, upgrade } => upgrading(set(scale_set)?, *upgrade)?,
             Self::ChangeProfile { machine: name, terminate, os_image } => {
                 Command::ChangeProfile { machine: machine(name)?, profile: profile(*terminate, *os_image)? }
             }
@@ -240,7 +244,7 @@ fn admit_scale_set(entry: &ScaleSetEntry) -> Result<Command, BadCommand> {
         name: new_name(&entry.name)?,
         orchestration: entry.orchestration.into(),
         priority: entry::priority(entry.spot),
-        upgrade: entry.upgrade.into(),
+        upgrade: entry.upgrade.try_into()?,
         model: profile(entry.terminate, entry.os_image)?,
         policy: entry.policy.into(),
     })
@@ -267,6 +271,10 @@ fn change_policy(
             Command::ChangePolicy { tenant: id, policy }
         }
     })
+}
+
+fn upgrading(scale_set: ScaleSetId, upgrade: UpgradeWord) -> Result<Command, BadBatch> {
+    Ok(Command::ChangeUpgradePolicy { scale_set, upgrade: upgrade.try_into()? })
 }
 
 fn describe(

@@ -246,6 +246,9 @@ pub(super) fn rollout_happening(
         | Change::TenantRemoved(_)
         | Change::ScaleSetAdmitted { .. }
         | Change::ModelChanged { .. }
+        | Change::UpgradePolicyChanged { .. }
+        | Change::BatchUpgraded(_)
+        | Change::RollingEnded(_)
         | Change::ScaleSetPolicyChanged { .. }
         | Change::ScaleSetRemoved(_)
         | Change::MachineAdmitted { .. }

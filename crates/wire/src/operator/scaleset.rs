@@ -14,20 +14,19 @@
 use std::collections::BTreeSet;
 
 use forewarn_lifecycle::limits::{MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX};
-use forewarn_lifecycle::{
-    Cause, Cluster, EvictionPolicy, HostId, MachineId, Orchestration, ScaleSet, Tenant,
-};
+use forewarn_lifecycle::{Cluster, HostId, MachineId, Orchestration, ScaleSet, Tenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::command::NamedCommand;
 use super::entry::{
-    ApproveWord, Eviction, InstanceEntry, OrchestrationWord, PolicyEntry, ScaleSetEntry, UpgradeWord, notices,
+    ApproveWord, Eviction, InstanceEntry, OrchestrationWord, PolicyEntry, ScaleSetEntry, notices,
 };
 use super::find::{Unknown, find_host, find_scale_set, nothing};
 use super::object::objects;
 use super::schema;
 use super::spread::Spread;
+use super::upgrade::UpgradeWord;
 use crate::span::Span;
 
 /// Instances of one scale set.
@@ -98,6 +97,9 @@ pub struct ScaleSetChange {
     /// Whether a new operating-system image is announced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os_image: Option<bool>,
+    /// How a change of its model reaches instances, this one included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradeWord>,
     /// Which of its events approve themselves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyChange>,
@@ -226,9 +228,7 @@ impl Wish {
 /// The machines that are on their way out: being deleted, or evicted for good.
 #[must_use]
 pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let is_end =
-        |cause: &Cause| matches!(cause, Cause::UserDelete(_) | Cause::Eviction(EvictionPolicy::Delete));
-    let work = cluster.maintenances().filter(|work| is_end(&work.plan.cause));
+    let work = cluster.maintenances().filter(|work| work.plan.cause.is_end());
     work.flat_map(|work| work.plan.machines()).collect()
 }
 
@@ -319,6 +319,10 @@ impl ScaleSetChange {
     fn commands(&self, set: &ScaleSet) -> Vec<NamedCommand> {
         let name = set.name.to_string();
         let mut commands = Vec::new();
+        // First: a new model reaches instances as the new policy says.
+        if let Some(upgrade) = self.upgrade.filter(|upgrade| *upgrade != UpgradeWord::from(set.upgrade)) {
+            commands.push(NamedCommand::ChangeUpgradePolicy { scale_set: name.clone(), upgrade });
+        }
         let was = notices(set.model);
         let is = (self.terminate.unwrap_or(was.0), self.os_image.unwrap_or(was.1));
         if is != was {

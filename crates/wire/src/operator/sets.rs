@@ -6,11 +6,12 @@ use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, ScaleSetId, Shap
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::entry::{Eviction, OrchestrationWord, PolicyEntry, UpgradeWord, notices, spot};
+use super::entry::{Eviction, OrchestrationWord, PolicyEntry, notices, spot};
 use super::resolve::Details;
 use super::scaleset::instances;
+use super::upgrade::UpgradeWord;
 use super::view::machine_view;
-use crate::span::Span;
+use crate::span::{Moment, Span};
 
 /// A scale set, without its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +24,8 @@ pub struct ScaleSetSummary {
     pub leaving: usize,
     /// How many instances have an older model.
     pub outdated: usize,
+    /// When the next batch of a rolling upgrade gets the latest model, if others wait for theirs.
+    pub next_batch: Option<Moment>,
     pub orchestration: OrchestrationWord,
     pub upgrade: UpgradeWord,
     /// What eviction does to its instances, if they are spot machines.
@@ -129,6 +132,7 @@ pub fn scale_set_summary(
         capacity: all.len() - going,
         leaving: going,
         outdated: outdated.filter(|machine| machine.model_version != set.model_version).count(),
+        next_batch: set.next_batch().map(|at| Moment(at.wall)),
         orchestration: set.orchestration.into(),
         upgrade: set.upgrade.into(),
         spot: spot(set.priority),

@@ -135,6 +135,9 @@ pub struct ServerView {
     pub prefix: bool,
     /// Who a caller is that does not say.
     pub default_machine: Option<String>,
+    /// Where clients of Azure come in: `https://ADDRESS`. Not there where they cannot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arm: Option<String>,
 }
 
 /// Things of a kind, as many as are shown at once.

@@ -10,7 +10,7 @@ use forewarn_wire::operator::*;
 use crate::town::Town;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 39] = [
+const EVERY: [&str; 41] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
     r#"{"command":"admit_vm","name":"v","host":"h1","update_domain":0,"fault_domain":0}"#,
@@ -23,6 +23,8 @@ const EVERY: [&str; 39] = [
     r#"{"command":"remove_scale_set","scale_set":"web"}"#,
     r#"{"command":"change_policy","tenant":"solo","policy":{"restart":"automatic","redeploy":"asked","all_down":"asked"}}"#,
     r#"{"command":"change_model","scale_set":"web","terminate":"7m30s","os_image":true}"#,
+    r#"{"command":"revise_model","scale_set":"web"}"#,
+    r#"{"command":"change_upgrade_policy","scale_set":"web","upgrade":{"rolling":{"batch_percent":25,"pause":"1h"}}}"#,
     r#"{"command":"change_profile","machine":"solo","terminate":null,"os_image":false}"#,
     r#"{"command":"upgrade_instance","machine":"web_0"}"#,
     r#"{"command":"describe","machine":"solo","addresses":["10.0.0.4","fd00::4"],"tags":{"role":"db"}}"#,
@@ -246,6 +248,14 @@ fn what_cannot_be_found_is_told_with_a_hint() {
         (
             r#"{"command":"change_model","scale_set":"web","terminate":"4m"}"#,
             "the notice of a deletion is 5 to 15 minutes, not 4m",
+        ),
+        (
+            r#"{"command":"change_upgrade_policy","scale_set":"web","upgrade":{"rolling":{"batch_percent":0}}}"#,
+            "a batch is 1 to 100 % of a scale set, not 0 %",
+        ),
+        (
+            r#"{"command":"admit_scale_set","name":"big","upgrade":{"rolling":{"batch_percent":101}}}"#,
+            "a batch is 1 to 100 % of a scale set, not 101 %",
         ),
         (
             r#"{"command":"admit_availability_set","name":"db","machine":[{"name":"m","host":"h1"}]}"#,

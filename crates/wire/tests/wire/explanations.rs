@@ -351,12 +351,24 @@ fn the_usual_troubles_are_seen() {
         model.starts_with("it runs model 1 of 2: its notice of deletion is none, that of the model is 10m"),
         "{model}"
     );
+    assert!(model.ends_with("; an upgrade of the instance brings it up to date"), "{model}");
     assert!(
         told.hints.last().unwrap().starts_with("web_0 asks with api-version 2017-11-01"),
         "{:?}",
         told.hints
     );
     assert_eq!(told.asked_last.unwrap().edition.as_deref(), Some("2017-11-01"));
+    let rolling = r#"{"rolling":{"batch_percent":50,"pause":"1h"}}"#;
+    tale.ask(
+        "socket",
+        &format!(r#"{{"command":"change_upgrade_policy","scale_set":"web","upgrade":{rolling}}}"#),
+    );
+    tale.ask("socket", r#"{"command":"revise_model","scale_set":"web"}"#);
+    let model = &tale.machine(WEB_0).hints[0];
+    assert!(
+        model.ends_with("; instances get it batch by batch, the next at 2026-01-01T01:00:00Z"),
+        "{model}"
+    );
 }
 
 #[test]

@@ -118,6 +118,8 @@ fn what_can_change_is_changed_in_place() {
     wanted.availability_sets[0].machines[0].os_image = true;
     wanted.availability_sets[0].policy.all_down = ApproveWord::Asked;
     wanted.scale_sets[0].terminate = Some(Span(Duration::from_secs(300)));
+    let pause = Span(Duration::from_hours(1));
+    wanted.scale_sets[0].upgrade = UpgradeWord::Rolling(RollingEntry { batch_percent: 25, pause });
     wanted.scale_sets[0].policy.redeploy = ApproveWord::Automatic;
     wanted.scale_sets[0].instances[1].tags = BTreeMap::from([("role".to_owned(), "spare".to_owned())]);
     let done = apply(&mut town, &wanted, Unmentioned::Remove);
@@ -127,6 +129,7 @@ fn what_can_change_is_changed_in_place() {
         "~ solo: addresses",
         "~ db: policy",
         "~ db/db-0: os_image off -> on",
+        "~ web: upgrade automatic -> rolling, 25 % at a time, 1h between",
         "~ web: policy",
         "~ web: terminate off -> 5m",
         "~ web/web_1: tags",
@@ -138,7 +141,7 @@ fn what_can_change_is_changed_in_place() {
 #[test]
 fn what_cannot_change_is_an_error() {
     type Change = (&'static str, fn(&mut Fleet));
-    let changes: [Change; 9] = [
+    let changes: [Change; 8] = [
         ("the zone of h1 cannot", |fleet| fleet.hosts[0].zone = None),
         ("the update domain of solo cannot", |fleet| fleet.vms[0].update_domain = 1),
         ("the fault domain of solo cannot", |fleet| fleet.vms[0].fault_domain = 1),
@@ -149,7 +152,6 @@ fn what_cannot_change_is_an_error() {
         ("the orchestration of web cannot", |fleet| {
             fleet.scale_sets[0].orchestration = OrchestrationWord::Flexible;
         }),
-        ("the upgrade policy of web cannot", |fleet| fleet.scale_sets[0].upgrade = UpgradeWord::Manual),
     ];
     let mut town = Town::new();
     apply(&mut town, &fleet(), Unmentioned::Keep);
@@ -306,7 +308,14 @@ fn scale_set(hosts: u16) -> impl Strategy<Value = ScaleSetEntry> {
     let instances = prop::collection::vec((machine(hosts), 1..4u32), 0..5);
     let words = (
         prop::sample::select(vec![OrchestrationWord::Uniform, OrchestrationWord::Flexible]),
-        prop::sample::select(vec![UpgradeWord::Manual, UpgradeWord::Automatic]),
+        prop_oneof![
+            Just(UpgradeWord::Manual),
+            Just(UpgradeWord::Automatic),
+            (1..=100u8, 0..=604_800u64).prop_map(|(batch_percent, seconds)| {
+                let pause = Span(Duration::from_secs(seconds));
+                UpgradeWord::Rolling(RollingEntry { batch_percent, pause })
+            }),
+        ],
     );
     (words, policy(), machine(hosts), instances, any::<bool>()).prop_map(
         |((orchestration, upgrade), policy, model, instances, numbered)| {

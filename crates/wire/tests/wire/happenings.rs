@@ -1,5 +1,7 @@
 //! Changes, told one by one.
 
+use std::time::Duration;
+
 use crate::town::Town;
 
 /// What has been told since, in short.
@@ -169,6 +171,36 @@ fn what_becomes_of_scale_sets_and_profiles_is_told() {
         ("removed", "scale set spare has left"),
     ];
     assert_eq!(told(&mut town), pairs(&expected));
+}
+
+#[test]
+fn a_rolling_upgrade_is_told_batch_by_batch() {
+    let mut town = Town::with_fleet();
+    told(&mut town);
+    town.say(
+        r#"{"command":"change_upgrade_policy","scale_set":"web","upgrade":{"rolling":{"batch_percent":50,"pause":"1h"}}}"#,
+    );
+    town.say(r#"{"command":"revise_model","scale_set":"web"}"#);
+    assert_last(&town, ("waits", &["web"], &[], &[], 0, None, None));
+    town.pass(Duration::from_hours(1));
+    assert_last(&town, ("ended", &["web"], &[], &[], 0, None, None));
+    let expected = [
+        (
+            "changed",
+            "scale set web has another way to upgrade instances: rolling, 50 % at a time, 1h between",
+        ),
+        ("changed", "scale set web has model 2"),
+        ("changed", "machine web_0 has model 2"),
+        ("waits", "scale set web waits until 2026-01-01T01:00:00Z, then upgrades the next batch"),
+        ("changed", "machine web_1 has model 2"),
+        ("ended", "scale set web has upgraded its last batch"),
+    ];
+    assert_eq!(told(&mut town), pairs(&expected));
+    town.say(r#"{"command":"change_upgrade_policy","scale_set":"web","upgrade":"rolling"}"#);
+    town.say(r#"{"command":"revise_model","scale_set":"web"}"#);
+    town.pass(Duration::ZERO);
+    let kinds: Vec<_> = told(&mut town).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!(kinds, ["changed", "changed", "changed", "changed", "ended"], "without a pause nothing waits");
 }
 
 #[test]

@@ -54,6 +54,11 @@ fn every_problem_with_what_is_asked_for_has_its_status_and_its_body() {
             400,
             r#"{ "error": "Bad request: . Required metadata header not specified" }"#,
         ),
+        (
+            Problem::TokenHeaderMissing,
+            400,
+            r#"{"error":"invalid_request","error_description":"Required metadata header not specified"}"#,
+        ),
         (Problem::ParameterTwice, 400, r#"{ "error": "Bad request: a query parameter is given twice" }"#),
         (
             Problem::VersionInvalid(VersionList::ScheduledEvents),

@@ -144,6 +144,7 @@ fn what_a_client_wrote_of_a_machine_stays_and_the_rules_know_better() {
             "osProfile": { "computerName": "box", "windowsConfiguration": {} },
             "networkProfile": { "networkInterfaces": [{ "id": "/nic" }] },
             "priority": "Low",
+            "evictionPolicy": "Delete",
             "scheduledEventsPolicy": { "unknown": 1 },
             "somethingNew": { "kept": true },
         },
@@ -360,6 +361,40 @@ fn every_machine_has_its_id() {
         ]
     );
     assert_eq!(machine_id(&town.cluster, &group, MachineId(9)), None);
+}
+
+/// Clients read, change a little, and send the whole back.
+#[test]
+fn what_is_shown_can_be_sent_back() {
+    let mut town = town();
+    town.say(r#"{"command":"admit_vm","name":"solo","host":"h1","fault_domain":9,"spot":"delete"}"#);
+    town.say(r#"{"command":"admit_availability_set","name":"db"}"#);
+    let place = r#""host":"h2","update_domain":99,"fault_domain":99"#;
+    town.say(&format!(
+        r#"{{"command":"admit_machine","tenant":"db","machine":{{"name":"db-a",{place},"terminate":"5m"}}}}"#
+    ));
+    town.say(r#"{"command":"admit_scale_set","name":"flex","orchestration":"flexible","os_image":true}"#);
+    town.say(&format!(r#"{{"command":"admit_instance","scale_set":"flex","instance":{{{place}}}}}"#));
+    let sight = sight(&town);
+    let again = |kind: &str, shown: &Value| settle(kind, Some(shown), shown, sight.version).unwrap();
+    for machine in [MachineId(0), MachineId(1)] {
+        let shown = plain(&town, machine, Expand::InstanceView);
+        let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
+        let known = sight.cluster.machine(machine).unwrap();
+        assert_eq!((wanted.priority, wanted.profile), (known.priority, known.profile));
+    }
+    let (id, set) = (id("virtualMachineScaleSets", "flex"), ScaleSetId(0));
+    let body = plain_scale_set(&sight, set);
+    let kept = kept(&id, &body);
+    let wanted = read_scale_set(&again(SCALE_SETS, &show_scale_set(&sight, &kept, set))).unwrap();
+    assert_eq!((wanted.capacity, wanted.orchestration), (Some(1), OrchestrationWord::Flexible));
+    let shown = show_flexible_machine(&sight, &kept, None, MachineId(2), Expand::InstanceView);
+    let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
+    assert_eq!(wanted.scale_set, Some(id.clone()));
+    let body = plain_availability_set(&sight, TenantId(1));
+    let shown = show_availability_set(&sight, &Kept { body: &body, ..kept }, TenantId(1), &[]);
+    let wanted = read_availability_set(&again(AVAILABILITY_SETS, &shown)).unwrap();
+    assert_eq!(wanted.domains, Domains { update: 20, fault: 3 });
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A cluster that is spoken to by name, whose machines do at once whatever is asked of them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use forewarn_lifecycle::*;
 use forewarn_wire::operator::*;
@@ -94,6 +95,14 @@ impl Town {
     pub(crate) fn finish(&mut self) {
         while let Some(Action { maintenance, machine, .. }) = self.work.pop() {
             self.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        }
+    }
+
+    /// Time passes, and what is due is done. Silences are not for this town.
+    pub(crate) fn pass(&mut self, span: Duration) {
+        self.now = Now { wall: self.now.wall.plus(span), steady: self.now.steady.plus(span) };
+        while self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(self.now)) {
+            self.submit(&Command::Tick);
         }
     }
 

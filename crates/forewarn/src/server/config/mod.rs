@@ -3,6 +3,7 @@
 //! Here is what can be seen from the file alone; what has to be there besides, on the machine that it is for, is
 //! [`place`].
 
+mod arm;
 mod limits;
 mod place;
 mod secure;
@@ -16,8 +17,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use forewarn_hypervisor::Program;
-use forewarn_server::ApiDoor;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
+use forewarn_server::{ApiDoor, ArmPlan};
 use forewarn_store::TRAIL_KEEP;
 use forewarn_wire::{Edition, Span, show_duration};
 use serde::Deserialize;
@@ -25,9 +26,11 @@ use toml::Spanned;
 
 use super::dev::parse_first_answer;
 use super::log::{Detail, Format};
+use arm::Arm;
 use limits::{ConnectionTable, LimitsTable};
 pub(super) use place::{check_doors, is_kept};
 pub(crate) use place::{check_hands, check_interface};
+pub(super) use secure::TLS_DIRECTORY;
 use secure::TlsTable;
 
 /// Where operators come in, unless said.
@@ -61,6 +64,7 @@ pub(super) struct Config {
     pub(super) metadata: Metadata,
     #[serde(default)]
     pub(super) api: Api,
+    arm: Option<Arm>,
     pub(super) hands: Hands,
     #[serde(default)]
     pub(super) audit: Audit,
@@ -139,6 +143,13 @@ impl Config {
             check_mode(*mode.get_ref(), text.get(mode.span()).unwrap_or_default())?;
         }
         Ok(config)
+    }
+
+    /// How clients of Azure come in, if they do.
+    pub(super) fn arm(&self) -> Result<Option<ArmPlan>> {
+        let data_dir = self.data_dir()?;
+        let directory = self.metadata.identity_directory.as_deref();
+        self.arm.as_ref().map(|arm| arm.plan(data_dir.as_deref(), directory)).transpose()
     }
 
     pub(super) fn data_dir(&self) -> Result<Option<PathBuf>> {
@@ -234,7 +245,7 @@ impl Api {
     pub(super) fn doors(&self, data_dir: Option<&Path>) -> Result<Vec<ApiDoor>> {
         let address = match (self.listen, &self.tls) {
             (Some(address), Some(tls)) => {
-                Some(ApiDoor::Tls(address, tls.source(data_dir, address.ip(), &self.host_names)?))
+                Some(ApiDoor::Tls(address, tls.source("api.tls", data_dir, address.ip(), &self.host_names)?))
             }
             (Some(address), None) if address.ip().is_loopback() => Some(ApiDoor::Locked(address)),
             (Some(address), None) => bail!(

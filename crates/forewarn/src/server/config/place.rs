@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use forewarn_server::metadata::{Door, Identity};
 use forewarn_server::tls::examine;
-use forewarn_server::{ApiDoor, Hands};
+use forewarn_server::{ApiDoor, ArmPlan, Hands};
 
 /// Where Linux lists network interfaces. Elsewhere there is nothing to look at.
 const INTERFACES: &str = "/sys/class/net";
@@ -20,7 +20,11 @@ const INTERFACES: &str = "/sys/class/net";
 const EXECUTABLE: u32 = 0o111;
 
 /// Everything that listens can do so, and nothing twice.
-pub(in super::super) fn check_doors(doors: &[(Door, Identity)], api: &[ApiDoor]) -> Result<()> {
+pub(in super::super) fn check_doors(
+    doors: &[(Door, Identity)],
+    api: &[ApiDoor],
+    arm: Option<&ArmPlan>,
+) -> Result<()> {
     let mut taken = BTreeMap::new();
     for (door, _) in doors {
         match door {
@@ -47,6 +51,12 @@ pub(in super::super) fn check_doors(doors: &[(Door, Identity)], api: &[ApiDoor])
                 take(&mut taken, address.to_string(), "api.listen")?;
             }
             ApiDoor::Unix(path) => take(&mut taken, socket(path)?, "api.socket")?,
+        }
+    }
+    if let Some((address, source)) = arm.and_then(|arm| arm.listen.as_ref()) {
+        examine(source)?;
+        if address.port() != 0 {
+            take(&mut taken, address.to_string(), "arm.listen")?;
         }
     }
     Ok(())
@@ -136,24 +146,26 @@ mod tests {
     fn nothing_listens_twice() {
         let files = tempfile::tempdir().unwrap();
         let (one, same) = (files.path().join("s"), files.path().join("./s"));
-        assert!(check_doors(&[unix(&one)], &[ApiDoor::Unix(files.path().join("api"))]).is_ok());
-        let twice = problem(check_doors(&[unix(&one)], &[ApiDoor::Unix(same)]));
+        assert!(check_doors(&[unix(&one)], &[ApiDoor::Unix(files.path().join("api"))], None).is_ok());
+        let twice = problem(check_doors(&[unix(&one)], &[ApiDoor::Unix(same)], None));
         assert!(twice.contains("/s\n  hint: metadata.listen and api.socket both name it"), "{twice}");
         let tcp = |text: &str| (Door::Tcp(text.parse().unwrap()), Identity::Address);
         let api = [ApiDoor::Locked("127.0.0.1:81".parse().unwrap())];
-        assert!(check_doors(&[tcp("127.0.0.1:80")], &api).is_ok());
-        assert!(check_doors(&[tcp("127.0.0.1:81")], &api).is_err());
-        assert!(check_doors(&[tcp("127.0.0.1:0"), tcp("127.0.0.1:0")], &api).is_ok());
+        assert!(check_doors(&[tcp("127.0.0.1:80")], &api, None).is_ok());
+        assert!(check_doors(&[tcp("127.0.0.1:81")], &api, None).is_err());
+        assert!(check_doors(&[tcp("127.0.0.1:0"), tcp("127.0.0.1:0")], &api, None).is_ok());
     }
 
     #[test]
     fn a_socket_has_a_directory() {
         let files = tempfile::tempdir().unwrap();
         let missing =
-            problem(check_doors(&[unix(&files.path().join("no/s"))], &[ApiDoor::Unix("api".into())]));
+            problem(check_doors(&[unix(&files.path().join("no/s"))], &[ApiDoor::Unix("api".into())], None));
         assert!(missing.contains("no/s\n  hint: mkdir -p "), "{missing}");
         fs::write(files.path().join("file"), "").unwrap();
-        assert!(check_doors(&[unix(&files.path().join("file/s"))], &[ApiDoor::Unix("api".into())]).is_err());
+        assert!(
+            check_doors(&[unix(&files.path().join("file/s"))], &[ApiDoor::Unix("api".into())], None).is_err()
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `[api.tls]`: where the certificate of the operator API comes from.
+//! `[api.tls]` and `[arm.tls]`: where the certificate comes from that operators, or clients of Azure, are shown.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -8,12 +8,12 @@ use forewarn_server::tls::Source;
 use serde::Deserialize;
 
 /// Where an authority of the server's own is kept, below the data directory.
-const DIRECTORY: &str = "tls";
+pub(in super::super) const TLS_DIRECTORY: &str = "tls";
 
 /// Names in a certificate.
 const NAMES_MAX: usize = 100;
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlsTable {
     certificate: Option<PathBuf>,
@@ -26,8 +26,20 @@ pub(super) struct TlsTable {
 }
 
 impl TlsTable {
+    /// What it is where nothing is said: a certificate of the server's own.
+    pub(super) fn own() -> Self {
+        Self { self_signed: true, ..Self::default() }
+    }
+
+    /// Whether it names files.
+    pub(super) fn has_files(&self) -> bool {
+        self.certificate.is_some() || self.key.is_some()
+    }
+
+    /// Where the certificate comes from; an authority is kept below `data_dir`. `table` is what this one is called.
     pub(super) fn source(
         &self,
+        table: &str,
         data_dir: Option<&Path>,
         address: IpAddr,
         host_names: &[String],
@@ -37,11 +49,11 @@ impl TlsTable {
                 Ok(Source::Files { certificate: certificate.clone(), key: key.clone() })
             }
             (Some(_), Some(_), false) => {
-                bail!("api.tls.names are for self_signed: the certificate has its own")
+                bail!("{table}.names are for self_signed: the certificate has its own")
             }
             (None, None, true) => {
                 let Some(data_dir) = data_dir else {
-                    bail!("an authority has to be kept: api.tls.self_signed needs data_dir");
+                    bail!("an authority has to be kept: {table}.self_signed needs data_dir");
                 };
                 let names: Vec<_> = host_names.iter().chain(&self.names).cloned().collect();
                 if names.len() > NAMES_MAX {
@@ -50,10 +62,14 @@ impl TlsTable {
                 if let Some(wrong) = names.iter().find(|name| !is_name(name)) {
                     bail!("not a name for a certificate: {wrong:?}\n  hint: a host name, or an address");
                 }
-                Ok(Source::SelfSigned { directory: data_dir.join(DIRECTORY), names, address: Some(address) })
+                Ok(Source::SelfSigned {
+                    directory: data_dir.join(TLS_DIRECTORY),
+                    names,
+                    address: Some(address),
+                })
             }
             (Some(_) | None, Some(_) | None, true | false) => bail!(
-                "a certificate comes from certificate and key, or it is self_signed: api.tls\n  \
+                "a certificate comes from certificate and key, or it is self_signed: {table}\n  \
                  hint: certificate = \"/etc/forewarn/tls/api.pem\" and key = \"/etc/forewarn/tls/api-key.pem\""
             ),
         }
@@ -71,7 +87,7 @@ mod tests {
 
     fn source(text: &str, data_dir: Option<&str>) -> Result<Source> {
         let table: TlsTable = toml::from_str(text).unwrap();
-        table.source(data_dir.map(Path::new), "10.0.0.1".parse().unwrap(), &["a.b".to_owned()])
+        table.source("api.tls", data_dir.map(Path::new), "10.0.0.1".parse().unwrap(), &["a.b".to_owned()])
     }
 
     #[test]

@@ -5,15 +5,16 @@ use std::sync::Arc;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use forewarn_catalogue::Link;
-use forewarn_lifecycle::{MachineId, ScaleSetId};
+use forewarn_lifecycle::MachineId;
 use forewarn_wire::arm::{
-    Action, ArmError, INSTANCES, Provisioning, ResourceId, canonical, chosen_instances, hide_newer,
-    instance_instance_view, instances_there, is_gone, merge, show_instance,
+    Action, ApiVersion, ArmError, Chosen, Expand, INSTANCES, Protection, Provisioning, ResourceId,
+    find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance,
+    read_protection, settle, show_instance,
 };
 use forewarn_wire::operator::full_name;
 use serde_json::{Value, json};
 
-use super::act::{act_on, action_named};
+use super::act::{act_on, is_of};
 use super::found::{Found, Kind, find, sight};
 use super::list::shown;
 use super::write::{Conditions, check_permit, without_ours};
@@ -22,7 +23,6 @@ use crate::arm::place::no_resource;
 use crate::arm::{answer, refusal, written as bytes};
 use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
 use crate::operator::Permit;
-use forewarn_wire::arm::{ApiVersion, Expand};
 
 /// Answers what is asked of the instances of a scale set; `rest` is what follows `virtualMachines`.
 pub(super) async fn serve(visit: &Visit<'_>, set: &str, rest: &[String]) -> Result<Response, ArmError> {
@@ -42,11 +42,12 @@ pub(super) async fn serve(visit: &Visit<'_>, set: &str, rest: &[String]) -> Resu
         ([id, view], &Method::GET) if view.eq_ignore_ascii_case("instanceView") => {
             one(visit, set, id, View::Instance).await
         }
-        ([id, word], &Method::POST) => match action_named(Kind::Machine, word) {
-            Some(action) => act(visit, set, id, action).await,
-            None if word.eq_ignore_ascii_case("reimageall") => act(visit, set, id, Action::Reimage).await,
-            None => Err(crate::arm::unsupported(call)),
-        },
+        ([id, word], &Method::POST) => {
+            match Action::parse(word).filter(|action| is_of(Kind::Machine, *action)) {
+                Some(action) => act(visit, set, id, action).await,
+                None => Err(crate::arm::unsupported(call)),
+            }
+        }
         (_, _) => Err(crate::arm::unsupported(call)),
     }
 }
@@ -109,8 +110,8 @@ fn own(state: &State<'_>, machine: MachineId) -> Option<Value> {
 
 fn instance_named(state: &State<'_>, set: &Found, id: &str) -> Option<MachineId> {
     let Link::ScaleSet(set) = set.link else { return None };
-    let chosen = chosen_instances(state.cluster, set, &json!({ "instanceIds": [id] })).ok()?;
-    chosen.first().copied().filter(|machine| !is_gone(state.cluster, *machine))
+    let found = find_instance(state.cluster, state.cluster.scale_set(set)?, id);
+    found.filter(|machine| !is_gone(state.cluster, *machine))
 }
 
 fn no_instance(id: &ResourceId) -> ArmError {
@@ -130,7 +131,8 @@ impl Visit<'_> {
 async fn act(visit: &Visit<'_>, set: &str, id: &str, action: Action) -> Result<Response, ArmError> {
     let (instance, id) = (visit.instance_id(set, id), id.to_owned());
     let one = move |state: &State<'_>, found: &Found| {
-        instance_named(state, found, &id).map(|machine| vec![machine]).ok_or_else(|| no_instance(&instance))
+        let machine = instance_named(state, found, &id).ok_or_else(|| no_instance(&instance))?;
+        Ok(Chosen::These(vec![machine]))
     };
     act_on(visit, (Kind::ScaleSet, set), action, one).await
 }
@@ -148,10 +150,10 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
         let found = found.ok_or_else(|| no_resource(&set_id))?;
         conditions.check(Some(&found))?;
         let machine = instance_named(state, &found, &wanted).ok_or_else(|| no_instance(&instance))?;
-        check_permit(state, &permit, &[])?;
-        let mut body =
-            merge(&own(state, machine).unwrap_or_else(|| json!({})), &without_ours(protection(&sent)));
-        canonical(INSTANCES, &mut body);
+        let before = own(state, machine).unwrap_or_else(|| json!({}));
+        let body = settle(INSTANCES, Some(&before), &without_ours(own_part(&sent)), version)?;
+        let commands = plan_instance(state.cluster, machine, &before, &body)?;
+        check_permit(state, &permit, &commands)?;
         let known = state.catalogue.entry_of(state.id, Link::Machine(machine));
         let id = known.map_or_else(|| instance.to_string(), |(_, entry)| entry.id.clone());
         let link = Some(LinkTo::Known(Link::Machine(machine)));
@@ -161,7 +163,7 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
             show_instance(&sight(state, version), &found.kept(), Some(&body), machine, Expand::Nothing);
         shown["properties"]["provisioningState"] = json!(Provisioning::Updating.as_str());
         let asked = json!({ "command": "write_resource", "resource": id, "machine": full_name(state.cluster, machine) });
-        let (commands, papers) = (Vec::new(), vec![put]);
+        let papers = vec![put];
         let arrangement = Arrangement { commands, papers, asked: Some(asked), operation: Some(id) };
         Ok((arrangement, shown))
     };
@@ -172,7 +174,7 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
 }
 
 /// What of an instance is its own: the rest follows from its scale set.
-fn protection(sent: &Value) -> Value {
+fn own_part(sent: &Value) -> Value {
     let mut own = json!({});
     if let Some(tags) = sent.get("tags") {
         own["tags"] = tags.clone();
@@ -185,13 +187,7 @@ fn protection(sent: &Value) -> Value {
     own
 }
 
-/// The numbers of instances that a scale-in leaves alone.
-pub(crate) fn protected(state: &State<'_>, set: ScaleSetId) -> std::collections::BTreeSet<u32> {
-    let is_protected = |machine: MachineId| {
-        own(state, machine).is_some_and(|own| {
-            own.pointer("/properties/protectionPolicy/protectFromScaleIn") == Some(&Value::Bool(true))
-        })
-    };
-    let instances = instances_there(state.cluster, set);
-    instances.into_iter().filter(|(_, id)| is_protected(*id)).map(|(number, _)| number).collect()
+/// What an instance is protected from.
+pub(super) fn protection(state: &State<'_>, machine: MachineId) -> Protection {
+    own(state, machine).and_then(|own| read_protection(&own).ok()).unwrap_or_default()
 }

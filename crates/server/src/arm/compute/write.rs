@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use axum::response::Response;
 use forewarn_catalogue::{Link, Operation};
+use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use forewarn_wire::arm::{
-    ApiVersion, ArmError, Expand, Provisioning, ResourceId, plan_availability_set, plan_machine,
-    plan_scale_set, settle,
+    ApiVersion, ArmError, Domains, Expand, Provisioning, ResourceId, plan_availability_set, plan_machine,
+    plan_scale_set, read_availability_set, settle,
 };
 use forewarn_wire::operator::NamedCommand;
 use serde_json::{Value, json};
@@ -96,12 +97,8 @@ fn arrange(state: &State<'_>, asked: &Asked) -> Result<(Arrangement, bool), ArmE
     let base = before.as_ref().map(|found| base(state, permit, found));
     let body = settle(kind.text(), base.as_ref(), &without_ours(sent.clone()), *version)?;
     let name = before.as_ref().map_or(id.name(), |found| found.id.name());
-    let commands = plan(state, *kind, name, before.as_ref().zip(base.as_ref()), &body)?;
+    let (commands, link) = plan(state, *kind, name, before.as_ref().zip(base.as_ref()), &body)?;
     check_permit(state, permit, &commands)?;
-    let link = match &before {
-        Some(found) => LinkTo::Known(found.link),
-        None => link_to(*kind, name, &body),
-    };
     let notes = before.as_ref().map_or_else(|| json!({}), |found| found.notes.clone());
     let paper = Paper::Put {
         id: before.as_ref().map_or(id, |found| &found.id).to_string(),
@@ -141,44 +138,55 @@ pub(super) fn without_ours(mut body: Value) -> Value {
     body
 }
 
+/// What makes the fleet as a body wants it, and what the resource is in the rules then.
 fn plan(
     state: &State<'_>,
     kind: Kind,
     name: &str,
     before: Option<(&Found, &Value)>,
     body: &Value,
-) -> Result<Vec<NamedCommand>, ArmError> {
+) -> Result<(Vec<NamedCommand>, LinkTo), ArmError> {
     let cluster = state.cluster;
-    match (kind, before.map(|(found, base)| (found.link, base))) {
-        (Kind::Machine, Some((Link::Machine(id), base))) => {
-            plan_machine(cluster, name, Some((id, base)), body)
+    let known = before.map(|(found, _)| LinkTo::Known(found.link));
+    let before = before.map(|(found, base)| (found.link, base));
+    let (commands, link) = match kind {
+        Kind::Machine => {
+            let before = before.and_then(|(link, base)| Some((machine(link)?, base)));
+            let plan = plan_machine(cluster, name, before, body, domains(state, body))?;
+            (plan.commands, LinkTo::Machine(plan.machine))
         }
-        (Kind::Machine, _) => plan_machine(cluster, name, None, body),
-        (Kind::ScaleSet, Some((Link::ScaleSet(id), base))) => {
-            plan_scale_set(cluster, name, Some((id, base)), body)
+        Kind::ScaleSet => {
+            let before = before.and_then(|(link, base)| Some((scale_set(link)?, base)));
+            (plan_scale_set(cluster, name, before, body)?, LinkTo::ScaleSet(name.to_owned()))
         }
-        (Kind::ScaleSet, _) => plan_scale_set(cluster, name, None, body),
-        (Kind::AvailabilitySet, Some((Link::Tenant(id), base))) => {
-            plan_availability_set(cluster, name, Some((id, base)), body)
+        Kind::AvailabilitySet => {
+            let before = before.and_then(|(link, base)| Some((tenant(link)?, base)));
+            (plan_availability_set(cluster, name, before, body)?, LinkTo::Tenant(name.to_owned()))
         }
-        (Kind::AvailabilitySet, _) => plan_availability_set(cluster, name, None, body),
-    }
+    };
+    Ok((commands, known.unwrap_or(link)))
 }
 
-/// What it will be in the rules.
-fn link_to(kind: Kind, name: &str, body: &Value) -> LinkTo {
-    let set = |key: &str| {
-        let id = body.pointer(&format!("/properties/{key}/id"))?.as_str()?;
-        Some(ResourceId::parse(id)?.name().to_owned())
-    };
-    match kind {
-        Kind::Machine => {
-            let tenant = set("availabilitySet").or_else(|| set("virtualMachineScaleSet"));
-            LinkTo::Machine(format!("{}/{name}", tenant.as_deref().unwrap_or(name)))
-        }
-        Kind::ScaleSet => LinkTo::ScaleSet(name.to_owned()),
-        Kind::AvailabilitySet => LinkTo::Tenant(name.to_owned()),
-    }
+fn machine(link: Link) -> Option<MachineId> {
+    if let Link::Machine(id) = link { Some(id) } else { None }
+}
+
+fn scale_set(link: Link) -> Option<ScaleSetId> {
+    if let Link::ScaleSet(id) = link { Some(id) } else { None }
+}
+
+fn tenant(link: Link) -> Option<TenantId> {
+    if let Link::Tenant(id) = link { Some(id) } else { None }
+}
+
+/// Over how many domains the availability set is spread that a machine joins.
+fn domains(state: &State<'_>, body: &Value) -> Domains {
+    let set = body.pointer("/properties/availabilitySet/id").and_then(Value::as_str);
+    let key = set.and_then(ResourceId::parse).map(|id| id.key());
+    let entry = key.and_then(|key| state.catalogue.entry(&key));
+    let body = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
+    let read = body.and_then(|body: Value| read_availability_set(&body).ok());
+    read.map(|wanted| wanted.domains).unwrap_or_default()
 }
 
 /// Whether somebody may have all that done.

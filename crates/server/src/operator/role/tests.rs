@@ -23,7 +23,7 @@ enum Whose {
 }
 
 /// Every command, without what it is about.
-const COMMANDS: [(&str, Role, Whose, &str); 43] = [
+const COMMANDS: [(&str, Role, Whose, &str); 45] = [
     ("admit_host", Role::Admin, Whose::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
     ("admit_vm", Role::Admin, Whose::Everybody, r#"{"name":"new","host":"h1"}"#),
@@ -41,6 +41,8 @@ const COMMANDS: [(&str, Role, Whose, &str); 43] = [
     ("remove_scale_set", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
     ("change_policy", Role::Admin, Whose::Everybody, r#"{"tenant":"east","policy":{}}"#),
     ("change_model", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
+    ("revise_model", Role::Admin, Whose::Everybody, r#"{"scale_set":"web"}"#),
+    ("change_upgrade_policy", Role::Admin, Whose::Everybody, r#"{"scale_set":"web","upgrade":"rolling"}"#),
     ("change_profile", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
     ("describe", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
     ("change_site", Role::Admin, Whose::Everybody, "{}"),

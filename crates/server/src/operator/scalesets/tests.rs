@@ -34,10 +34,11 @@ impl Town {
             metadata: Vec::new(),
             prefix: false,
             default_machine: None,
+            arm: None,
         };
         let (stop, stopped) = watch::channel(false);
         let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
-        let router = router(shared, Access::Tokens, HostNames::default());
+        let router = router(shared, Access::Tokens, HostNames::default(), None);
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
         let instance = |set, host| json!({ "command": "admit_instance", "scale_set": set, "instance": { "host": host } });

@@ -1,46 +1,43 @@
 //! Writing into a body that somebody else has written. Whatever it is, nothing here panics: what is in the way is replaced.
 //!
-//! A path is a JSON pointer without escapes: `/properties/osProfile`.
+//! A place is named as for reading: `properties.osProfile`.
 
 use serde_json::{Map, Value};
 
-/// What is there; `null` is nothing.
-pub(super) fn at<'a>(body: &'a Value, path: &str) -> Option<&'a Value> {
-    body.pointer(path).filter(|value| !value.is_null())
-}
+use crate::arm::body::at;
 
 /// The text that is there.
-pub(super) fn text_at<'a>(body: &'a Value, path: &str) -> Option<&'a str> {
-    at(body, path)?.as_str()
+pub(super) fn text<'a>(body: &'a Value, place: &str) -> Option<&'a str> {
+    at(body, place)?.as_str()
 }
 
 /// Puts a value there, whatever there was.
-pub(super) fn put(body: &mut Value, path: &str, value: impl Into<Value>) {
-    let place =
-        path.split('/').skip(1).fold(body, |node, key| object(node).entry(key).or_insert(Value::Null));
-    *place = value.into();
+pub(super) fn put(body: &mut Value, place: &str, value: impl Into<Value>) {
+    let found = place.split('.').fold(body, |node, key| object(node).entry(key).or_insert(Value::Null));
+    *found = value.into();
 }
 
 /// Puts a value there, if there is one.
-pub(super) fn put_if<T: Into<Value>>(body: &mut Value, path: &str, value: Option<T>) {
+pub(super) fn put_if<T: Into<Value>>(body: &mut Value, place: &str, value: Option<T>) {
     if let Some(value) = value {
-        put(body, path, value);
+        put(body, place, value);
     }
 }
 
 /// Puts a value there, if there is nothing.
-pub(super) fn fill(body: &mut Value, path: &str, value: impl Into<Value>) {
-    if at(body, path).is_none() {
-        put(body, path, value);
+pub(super) fn fill(body: &mut Value, place: &str, value: impl Into<Value>) {
+    if at(body, place).is_none() {
+        put(body, place, value);
     }
 }
 
 /// Takes away what is there.
-pub(super) fn take(body: &mut Value, path: &str) {
-    let Some((parent, key)) = path.rsplit_once('/') else { return };
-    if let Some(Value::Object(members)) = body.pointer_mut(parent) {
-        members.shift_remove(key);
-    }
+pub(super) fn take(body: &mut Value, place: &str) -> Option<Value> {
+    let (holder, name) = match place.rsplit_once('.') {
+        Some((holder, name)) => (holder.split('.').try_fold(body, |node, key| node.get_mut(key))?, name),
+        None => (body, place),
+    };
+    holder.as_object_mut()?.shift_remove(name)
 }
 
 /// The members of `more` that a body does not have.
@@ -69,7 +66,7 @@ mod tests {
     #[test]
     fn what_is_in_the_way_is_replaced() {
         for mut body in [json!(null), json!([1]), json!({ "a": "b" }), json!({ "a": { "b": [] } })] {
-            put(&mut body, "/a/b/c", 1);
+            put(&mut body, "a.b.c", 1);
             assert_eq!(body, json!({ "a": { "b": { "c": 1 } } }));
         }
     }
@@ -77,14 +74,14 @@ mod tests {
     #[test]
     fn what_is_there_is_not_filled_and_null_is_nothing() {
         let mut body = json!({ "a": false, "b": null });
-        for path in ["/a", "/b", "/c/d"] {
-            fill(&mut body, path, 1);
+        for place in ["a", "b", "c.d"] {
+            fill(&mut body, place, 1);
         }
         assert_eq!(body, json!({ "a": false, "b": 1, "c": { "d": 1 } }));
-        put_if(&mut body, "/a", None::<u8>);
-        take(&mut body, "/c/d");
-        take(&mut body, "/a/none");
-        assert_eq!(body, json!({ "a": false, "b": 1, "c": {} }));
+        put_if(&mut body, "a", None::<u8>);
+        assert_eq!((take(&mut body, "c.d"), take(&mut body, "b")), (Some(json!(1)), Some(json!(1))));
+        assert_eq!((take(&mut body, "a.none"), take(&mut body, "x.y.z")), (None, None));
+        assert_eq!(body, json!({ "a": false, "c": {} }));
     }
 
     #[test]

@@ -3,15 +3,16 @@
 use forewarn_lifecycle::{MachineId, Shape};
 use serde_json::{Value, json};
 
-use super::edit::{at, complete, put, put_if, take, text_at};
+use super::edit::{complete, put, put_if, take, text};
 use super::ids::{instance_id, instance_word};
-use super::model::{MODEL, fill_machine, from_model, has_zones, instance_computer_name};
+use super::model::{fill_machine, from_model, has_zones, instance_computer_name};
 use super::standing::provisioning;
 use super::view::instance_view;
 use super::{Expand, Kept, Provisioning, Sight, put_etag};
 use crate::Unique;
-
-const KIND: &str = "Microsoft.Compute/virtualMachineScaleSets/virtualMachines";
+use crate::arm::body::at;
+use crate::arm::kind::INSTANCES;
+use crate::arm::read_scale_set::MODEL;
 
 /// An instance of a scale set, made of what is kept of the set; `own` is what a client has sent of the instance itself.
 /// Nothing, if it is not there.
@@ -26,20 +27,20 @@ pub fn show_instance(
     let Some(mut shown) = bare(sight, set, id) else { return json!({}) };
     sight.put_tags(&mut shown, id);
     if let Some(own) = own {
-        put_if(&mut shown, "/tags", at(own, "/tags").cloned());
+        put_if(&mut shown, "tags", at(own, "tags").cloned());
         if let (Some(properties), Some(more)) = (shown.get_mut("properties"), own.get("properties")) {
             complete(properties, more);
         }
     }
-    take(&mut shown, "/properties/instanceView");
+    take(&mut shown, "properties.instanceView");
     let state = provisioning(sight.cluster, id, Provisioning::Succeeded);
-    put(&mut shown, "/properties/provisioningState", state.as_str());
+    put(&mut shown, "properties.provisioningState", state.as_str());
     put_etag(sight, set, &mut shown);
     if expand == Expand::InstanceView {
         let mut view = instance_view(sight, id, &shown, state, set.created);
         let group = sight.cluster.machine(id).map(|machine| Unique::PlacementGroup(machine.tenant));
-        put_if(&mut view, "/placementGroupId", group.map(|group| group.id(sight.seed)));
-        put(&mut shown, "/properties/instanceView", view);
+        put_if(&mut view, "placementGroupId", group.map(|group| group.id(sight.seed)));
+        put(&mut shown, "properties.instanceView", view);
     }
     shown
 }
@@ -53,7 +54,7 @@ pub fn instance_instance_view(
     id: MachineId,
 ) -> Value {
     let mut shown = show_instance(sight, set, own, id, Expand::InstanceView);
-    shown.pointer_mut("/properties/instanceView").map_or_else(|| json!({}), Value::take)
+    take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
 }
 
 /// What follows from the scale set and from the rules.
@@ -64,15 +65,15 @@ fn bare(sight: &Sight<'_>, set: &Kept<'_>, id: MachineId) -> Option<Value> {
     let mut shown = json!({
         "name": machine.name.as_str(),
         "id": instance_id(set.id, scale_set, machine).to_string(),
-        "type": KIND,
-        "location": text_at(set.body, "/location").unwrap_or(sight.location(id)),
+        "type": INSTANCES,
+        "location": text(set.body, "location").unwrap_or(sight.location(id)),
     });
-    put_if(&mut shown, "/tags", at(set.body, "/tags").cloned());
-    put(&mut shown, "/instanceId", instance_word(scale_set, machine));
-    put_if(&mut shown, "/sku/name", text_at(set.body, "/sku/name"));
-    put(&mut shown, "/sku/tier", text_at(set.body, "/sku/tier").unwrap_or("Standard"));
+    put_if(&mut shown, "tags", at(set.body, "tags").cloned());
+    put(&mut shown, "instanceId", instance_word(scale_set, machine));
+    put_if(&mut shown, "sku.name", text(set.body, "sku.name"));
+    put(&mut shown, "sku.tier", text(set.body, "sku.tier").unwrap_or("Standard"));
     if has_zones(set.body) {
-        put_if(&mut shown, "/zones", sight.zone(id).map(|zone| json!([zone])));
+        put_if(&mut shown, "zones", sight.zone(id).map(|zone| json!([zone])));
     }
     let vm_id = Unique::Machine(id).id(sight.seed);
     let mut properties = json!({
@@ -81,12 +82,12 @@ fn bare(sight: &Sight<'_>, set: &Kept<'_>, id: MachineId) -> Option<Value> {
         "vmId": vm_id,
     });
     complete(&mut properties, &from_model(set.body, instance_computer_name(sight.cluster, set.body, id)));
-    put(&mut shown, "/properties", properties);
+    put(&mut shown, "properties", properties);
     fill_machine(&mut shown, machine.name.as_str(), &vm_id);
-    let network = at(set.body, &format!("{MODEL}/networkProfile/networkInterfaceConfigurations"));
+    let network = at(set.body, &format!("{MODEL}.networkProfile.networkInterfaceConfigurations"));
     put_if(
         &mut shown,
-        "/properties/networkProfileConfiguration/networkInterfaceConfigurations",
+        "properties.networkProfileConfiguration.networkInterfaceConfigurations",
         network.cloned(),
     );
     Some(shown)

@@ -3,19 +3,20 @@
 use forewarn_lifecycle::{Machine, MachineId, Shape};
 use serde_json::{Value, json};
 
-use super::edit::{at, complete, fill, put, put_if, take, text_at};
+use super::edit::{complete, fill, put, put_if, take, text};
 use super::ids::{availability_set_id, scale_set_id};
 use super::model::{
-    MODEL, fill_machine, from_model, has_zones, instance_computer_name, plain_storage, put_priority,
+    fill_eviction, fill_machine, from_model, has_zones, instance_computer_name, plain_storage,
 };
-use super::notice::{put_policy, put_profile};
 use super::standing::provisioning;
 use super::view::instance_view;
 use super::{Expand, Kept, Sight, put_state, resource};
 use crate::arm::ResourceId;
+use crate::arm::body::at;
+use crate::arm::kind::VIRTUAL_MACHINES;
+use crate::arm::read_scale_set::MODEL;
+use crate::arm::refresh::refresh_machine;
 use crate::{USUAL_SIZE, Unique};
-
-const KIND: &str = "Microsoft.Compute/virtualMachines";
 
 /// What of the model of a scale set its machines have as it is.
 const ALIKE: [&str; 6] =
@@ -24,17 +25,17 @@ const ALIKE: [&str; 6] =
 /// A virtual machine.
 #[must_use]
 pub fn show_machine(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, expand: Expand) -> Value {
-    let mut shown = resource(sight, kept, KIND);
-    take(&mut shown, "/properties/instanceView");
+    let mut shown = resource(sight, kept, VIRTUAL_MACHINES);
+    take(&mut shown, "properties.instanceView");
     let state = provisioning(sight.cluster, id, kept.state);
     if let Some(machine) = sight.cluster.machine(id) {
-        put(&mut shown, "/properties/vmId", Unique::Machine(id).id(sight.seed));
+        put(&mut shown, "properties.vmId", Unique::Machine(id).id(sight.seed));
         overlay(sight, kept, id, machine, &mut shown);
     }
     put_state(sight, kept, state, &mut shown);
     if expand == Expand::InstanceView {
         let view = instance_view(sight, id, &shown, state, kept.created);
-        put(&mut shown, "/properties/instanceView", view);
+        put(&mut shown, "properties.instanceView", view);
     }
     shown
 }
@@ -42,32 +43,31 @@ pub fn show_machine(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, expand: E
 fn overlay(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, machine: &Machine, shown: &mut Value) {
     sight.put_tags(shown, id);
     if has_zones(shown) {
-        put_if(shown, "/zones", sight.zone(id).map(|zone| json!([zone])));
+        put_if(shown, "zones", sight.zone(id).map(|zone| json!([zone])));
     }
     fill_machine(shown, kept.id.name(), &Unique::Machine(id).id(sight.seed));
-    fill(shown, "/properties/networkProfile/networkInterfaces", json!([]));
-    put_priority(shown, "/properties", machine.priority);
-    put_profile(shown, "/properties", machine.profile);
+    fill(shown, "properties.networkProfile.networkInterfaces", json!([]));
+    refresh_machine(sight.cluster, id, shown);
+    fill_eviction(shown, "properties", machine.priority);
     let Some(tenant) = sight.cluster.tenant(machine.tenant) else { return };
     let group = &kept.id.group;
     match tenant.shape {
-        Shape::StandaloneMachine => put_policy(shown, tenant.policy),
+        Shape::StandaloneMachine | Shape::CloudService => {}
         Shape::AvailabilitySet => {
-            put_reference(shown, "/properties/availabilitySet/id", &availability_set_id(group, &tenant.name));
+            put_reference(shown, "properties.availabilitySet.id", &availability_set_id(group, &tenant.name));
         }
         Shape::PlacementGroup(set) => {
             let set = sight.cluster.scale_set(set).map(|set| scale_set_id(group, &set.name));
             if let Some(set) = set {
-                put_reference(shown, "/properties/virtualMachineScaleSet/id", &set);
+                put_reference(shown, "properties.virtualMachineScaleSet.id", &set);
             }
         }
-        Shape::CloudService => {}
     }
 }
 
 /// Says that something belongs to a resource, unless its client has said so already, in whatever spelling.
 fn put_reference(shown: &mut Value, path: &str, id: &ResourceId) {
-    let kept = text_at(shown, path).and_then(ResourceId::parse);
+    let kept = text(shown, path).and_then(ResourceId::parse);
     if !kept.is_some_and(|kept| kept.name().eq_ignore_ascii_case(id.name())) {
         put(shown, path, id.to_string());
     }
@@ -77,7 +77,7 @@ fn put_reference(shown: &mut Value, path: &str, id: &ResourceId) {
 #[must_use]
 pub fn machine_instance_view(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId) -> Value {
     let mut shown = show_machine(sight, kept, id, Expand::InstanceView);
-    shown.pointer_mut("/properties/instanceView").map_or_else(|| json!({}), Value::take)
+    take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
 }
 
 /// The body of a machine that no client has sent.
@@ -86,10 +86,12 @@ pub fn plain_machine(sight: &Sight<'_>, id: MachineId) -> Value {
     let name = sight.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
     let mut body = json!({ "location": sight.location(id) });
     sight.put_tags(&mut body, id);
-    put_if(&mut body, "/zones", sight.zone(id).map(|zone| json!([zone])));
+    if !is_in_availability_set(sight, id) {
+        put_if(&mut body, "zones", sight.zone(id).map(|zone| json!([zone])));
+    }
     put(
         &mut body,
-        "/properties",
+        "properties",
         json!({
             "hardwareProfile": { "vmSize": USUAL_SIZE },
             "storageProfile": plain_storage(),
@@ -101,24 +103,30 @@ pub fn plain_machine(sight: &Sight<'_>, id: MachineId) -> Value {
     body
 }
 
+/// What is in an availability set cannot be in a zone, as far as clients know.
+fn is_in_availability_set(sight: &Sight<'_>, id: MachineId) -> bool {
+    let tenant = sight.cluster.machine(id).and_then(|machine| sight.cluster.tenant(machine.tenant));
+    tenant.is_some_and(|tenant| tenant.shape == Shape::AvailabilitySet)
+}
+
 /// The body of an instance of a flexible scale set as a virtual machine; `own` is what a client has sent of the instance.
 #[must_use]
 pub fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, id: MachineId) -> Value {
     let mut body = json!({});
-    put_if(&mut body, "/location", at(set.body, "/location").cloned());
-    fill(&mut body, "/location", sight.location(id));
-    put_if(&mut body, "/tags", at(set.body, "/tags").cloned());
+    put_if(&mut body, "location", at(set.body, "location").cloned());
+    fill(&mut body, "location", sight.location(id));
+    put_if(&mut body, "tags", at(set.body, "tags").cloned());
     if has_zones(set.body) {
-        put_if(&mut body, "/zones", sight.zone(id).map(|zone| json!([zone])));
+        put_if(&mut body, "zones", sight.zone(id).map(|zone| json!([zone])));
     }
     let name = instance_computer_name(sight.cluster, set.body, id);
-    put(&mut body, "/properties", from_model(set.body, name));
+    put(&mut body, "properties", from_model(set.body, name));
     for member in ALIKE {
-        let value = at(set.body, &format!("{MODEL}/{member}")).cloned();
-        put_if(&mut body, &format!("/properties/{member}"), value);
+        let value = at(set.body, &format!("{MODEL}.{member}")).cloned();
+        put_if(&mut body, &format!("properties.{member}"), value);
     }
-    put(&mut body, "/properties/networkProfile", json!({ "networkInterfaces": [] }));
-    put(&mut body, "/properties/virtualMachineScaleSet/id", set.id.to_string());
+    put(&mut body, "properties.networkProfile", json!({ "networkInterfaces": [] }));
+    put(&mut body, "properties.virtualMachineScaleSet.id", set.id.to_string());
     if let Some(own) = own.and_then(|own| own.get("properties"))
         && let Some(properties) = body.get_mut("properties")
     {

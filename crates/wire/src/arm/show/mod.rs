@@ -15,7 +15,6 @@ mod ids;
 mod instance;
 mod machine;
 mod model;
-mod notice;
 mod scale_set;
 mod standing;
 mod view;
@@ -147,7 +146,7 @@ impl Sight<'_> {
     /// Overlays what the owner of a machine has noted of it.
     fn put_tags(&self, body: &mut Value, machine: MachineId) {
         let tags = self.details.get(&machine).map(|details| &details.tags);
-        put_if(body, "/tags", tags.filter(|tags| !tags.is_empty()).map(|tags| json!(tags)));
+        put_if(body, "tags", tags.filter(|tags| !tags.is_empty()).map(|tags| json!(tags)));
     }
 }
 
@@ -155,20 +154,20 @@ impl Sight<'_> {
 fn resource(sight: &Sight<'_>, kept: &Kept<'_>, kind: &str) -> Value {
     let mut shown = json!({ "name": kept.id.name(), "id": kept.id.to_string(), "type": kind });
     complete(&mut shown, kept.body);
-    fill(&mut shown, "/location", sight.site.location.as_str());
+    fill(&mut shown, "location", sight.site.location.as_str());
     shown
 }
 
 /// What every resource ends with that has a state of its own.
 fn put_state(sight: &Sight<'_>, kept: &Kept<'_>, state: Provisioning, shown: &mut Value) {
-    put(shown, "/properties/provisioningState", state.as_str());
-    put_if(shown, "/properties/timeCreated", kept.created.map(|when| Moment(when).to_string()));
+    put(shown, "properties.provisioningState", state.as_str());
+    put_if(shown, "properties.timeCreated", kept.created.map(|when| Moment(when).to_string()));
     put_etag(sight, kept, shown);
 }
 
 fn put_etag(sight: &Sight<'_>, kept: &Kept<'_>, shown: &mut Value) {
-    take(shown, "/etag");
+    take(shown, "etag");
     if sight.version >= ETAG {
-        put(shown, "/etag", format!("\"{}\"", kept.etag));
+        put(shown, "etag", format!("\"{}\"", kept.etag));
     }
 }

@@ -1,18 +1,17 @@
 //! What machines have that are made alike: their image, their size, their priority; what is filled in where nobody said it.
 
-use forewarn_lifecycle::{Cluster, EvictionPolicy, MachineId, Priority, Shape};
+use forewarn_lifecycle::{Cluster, MachineId, Priority, Shape};
 use serde_json::{Value, json};
 
-use super::edit::{at, fill, put, take, text_at};
+use super::edit::{fill, put, take, text};
+use crate::arm::body::at;
+use crate::arm::read_scale_set::MODEL;
 use crate::{OsType, USUAL_SIZE, computer_name};
-
-/// The object of a scale set of which its instances are made.
-pub(super) const MODEL: &str = "/properties/virtualMachineProfile";
 
 /// The operating system of the machine that is described at `holder`.
 pub(super) fn os_type(body: &Value, holder: &str) -> OsType {
-    let is_windows = at(body, &format!("{holder}/osProfile/windowsConfiguration")).is_some()
-        || text_at(body, &format!("{holder}/storageProfile/osDisk/osType"))
+    let is_windows = at(body, &format!("{holder}.osProfile.windowsConfiguration")).is_some()
+        || text(body, &format!("{holder}.storageProfile.osDisk.osType"))
             .is_some_and(|os| os.eq_ignore_ascii_case("Windows"));
     if is_windows { OsType::Windows } else { OsType::Linux }
 }
@@ -37,27 +36,27 @@ pub(super) fn plain_storage() -> Value {
 
 /// Fills in what every machine has besides what its client said.
 pub(super) fn fill_machine(body: &mut Value, name: &str, vm_id: &str) {
-    fill(body, "/properties/hardwareProfile/vmSize", USUAL_SIZE);
-    let os = os_type(body, "/properties").as_str();
-    fill(body, "/properties/storageProfile/osDisk/osType", os);
+    fill(body, "properties.hardwareProfile.vmSize", USUAL_SIZE);
+    let os = os_type(body, "properties").as_str();
+    fill(body, "properties.storageProfile.osDisk.osType", os);
     let disk = format!("{name}_OsDisk_1_{}", vm_id.replace('-', ""));
-    fill(body, "/properties/storageProfile/osDisk/name", disk);
-    fill(body, "/properties/storageProfile/dataDisks", json!([]));
-    if at(body, "/properties/osProfile").is_some() {
-        fill(body, "/properties/osProfile/computerName", name);
-        fill(body, "/properties/osProfile/secrets", json!([]));
-        fill(body, "/properties/osProfile/allowExtensionOperations", true);
-        fill(body, "/properties/osProfile/requireGuestProvisionSignal", true);
+    fill(body, "properties.storageProfile.osDisk.name", disk);
+    fill(body, "properties.storageProfile.dataDisks", json!([]));
+    if at(body, "properties.osProfile").is_some() {
+        fill(body, "properties.osProfile.computerName", name);
+        fill(body, "properties.osProfile.secrets", json!([]));
+        fill(body, "properties.osProfile.allowExtensionOperations", true);
+        fill(body, "properties.osProfile.requireGuestProvisionSignal", true);
     }
 }
 
 /// The properties of a machine that is made from the model of a scale set.
 pub(super) fn from_model(set: &Value, computer_name: String) -> Value {
-    let part = |path: &str| at(set, &format!("{MODEL}/{path}")).cloned();
+    let part = |path: &str| at(set, &format!("{MODEL}.{path}")).cloned();
     let mut os_profile = part("osProfile").unwrap_or_else(|| json!({}));
-    take(&mut os_profile, "/computerNamePrefix");
-    put(&mut os_profile, "/computerName", computer_name);
-    let size = text_at(set, "/sku/name").unwrap_or(USUAL_SIZE);
+    take(&mut os_profile, "computerNamePrefix");
+    put(&mut os_profile, "computerName", computer_name);
+    let size = text(set, "sku.name").unwrap_or(USUAL_SIZE);
     json!({
         "hardwareProfile": { "vmSize": size },
         "storageProfile": part("storageProfile").unwrap_or_else(plain_storage),
@@ -74,37 +73,19 @@ pub(super) fn instance_computer_name(cluster: &Cluster, set_body: &Value, id: Ma
     };
     let number = set.and_then(|set| Some((set, machine.name.instance_number(&set.name)?)));
     let Some((set, number)) = number else { return machine.name.to_string() };
-    let prefix = text_at(set_body, &format!("{MODEL}/osProfile/computerNamePrefix"));
+    let prefix = text(set_body, &format!("{MODEL}.osProfile.computerNamePrefix"));
     computer_name(prefix.unwrap_or(set.name.as_str()), number)
-}
-
-/// Overlays the priority in the object at `holder`. What its client wrote stays, if it means the same.
-pub(super) fn put_priority(body: &mut Value, holder: &str, priority: Priority) {
-    let (path, eviction) = (format!("{holder}/priority"), format!("{holder}/evictionPolicy"));
-    let word = text_at(body, &path).unwrap_or_default();
-    // `Low` is what `Spot` was called once.
-    let is_spot = ["Spot", "Low"].iter().any(|spot| word.eq_ignore_ascii_case(spot));
-    match priority {
-        Priority::Regular => {
-            if is_spot {
-                put(body, &path, "Regular");
-                take(body, &eviction);
-            }
-        }
-        Priority::Spot(policy) => {
-            if !is_spot {
-                put(body, &path, "Spot");
-            }
-            let policy = match policy {
-                EvictionPolicy::Deallocate => "Deallocate",
-                EvictionPolicy::Delete => "Delete",
-            };
-            put(body, &eviction, policy);
-        }
-    }
 }
 
 /// Whether a client has said zones.
 pub(super) fn has_zones(body: &Value) -> bool {
-    at(body, "/zones").and_then(Value::as_array).is_some_and(|zones| !zones.is_empty())
+    at(body, "zones").and_then(Value::as_array).is_some_and(|zones| !zones.is_empty())
+}
+
+/// A spot machine says what its eviction does, also if that is the usual.
+pub(super) fn fill_eviction(body: &mut Value, holder: &str, priority: Priority) {
+    match priority {
+        Priority::Regular => {}
+        Priority::Spot(_) => fill(body, &format!("{holder}.evictionPolicy"), "Deallocate"),
+    }
 }

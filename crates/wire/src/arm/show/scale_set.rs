@@ -2,75 +2,68 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_lifecycle::{MachineId, Orchestration, ScaleSet, ScaleSetId, UpgradePolicy};
+use forewarn_lifecycle::{MachineId, Orchestration, ScaleSet, ScaleSetId};
 use serde_json::{Value, json};
 
-use super::edit::{at, fill, put, put_if};
-use super::model::{MODEL, plain_storage, put_priority};
-use super::notice::{put_policy, put_profile};
-use super::standing::{PowerState, instances_there, is_leaving, provisioning};
+use super::edit::{fill, put, put_if};
+use super::model::{fill_eviction, plain_storage};
+use super::standing::{PowerState, instances_there, provisioning};
 use super::view::{code_of, code_of_power, status_of};
 use super::{Kept, Provisioning, Sight, put_state, resource};
+use crate::arm::body::at;
+use crate::arm::kind::SCALE_SETS;
+use crate::arm::read_scale_set::MODEL;
+use crate::arm::refresh::refresh_scale_set;
 use crate::operator::FAULT_DOMAINS;
 use crate::{USUAL_SIZE, Unique};
 
-const KIND: &str = "Microsoft.Compute/virtualMachineScaleSets";
+/// Fault domains of a scale set.
+const FAULT_DOMAINS_MAX: u64 = 5;
 
 /// A scale set.
 #[must_use]
 pub fn show_scale_set(sight: &Sight<'_>, kept: &Kept<'_>, id: ScaleSetId) -> Value {
-    let mut shown = resource(sight, kept, KIND);
+    let mut shown = resource(sight, kept, SCALE_SETS);
     if let Some(set) = sight.cluster.scale_set(id) {
         overlay(sight, id, set, &mut shown);
-        put(&mut shown, "/properties/uniqueId", Unique::ScaleSet(id).id(sight.seed));
+        put(&mut shown, "properties.uniqueId", Unique::ScaleSet(id).id(sight.seed));
     }
     put_state(sight, kept, kept.state, &mut shown);
     shown
 }
 
 fn overlay(sight: &Sight<'_>, id: ScaleSetId, set: &ScaleSet, shown: &mut Value) {
-    let instances = instances_there(sight.cluster, id);
-    let staying = instances.iter().filter(|(_, machine)| !is_leaving(sight.cluster, *machine)).count();
-    fill(shown, "/sku/name", USUAL_SIZE);
-    fill(shown, "/sku/tier", "Standard");
-    put(shown, "/sku/capacity", staying);
+    refresh_scale_set(sight.cluster, id, shown);
+    fill(shown, "sku.name", USUAL_SIZE);
+    fill(shown, "sku.tier", "Standard");
     match set.orchestration {
         Orchestration::Uniform => {
-            put(shown, "/properties/orchestrationMode", "Uniform");
-            fill(shown, "/properties/singlePlacementGroup", true);
-            fill(shown, "/properties/overprovision", true);
-            fill(shown, "/properties/doNotRunExtensionsOnOverprovisionedVMs", false);
+            put(shown, "properties.orchestrationMode", "Uniform");
+            fill(shown, "properties.singlePlacementGroup", true);
+            fill(shown, "properties.overprovision", true);
+            fill(shown, "properties.doNotRunExtensionsOnOverprovisionedVMs", false);
         }
         Orchestration::Flexible => {
-            put(shown, "/properties/orchestrationMode", "Flexible");
-            fill(shown, "/properties/singlePlacementGroup", false);
+            put(shown, "properties.orchestrationMode", "Flexible");
+            fill(shown, "properties.singlePlacementGroup", false);
         }
     }
     if set.groups.len() > 1 {
-        put(shown, "/properties/singlePlacementGroup", false);
+        put(shown, "properties.singlePlacementGroup", false);
     }
-    put_upgrade(shown, set.upgrade);
-    put_fault_domains(sight, &instances, shown);
-    put_priority(shown, MODEL, set.priority);
-    put_profile(shown, MODEL, set.model);
-    put_policy(shown, set.policy);
+    // Where it is another, it has been said.
+    fill(shown, "properties.upgradePolicy.mode", "Manual");
+    fill_eviction(shown, MODEL, set.priority);
+    put_fault_domains(sight, &instances_there(sight.cluster, id), shown);
 }
 
-fn put_upgrade(shown: &mut Value, upgrade: UpgradePolicy) {
-    let word = match upgrade {
-        UpgradePolicy::Manual => "Manual",
-        UpgradePolicy::Automatic => "Automatic",
-    };
-    put(shown, "/properties/upgradePolicy/mode", word);
-}
-
-/// At least as many as are used.
+/// At least as many as are used, and no more than clients can say.
 fn put_fault_domains(sight: &Sight<'_>, instances: &[(u32, MachineId)], shown: &mut Value) {
-    let path = "/properties/platformFaultDomainCount";
+    let path = "properties.platformFaultDomainCount";
     let machines = instances.iter().filter_map(|(_, id)| sight.cluster.machine(*id));
     let used = machines.map(|machine| u64::from(machine.fault_domain.0) + 1).max().unwrap_or(0);
     let said = at(shown, path).and_then(Value::as_u64).unwrap_or(FAULT_DOMAINS.into());
-    put(shown, path, said.max(used));
+    put(shown, path, said.max(used).min(FAULT_DOMAINS_MAX));
 }
 
 /// How a scale set is at the moment: how many of its instances are in which state.
@@ -102,7 +95,7 @@ pub fn plain_scale_set(sight: &Sight<'_>, id: ScaleSetId) -> Value {
     });
     // All of them, or it is in no zone.
     let zones: Option<BTreeSet<_>> = instances.iter().map(|(_, id)| sight.zone(*id)).collect();
-    put_if(&mut body, "/zones", zones.filter(|zones| !zones.is_empty()).map(|zones| json!(zones)));
+    put_if(&mut body, "zones", zones.filter(|zones| !zones.is_empty()).map(|zones| json!(zones)));
     put(
         &mut body,
         MODEL,

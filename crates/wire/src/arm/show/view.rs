@@ -5,7 +5,7 @@ use std::time::Duration;
 use forewarn_lifecycle::{Cause, EventKind, Impact, MachineId, Maintenance, Timestamp};
 use serde_json::{Value, json};
 
-use super::edit::{put, put_if, text_at};
+use super::edit::{put, put_if, text};
 use super::model::os_type;
 use super::standing::PowerState;
 use super::{Provisioning, Sight};
@@ -30,15 +30,15 @@ pub(super) fn instance_view(
         "platformFaultDomain": machine.fault_domain.0,
     });
     if power == PowerState::Running {
-        put_if(&mut view, "/computerName", text_at(body, "/properties/osProfile/computerName"));
-        put(&mut view, "/osName", os_name(body));
+        put_if(&mut view, "computerName", text(body, "properties.osProfile.computerName"));
+        put(&mut view, "osName", os_name(body));
     }
-    put_if(&mut view, "/vmAgent", agent(power, sight.now));
-    let disk = text_at(body, "/properties/storageProfile/osDisk/name");
+    put_if(&mut view, "vmAgent", agent(power, sight.now));
+    let disk = text(body, "properties.storageProfile.osDisk.name");
     let succeeded = [status_of(Provisioning::Succeeded, since)];
-    put_if(&mut view, "/disks", disk.map(|name| json!([{ "name": name, "statuses": succeeded }])));
-    put_if(&mut view, "/maintenanceRedeployStatus", redeploy_status(sight, id));
-    put(&mut view, "/statuses", json!([status_of(state, since), status_of_power(power)]));
+    put_if(&mut view, "disks", disk.map(|name| json!([{ "name": name, "statuses": succeeded }])));
+    put_if(&mut view, "maintenanceRedeployStatus", redeploy_status(sight, id));
+    put(&mut view, "statuses", json!([status_of(state, since), status_of_power(power)]));
     view
 }
 
@@ -52,7 +52,7 @@ pub(super) fn status_of(state: Provisioning, since: Option<Timestamp>) -> Value 
         Provisioning::Failed => ("Error", "Provisioning failed"),
     };
     let mut status = json!({ "code": code_of(state), "level": level, "displayStatus": words });
-    put_if(&mut status, "/time", since.map(|when| Moment(when).to_string()));
+    put_if(&mut status, "time", since.map(|when| Moment(when).to_string()));
     status
 }
 
@@ -71,8 +71,8 @@ fn status_of_power(power: PowerState) -> Value {
 }
 
 fn os_name(body: &Value) -> &'static str {
-    let offer = text_at(body, "/properties/storageProfile/imageReference/offer").unwrap_or_default();
-    match os_type(body, "/properties") {
+    let offer = text(body, "properties.storageProfile.imageReference.offer").unwrap_or_default();
+    match os_type(body, "properties") {
         OsType::Windows => "Windows",
         OsType::Linux if offer.to_lowercase().contains("ubuntu") => "ubuntu",
         OsType::Linux => "linux",

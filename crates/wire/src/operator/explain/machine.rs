@@ -145,7 +145,10 @@ impl Scene<'_> {
                 let (own, new) = (notice(machine.profile.terminate), notice(set.model.terminate));
                 hint.push_str(&format!(": its notice of deletion is {own}, that of the model is {new}"));
             }
-            hint.push_str("; an upgrade of the instance brings it up to date");
+            hint.push_str(&match set.next_batch() {
+                Some(at) => format!("; instances get it batch by batch, the next at {}", Moment(at.wall)),
+                None => "; an upgrade of the instance brings it up to date".to_owned(),
+            });
             all.push(hint);
         }
         if machine.profile.terminate.is_none() {

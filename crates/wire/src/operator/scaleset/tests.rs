@@ -194,6 +194,26 @@ fn a_model_reaches_instances_that_are_upgraded() {
 }
 
 #[test]
+fn a_change_reaches_instances_as_the_upgrade_that_comes_with_it_says() {
+    let mut town = Town::new(3);
+    town.create(&json!({ "instances": 3 }));
+    let models = |town: &Town| town.view().instances.iter().map(|one| one.model).collect::<Vec<_>>();
+    let both =
+        json!({ "terminate": "10m", "upgrade": { "rolling": { "batch_percent": 50, "pause": "1h" } } });
+    assert_eq!(town.wish(&change(both.clone())), 2);
+    assert_eq!(models(&town), [2, 2, 1]);
+    let due = town.now.wall.plus(std::time::Duration::from_hours(1));
+    assert_eq!(town.view().summary.next_batch.map(|at| at.0), Some(due));
+    assert_eq!(town.wish(&change(both)), 0, "it is so already");
+    assert_eq!(town.wish(&change(json!({ "terminate": null, "upgrade": "manual" }))), 2);
+    assert_eq!((models(&town), town.view().summary.next_batch), (vec![2, 2, 1], None), "it is stopped first");
+    assert_eq!(town.wish(&change(json!({ "upgrade": "automatic" }))), 1);
+    assert_eq!(models(&town), [3, 3, 3]);
+    let told = serde_json::to_value(change(json!({ "upgrade": "rolling" }))).unwrap();
+    assert_eq!(told["upgrade"], json!({ "rolling": { "batch_percent": 20, "pause": "0s" } }));
+}
+
+#[test]
 fn an_instance_is_called_by_its_number_or_its_name() {
     let mut town = Town::new(1);
     town.create(&json!({ "instances": 102 }));

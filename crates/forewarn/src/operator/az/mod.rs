@@ -1,0 +1,242 @@
+//! `forewarn az env`: what makes `az`, and programs with Azure's SDKs, ask a running server instead of the cloud.
+//!
+//! ```text
+//!   the server ──▶ ca.pem, endpoints.json, a directory for az ──▶ lines that a shell evaluates
+//!                  (below the directory of the user, one for each server)
+//! ```
+//!
+//! What `az` remembers about the cloud stays where it is: it gets a directory of its own.
+
+mod shell;
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
+use forewarn_wire::operator::ServerView;
+use hyper::Method;
+use hyper::body::Bytes;
+use serde_json::{Value, json};
+
+use super::session::{Session, print};
+use super::{Options, Output};
+use crate::client::Client;
+use crate::state;
+use shell::Shell;
+
+const EXAMPLES: &str = "\
+Examples:
+  eval \"$(forewarn az env)\"; az login --identity          with a server for one person
+  forewarn az env --shell fish | source
+  forewarn az env --shell powershell | Out-String | Invoke-Expression
+  eval \"$(forewarn az env --unset)\"                       az asks the cloud again";
+
+/// What a server says where things are, in the shape that `az` reads from `ARM_CLOUD_METADATA_URL`.
+const ENDPOINTS: &str = "/metadata/endpoints?api-version=2019-05-01";
+
+/// What `az` remembers of that; it would not look again.
+const REMEMBERED: &str = "cloudEndpoints.json";
+
+/// The variables that are ever set, each with whether it is only for servers that let everybody in.
+const VARIABLES: [&str; 9] = [
+    "AZURE_CONFIG_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+    "ARM_CLOUD_METADATA_URL",
+    "AZURE_CORE_INSTANCE_DISCOVERY",
+    "AZURE_CORE_COLLECT_TELEMETRY",
+    "AZURE_CORE_LOGIN_EXPERIENCE_V2",
+    "AZURE_CORE_SURVEY_MESSAGE",
+    "AZURE_POD_IDENTITY_AUTHORITY_HOST",
+];
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// Print lines for a shell that point `az` and the SDKs at this server; with --unset, that point them away from it.
+    #[command(after_help = EXAMPLES)]
+    Env(Environment),
+}
+
+#[derive(Args)]
+pub(crate) struct Environment {
+    /// The shell.
+    #[arg(long, value_enum, default_value_t)]
+    shell: Shell,
+    /// Print lines that take everything back; no server is asked.
+    #[arg(long)]
+    unset: bool,
+    /// The same as --output json.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is set, and how to log in then.
+#[derive(Debug, PartialEq, Eq)]
+struct Set {
+    variables: Vec<(&'static str, String)>,
+    login: String,
+}
+
+/// The files of one server.
+struct Files {
+    authority: Option<PathBuf>,
+    endpoints: PathBuf,
+    config: PathBuf,
+}
+
+pub(super) fn run(session: &Session, options: &Options, command: &Command) -> Result<()> {
+    let Command::Env(Environment { shell, unset, json }) = command;
+    if *unset {
+        return print(&VARIABLES.iter().map(|name| shell.unset(name)).collect::<String>());
+    }
+    let set = set(session, options)?;
+    match session.output() {
+        Output::Table | Output::Wide if !json => print(&set.lines(*shell)),
+        Output::Table | Output::Wide | Output::Json => print(&format!("{:#}\n", set.json())),
+    }
+}
+
+/// Where the clients of Azure find a server, by what it says and by the host by which it is asked.
+pub(crate) fn place(arm: &str, client: &Client) -> Result<String> {
+    let Some((host, port)) = arm.trim_start_matches("https://").rsplit_once(':') else {
+        bail!("not an address: {arm}");
+    };
+    let address: Option<IpAddr> = host.trim_matches(['[', ']']).parse().ok();
+    let host = match (address, client.host()) {
+        (Some(address), _) if address.is_loopback() => host,
+        (_, Some(asked)) => asked,
+        (Some(address), None) if address.is_unspecified() => "localhost",
+        (_, None) => host,
+    };
+    Ok(format!("https://{host}:{port}"))
+}
+
+fn set(session: &Session, options: &Options) -> Result<Set> {
+    let server: ServerView = session.get("/v1/server")?;
+    let Some(arm) = &server.arm else {
+        bail!(
+            "this server has no listener for clients of Azure\n  \
+             hint: `forewarn dev` has one unless it is told --arm-listen off; `forewarn serve` has one with [arm]"
+        );
+    };
+    let place = place(arm, session.client())?;
+    let files = Files::write(session, options, &place)?;
+    let path = |path: &Path| path.display().to_string();
+    let mut variables = vec![("AZURE_CONFIG_DIR", path(&files.config))];
+    if let Some(authority) = &files.authority {
+        variables.push(("REQUESTS_CA_BUNDLE", path(authority)));
+        variables.push(("NODE_EXTRA_CA_CERTS", path(authority)));
+    }
+    variables.push(("ARM_CLOUD_METADATA_URL", file_url(&files.endpoints)));
+    // Nothing that is asked here is any business of the cloud.
+    for name in VARIABLES.iter().filter(|name| name.starts_with("AZURE_CORE_")) {
+        variables.push((name, "false".to_owned()));
+    }
+    let login = if server.mode == "dev" {
+        variables.push(("AZURE_POD_IDENTITY_AUTHORITY_HOST", session.client().to_string()));
+        "az login --identity".to_owned()
+    } else {
+        "az login --service-principal --username forewarn --password \"$FOREWARN_TOKEN\" --tenant forewarn"
+            .to_owned()
+    };
+    Ok(Set { variables, login })
+}
+
+impl Set {
+    fn lines(&self, shell: Shell) -> String {
+        let lines = self.variables.iter().map(|(name, value)| shell.set(name, value));
+        // A comment is the last line: a shell that is given all in one line reads the rest before it.
+        lines.chain([format!("# then: {}\n", self.login)]).collect()
+    }
+
+    fn json(&self) -> Value {
+        let variables: serde_json::Map<_, _> =
+            self.variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        json!({ "variables": variables, "login": self.login })
+    }
+}
+
+impl Files {
+    /// Asks the server for what clients need, and writes it down. Whoever gets here has spoken to the server as they will.
+    fn write(session: &Session, options: &Options, place: &str) -> Result<Self> {
+        let directory = state::below(&format!("az/{}", folder(place)))?;
+        let (status, pem) = session.client().send(Method::GET, "/ca.pem", &[], Bytes::new())?;
+        let (authority, client) = match status {
+            200 => {
+                let file = directory.join("ca.pem");
+                write(&file, &pem)?;
+                (Some(file), Client::new(place)?.with_authority(pem.to_vec()))
+            }
+            // Somebody else's certificate: whoever knows their authority says so.
+            _ => {
+                let file = options.ca().map(|file| fs::canonicalize(&file).unwrap_or(file));
+                (file.clone(), Client::new(place)?.with_authorities(file))
+            }
+        };
+        let endpoints = directory.join("endpoints.json");
+        let found: Value = client.get(ENDPOINTS)?;
+        write(&endpoints, format!("{found:#}\n").as_bytes())?;
+        let config = directory.join("config");
+        match fs::remove_file(config.join(REMEMBERED)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).context("what az remembers")
+            }
+            Ok(()) | Err(_) => Ok(Self { authority, endpoints, config }),
+        }
+    }
+}
+
+/// The file appears whole, or not at all.
+fn write(file: &Path, bytes: &[u8]) -> Result<()> {
+    let unfinished = file.with_extension("new");
+    let written = fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, file));
+    written.with_context(|| format!("cannot write: {}", file.display()))
+}
+
+/// What the directory of a server is called: its host and port, in letters that every file system has.
+fn folder(place: &str) -> String {
+    let letter = |letter: char| if letter.is_ascii_alphanumeric() || letter == '.' { letter } else { '-' };
+    place.trim_start_matches("https://").chars().map(letter).collect()
+}
+
+fn file_url(path: &Path) -> String {
+    let parts: Vec<_> = path.display().to_string().split('/').map(super::session::escaped).collect();
+    format!("file://{}", parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_call_the_server_as_it_is_called_here_unless_that_leads_elsewhere() {
+        for (arm, api, expected) in [
+            ("https://127.0.0.1:1340", "http://127.0.0.1:1339", "https://127.0.0.1:1340"),
+            ("https://127.0.0.1:1340", "http://10.0.0.1:1339", "https://127.0.0.1:1340"),
+            ("https://0.0.0.0:1340", "http://forewarn.internal", "https://forewarn.internal:1340"),
+            ("https://0.0.0.0:1340", "unix:/run/s", "https://localhost:1340"),
+            ("https://10.0.0.1:1340", "unix:/run/s", "https://10.0.0.1:1340"),
+            ("https://10.0.0.1:1340", "https://forewarn.internal:1339", "https://forewarn.internal:1340"),
+            ("https://[::1]:1340", "unix:/run/s", "https://[::1]:1340"),
+            ("https://[::]:1340", "http://[fd00::1]:1339", "https://[fd00::1]:1340"),
+        ] {
+            assert_eq!(place(arm, &Client::new(api).unwrap()).unwrap(), expected, "{arm} {api}");
+        }
+    }
+
+    #[test]
+    fn a_server_has_a_directory_of_its_own() {
+        assert_eq!(folder("https://127.0.0.1:1340"), "127.0.0.1-1340");
+        assert_eq!(folder("https://[::1]:1340"), "---1--1340");
+        assert_eq!(file_url(Path::new("/a b/ä")), "file:///a%20b/%C3%A4");
+    }
+
+    #[test]
+    fn how_to_log_in_is_the_last_thing_that_is_said() {
+        let set = Set { variables: vec![("A", "b c".to_owned())], login: "az login".to_owned() };
+        assert_eq!(set.lines(Shell::Sh), "export A='b c';\n# then: az login\n");
+        assert_eq!(set.json(), json!({ "variables": { "A": "b c" }, "login": "az login" }));
+    }
+}

@@ -1,0 +1,84 @@
+//! Scale sets, applied; and which of them are looked at when.
+
+use crate::agenda::Due;
+use crate::cluster::Cluster;
+use crate::fleet::{Profile, ScaleSet, UpgradePolicy};
+use crate::ids::{MachineId, ScaleSetId};
+use crate::policy::Policy;
+use crate::tenant::Shape;
+use crate::time::Now;
+
+impl Cluster {
+    pub(super) fn scale_set_admitted(&mut self, id: ScaleSetId, new: &ScaleSet) {
+        self.next.scale_set = id.0 + 1;
+        self.scale_set_names.insert(new.name.clone(), id);
+        self.scale_sets.insert(id, new.clone());
+    }
+
+    pub(super) fn model_changed(&mut self, id: ScaleSetId, version: u32, model: Profile) {
+        if let Some(set) = self.scale_sets.get_mut(&id) {
+            (set.model_version, set.model) = (version, model);
+        }
+    }
+
+    pub(super) fn scale_set_policy_changed(&mut self, id: ScaleSetId, policy: Policy) {
+        if let Some(set) = self.scale_sets.get_mut(&id) {
+            set.policy = policy;
+        }
+    }
+
+    pub(super) fn scale_set_removed(&mut self, id: ScaleSetId) {
+        self.unlist_batch(id);
+        if let Some(set) = self.scale_sets.remove(&id) {
+            self.scale_set_names.remove(&set.name);
+        }
+    }
+
+    /// A pause that is under way is as long as the policy of the moment says. Without batches there is nothing to wait for.
+    pub(super) fn upgrade_policy_changed(&mut self, id: ScaleSetId, upgrade: UpgradePolicy) {
+        self.unlist_batch(id);
+        if let Some(set) = self.scale_sets.get_mut(&id) {
+            set.upgrade = upgrade;
+            match upgrade {
+                UpgradePolicy::Manual | UpgradePolicy::Automatic => set.rolling = None,
+                UpgradePolicy::Rolling { .. } => {}
+            }
+        }
+        self.list_batch(id);
+    }
+
+    pub(super) fn set_rolling(&mut self, id: ScaleSetId, rolling: Option<Now>) {
+        self.unlist_batch(id);
+        if let Some(set) = self.scale_sets.get_mut(&id) {
+            set.rolling = rolling;
+        }
+        self.list_batch(id);
+    }
+
+    /// An instance that was passed over because it was leaving, and stays after all, is in the next batch.
+    pub(super) fn look_at_model(&mut self, now: Now, id: MachineId) {
+        let Some(machine) = self.machines.get(&id) else { return };
+        let Some(Shape::PlacementGroup(set_id)) = self.tenants.get(&machine.tenant).map(|group| group.shape)
+        else {
+            return;
+        };
+        let Some(set) = self.scale_sets.get(&set_id) else { return };
+        let rolls = matches!(set.upgrade, UpgradePolicy::Rolling { .. });
+        if rolls && set.rolling.is_none() && machine.model_version != set.model_version {
+            self.set_rolling(set_id, Some(now));
+        }
+    }
+
+    /// Puts a scale set into the list of what is due, if a batch of it is.
+    pub(crate) fn list_batch(&mut self, id: ScaleSetId) {
+        if let Some(at) = self.scale_sets.get(&id).and_then(ScaleSet::looked_at) {
+            self.agenda.add(at, Due::Batch(id));
+        }
+    }
+
+    fn unlist_batch(&mut self, id: ScaleSetId) {
+        if let Some(at) = self.scale_sets.get(&id).and_then(ScaleSet::looked_at) {
+            self.agenda.remove(at, Due::Batch(id));
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The books of rolling upgrades: when the last batch of each scale set was, and whether others waited. Kept from what is decided.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use forewarn_lifecycle::*;
+
+use super::observer::Promise;
+
+#[derive(Default)]
+pub struct Upgrades {
+    /// The last batch of each scale set of which others wait for the next.
+    resting: BTreeMap<ScaleSetId, Steady>,
+}
+
+type Broken = Vec<(Promise, String)>;
+
+impl Upgrades {
+    /// Something was decided, and has not been applied. Says what it breaks, and what was seen of it.
+    pub fn decided(
+        &mut self,
+        cluster: &Cluster,
+        now: Now,
+        command: &Command,
+        changes: &[Change],
+    ) -> (Broken, Vec<&'static str>) {
+        let (mut broken, mut seen) = (Vec::new(), Vec::new());
+        for (id, set) in cluster.scale_sets() {
+            let mut policy = set.upgrade;
+            let mut version = set.model_version;
+            for change in changes {
+                match change {
+                    Change::UpgradePolicyChanged { scale_set, upgrade } if *scale_set == id => {
+                        policy = *upgrade;
+                    }
+                    Change::ModelChanged { scale_set, version: new, .. } if *scale_set == id => {
+                        version = *new;
+                    }
+                    _ => {}
+                }
+            }
+            let UpgradePolicy::Rolling { batch, pause } = policy else {
+                self.resting.remove(&id);
+                continue;
+            };
+            let given = given(cluster, set, changes);
+            // What somebody asks for by name is no batch.
+            if matches!(command, Command::UpgradeInstance(_)) || given.is_empty() {
+                continue;
+            }
+            seen.push("batch");
+            let mut note = |what: String| broken.push((Promise::Batches, format!("{}: {what}", set.name)));
+            let staying = staying(cluster, set);
+            let all = usize::from(batch.hundredths()) * staying.len();
+            let size = all / 100 + usize::from(!all.is_multiple_of(100));
+            let older: Vec<_> =
+                staying.values().copied().filter(|id| model(cluster, *id) != version).collect();
+            let expected: BTreeSet<_> = older.iter().take(size).copied().collect();
+            if given != expected {
+                note(format!("{given:?} have model {version}, and not {expected:?}"));
+            }
+            if let Some(last) = self.resting.get(&id) {
+                seen.push("batch after a pause");
+                if now.steady < last.plus(pause) {
+                    note(format!("does not rest for {pause:?} after {last:?}: {:?}", now.steady));
+                }
+            }
+            if older.len() > size {
+                self.resting.insert(id, now.steady);
+            } else {
+                self.resting.remove(&id);
+            }
+        }
+        (broken, seen)
+    }
+
+    /// Everything that was due has been done: nobody has an older model without being owed the latest.
+    pub fn settled(&self, cluster: &Cluster, now: Now) -> Broken {
+        let mut broken = Vec::new();
+        for (_, set) in cluster.scale_sets() {
+            let older = |id: &&MachineId| model(cluster, **id) != set.model_version;
+            let staying = staying(cluster, set);
+            let Some(behind) = staying.values().find(older) else { continue };
+            let is_owed = match set.upgrade {
+                UpgradePolicy::Manual => true,
+                UpgradePolicy::Automatic => false,
+                UpgradePolicy::Rolling { pause, .. } => {
+                    let wait = set.next_batch().map(|at| at.steady.since(now.steady));
+                    wait.is_some_and(|wait| wait > Duration::ZERO && wait <= pause)
+                }
+            };
+            if !is_owed {
+                broken.push((Promise::Batches, format!("{behind} of {} is forgotten", set.name)));
+            }
+        }
+        broken
+    }
+}
+
+/// Who gets another model.
+fn given(cluster: &Cluster, set: &ScaleSet, changes: &[Change]) -> BTreeSet<MachineId> {
+    let machines = changes.iter().filter_map(|change| match change {
+        Change::ProfileChanged { machine, .. } => Some(*machine),
+        _ => None,
+    });
+    let is_of_set =
+        |id: &MachineId| cluster.machine(*id).is_some_and(|machine| set.groups.contains(&machine.tenant));
+    machines.filter(is_of_set).collect()
+}
+
+/// Those that nothing takes away, by their numbers.
+fn staying(cluster: &Cluster, set: &ScaleSet) -> BTreeMap<u32, MachineId> {
+    let ends = cluster.maintenances().filter(|work| {
+        matches!(work.plan.cause, Cause::UserDelete(_) | Cause::Eviction(EvictionPolicy::Delete))
+    });
+    let leaving: BTreeSet<_> = ends.flat_map(|work| work.plan.machines()).collect();
+    let machines = cluster.machines().filter(|(_, machine)| set.groups.contains(&machine.tenant));
+    let number = |machine: &Machine| {
+        let (_, digits) = machine.name.as_str().rsplit_once('_').expect("the name of an instance");
+        digits.parse().expect("a number")
+    };
+    machines.filter(|(id, _)| !leaving.contains(id)).map(|(id, machine)| (number(machine), id)).collect()
+}
+
+fn model(cluster: &Cluster, id: MachineId) -> u32 {
+    cluster.machine(id).map_or(0, |machine| machine.model_version)
+}

@@ -1,0 +1,66 @@
+//! Base 64 with the alphabet for URLs, without padding: what tokens are written in.
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Bytes as text.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    let digits = bytes.chunks(3).flat_map(|bytes| {
+        let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        [18, 12, 6, 0].into_iter().take(bytes.len() + 1).map(move |shift| bits >> shift & 63)
+    });
+    digits.map(|digit| char::from(ALPHABET[digit as usize])).collect()
+}
+
+/// The bytes of a text; nothing, if it is not the one text of some bytes.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| {
+        let place = ALPHABET.iter().position(|known| known == byte)?;
+        u32::try_from(place).ok()
+    };
+    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    for digits in text.as_bytes().chunks(4) {
+        let mut bits = 0;
+        for place in 0..4 {
+            bits = bits << 6 | digits.get(place).map_or(Some(0), digit)?;
+        }
+        let whole = bits.to_be_bytes();
+        // Of the last digits some bits may be left, and those say nothing.
+        let (kept, left) = whole[1..].split_at(digits.len() * 6 / 8);
+        if digits.len() == 1 || left.iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        bytes.extend(kept);
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn base_64_is_the_one_of_tokens() {
+        let cases =
+            [("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("foob", "Zm9vYg"), ("?>~", "Pz5-")];
+        for (text, encoded) in cases {
+            assert_eq!(encode(text.as_bytes()), encoded);
+            assert_eq!(decode(encoded).as_deref(), Some(text.as_bytes()));
+        }
+    }
+
+    #[test]
+    fn bytes_have_one_text_only() {
+        for wrong in ["Z", "Zh", "Zm9", "Zg==", "Zm+v", "Zm/v", "Zm 9", "Zm9vY", "é"] {
+            assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            prop_assert_eq!(decode(&encode(&bytes)), Some(bytes));
+        }
+    }
+}
