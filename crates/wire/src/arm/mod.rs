@@ -24,6 +24,7 @@ pub mod network;
 mod plan_action;
 mod plan_common;
 mod plan_machine;
+mod plan_scale_set;
 mod policy;
 mod profile;
 pub mod providers;
@@ -35,7 +36,6 @@ mod refused;
 mod settle;
 mod show;
 pub mod sizes;
-mod stub;
 pub mod template;
 mod version;
 
@@ -51,11 +51,12 @@ pub use kind::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
 pub use merge::merge;
 pub use plan_action::{Action, plan_action, plan_instances, plan_scale_set_removal};
 pub use plan_machine::{MachinePlan, plan_availability_set, plan_instance, plan_machine};
+pub use plan_scale_set::{image_since, plan_scale_set};
 pub use read_machine::{
     AvailabilitySetWanted, Domains, MachineWanted, Protection, read_availability_set, read_machine,
     read_protection,
 };
-pub use read_scale_set::{ScaleIn, ScaleSetWanted, UpgradeWanted, read_scale_set};
+pub use read_scale_set::{ScaleIn, ScaleSetWanted, read_scale_set};
 pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
 pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
@@ -65,5 +66,4 @@ pub use show::{
     plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
     show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
 };
-pub use stub::plan_scale_set;
 pub use version::{ApiVersion, BadVersion};

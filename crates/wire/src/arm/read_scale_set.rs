@@ -1,10 +1,9 @@
 //! What a body wants of a scale set.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use forewarn_lifecycle::limits::{MACHINES_PER_PLACEMENT_GROUP_MAX, PAUSE_BETWEEN_MAX};
-use forewarn_lifecycle::{Priority, Profile, UpgradePolicy, Zone};
+use forewarn_lifecycle::{Priority, Profile, Zone};
 use serde_json::{Value, json};
 
 use super::body::{at, count_at, flag_at, object_at, shown, word_at, word_of, wrong};
@@ -13,7 +12,8 @@ use super::error::ArmError;
 use super::policy::read_policy;
 use super::profile::read_profile;
 use super::read_common::{read_image, read_priority, read_tags, read_zones};
-use crate::operator::{INSTANCES_MAX, OrchestrationWord, PolicyEntry};
+use crate::operator::{INSTANCES_MAX, OrchestrationWord, PolicyEntry, RollingEntry, UpgradeWord};
+use crate::span::Span;
 
 /// Where the model of a scale set stands.
 pub(super) const MODEL: &str = "properties.virtualMachineProfile";
@@ -29,7 +29,7 @@ pub struct ScaleSetWanted {
     /// How instances are grouped.
     pub orchestration: OrchestrationWord,
     /// How a change of the model reaches instances.
-    pub upgrade: UpgradeWanted,
+    pub upgrade: UpgradeWord,
     /// Regular or spot.
     pub priority: Priority,
     /// What instances are told of their deletion and of new images.
@@ -48,22 +48,6 @@ pub struct ScaleSetWanted {
     pub tags: Option<BTreeMap<String, String>>,
 }
 
-/// How a change of the model reaches instances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UpgradeWanted {
-    /// When an instance is upgraded.
-    Manual,
-    /// At once.
-    Automatic,
-    /// Batch by batch.
-    Rolling {
-        /// How many hundredths are in a batch.
-        batch_percent: u8,
-        /// How long it rests between two batches.
-        pause: Duration,
-    },
-}
-
 /// Which instances go first when a scale set shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleIn {
@@ -75,27 +59,16 @@ pub enum ScaleIn {
     NewestVm,
 }
 
-impl UpgradeWanted {
-    /// The same, as a body says it.
-    pub(super) fn body(self) -> Value {
-        match self {
-            Self::Manual => json!({ "mode": "Manual" }),
-            Self::Automatic => json!({ "mode": "Automatic" }),
-            Self::Rolling { batch_percent, pause } => {
-                let pause = show_iso_duration(pause);
-                let rolling =
-                    json!({ "maxBatchInstancePercent": batch_percent, "pauseTimeBetweenBatches": pause });
-                json!({ "mode": "Rolling", "rollingUpgradePolicy": rolling })
-            }
-        }
-    }
-}
-
-impl From<UpgradePolicy> for UpgradeWanted {
-    fn from(policy: UpgradePolicy) -> Self {
-        match policy {
-            UpgradePolicy::Manual => Self::Manual,
-            UpgradePolicy::Automatic => Self::Automatic,
+/// How a change of the model reaches instances, as a body says it.
+pub(super) fn upgrade_body(word: UpgradeWord) -> Value {
+    match word {
+        UpgradeWord::Manual => json!({ "mode": "Manual" }),
+        UpgradeWord::Automatic => json!({ "mode": "Automatic" }),
+        UpgradeWord::Rolling(RollingEntry { batch_percent, pause: Span(pause) }) => {
+            let pause = show_iso_duration(pause);
+            let rolling =
+                json!({ "maxBatchInstancePercent": batch_percent, "pauseTimeBetweenBatches": pause });
+            json!({ "mode": "Rolling", "rollingUpgradePolicy": rolling })
         }
     }
 }
@@ -149,7 +122,7 @@ enum Mode {
     Rolling,
 }
 
-pub(super) fn read_upgrade(body: &Value) -> Result<UpgradeWanted, ArmError> {
+pub(super) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
     const ROLLING: &str = "properties.upgradePolicy.rollingUpgradePolicy";
     let modes = [("Manual", Mode::Manual), ("Automatic", Mode::Automatic), ("Rolling", Mode::Rolling)];
     object_at(body, "properties.upgradePolicy")?;
@@ -171,11 +144,14 @@ pub(super) fn read_upgrade(body: &Value) -> Result<UpgradeWanted, ArmError> {
             ArmError::invalid("pauseTimeBetweenBatches", message)
         })
     });
-    let pause = pause.transpose()?.unwrap_or_default();
+    let pause = Span(pause.transpose()?.unwrap_or_default());
     Ok(match mode {
-        Mode::Manual => UpgradeWanted::Manual,
-        Mode::Automatic => UpgradeWanted::Automatic,
-        Mode::Rolling => UpgradeWanted::Rolling { batch_percent: u8::try_from(batch).unwrap_or(100), pause },
+        Mode::Manual => UpgradeWord::Manual,
+        Mode::Automatic => UpgradeWord::Automatic,
+        Mode::Rolling => {
+            let batch_percent = u8::try_from(batch).unwrap_or(100);
+            UpgradeWord::Rolling(RollingEntry { batch_percent, pause })
+        }
     })
 }
 
@@ -201,7 +177,7 @@ mod tests {
         let usual = ScaleSetWanted {
             capacity: None,
             orchestration: OrchestrationWord::Uniform,
-            upgrade: UpgradeWanted::Manual,
+            upgrade: UpgradeWord::Manual,
             priority: Priority::Regular,
             profile: Profile::default(),
             policy: PolicyEntry::default(),
@@ -239,8 +215,8 @@ mod tests {
         assert_eq!((wanted.capacity, wanted.orchestration), (Some(3), OrchestrationWord::Flexible));
         assert_eq!(wanted.priority, Priority::Spot(EvictionPolicy::Delete));
         assert_eq!(wanted.profile, Profile { terminate: None, os_image: OsImageNotice::On });
-        let pause = Duration::from_mins(1);
-        assert_eq!(wanted.upgrade, UpgradeWanted::Rolling { batch_percent: 50, pause });
+        let rolling = RollingEntry { batch_percent: 50, pause: Span(std::time::Duration::from_mins(1)) };
+        assert_eq!(wanted.upgrade, UpgradeWord::Rolling(rolling));
         assert_eq!((wanted.zones, wanted.fault_domains), (vec![Zone(2)], Some(1)));
         assert_eq!((wanted.scale_in, wanted.image.as_deref()), (ScaleIn::OldestVm, Some("/x")));
         assert_ne!(wanted.policy, PolicyEntry::default());

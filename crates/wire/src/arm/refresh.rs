@@ -12,7 +12,7 @@ use super::body::at;
 use super::policy::refresh_policy;
 use super::profile::refresh_profile;
 use super::read_common::read_priority;
-use super::read_scale_set::{UpgradeWanted, read_upgrade};
+use super::read_scale_set::{read_upgrade, upgrade_body};
 use super::show::is_leaving;
 
 /// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.
@@ -29,9 +29,9 @@ pub fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
     if !was.eq_ignore_ascii_case(orchestration) {
         write(body, "properties", "orchestrationMode", json!(orchestration));
     }
-    let (was, is) = (read_upgrade(body).ok(), UpgradeWanted::from(set.upgrade));
+    let (was, is) = (read_upgrade(body).ok(), UpgradeWord::from(set.upgrade));
     if was != Some(is) {
-        write(body, "properties", "upgradePolicy", is.body());
+        write(body, "properties", "upgradePolicy", upgrade_body(is));
     }
     let properties = object(body, "properties");
     refresh_policy(properties, set.policy);

@@ -90,6 +90,7 @@ pub fn bad_command(bad: &BadCommand) -> ArmError {
         BadCommand::Unknown(unknown) => self::unknown(unknown),
         BadCommand::Name { .. } => ArmError::new(400, "InvalidResourceName", said()).at("name"),
         BadCommand::Notice(_) => ArmError::invalid("notBeforeTimeout", said()),
+        BadCommand::Batch(_) => ArmError::invalid("maxBatchInstancePercent", said()),
         BadCommand::TooMany { .. } | BadCommand::Control(_) => ArmError::invalid("tags", said()),
         BadCommand::WithMachines(_) | BadCommand::EventId(_) | BadCommand::Terms(_) => {
             ArmError::new(400, "BadRequest", said())
@@ -195,6 +196,10 @@ mod tests {
         for (bad, expected) in [
             (BadCommand::Unknown(nothing), (404, "NotFound", None)),
             (notice, (400, "InvalidParameter", Some("notBeforeTimeout"))),
+            (
+                BadCommand::Batch(crate::operator::BadBatch(0)),
+                (400, "InvalidParameter", Some("maxBatchInstancePercent")),
+            ),
             (BadCommand::EventId("x".into()), (400, "BadRequest", None)),
             (BadCommand::WithMachines("x".into()), (400, "BadRequest", None)),
             (

@@ -39,7 +39,9 @@ pub(super) fn of_the_server(kind: Kind) -> impl Iterator<Item = &'static str> {
             "properties.latestModelApplied",
             "properties.modelDefinitionApplied",
         ],
-        Kind::ScaleSet => &["properties.uniqueId", "properties.timeCreated"],
+        Kind::ScaleSet => {
+            &["properties.uniqueId", "properties.timeCreated", "properties.virtualMachineProfile.timeCreated"]
+        }
         Kind::AvailabilitySet => &["properties.virtualMachines", "properties.statuses"],
         Kind::Other => &[],
     };

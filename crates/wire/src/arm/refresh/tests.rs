@@ -46,9 +46,22 @@ fn what_an_operator_has_changed_is_said() {
     let wanted = read_scale_set(&body).unwrap();
     let set = town.cluster.scale_set(set_of(&town)).unwrap();
     assert_eq!((wanted.capacity, wanted.profile), (Some(2), set.model));
-    assert_eq!((wanted.priority, wanted.upgrade), (set.priority, UpgradeWanted::Manual));
+    assert_eq!((wanted.priority, wanted.upgrade), (set.priority, UpgradeWord::Manual));
     assert_eq!(wanted.policy, set.policy.into());
     assert_eq!(body["properties"]["orchestrationMode"], "Flexible");
+}
+
+#[test]
+fn a_rolling_upgrade_is_said_with_its_terms() {
+    let mut town = Town::new(1);
+    town.create(&json!({ "upgrade": { "rolling": { "batch_percent": 34, "pause": "90s" } } }));
+    let body = shown(&town, json!({ "properties": { "upgradePolicy": { "mode": "Automatic" } } }));
+    let rolling = json!({ "maxBatchInstancePercent": 34, "pauseTimeBetweenBatches": "PT1M30S" });
+    let policy = json!({ "mode": "Rolling", "rollingUpgradePolicy": rolling });
+    assert_eq!(body["properties"]["upgradePolicy"], policy);
+    let said = json!({ "mode": "Rolling", "rollingUpgradePolicy": { "maxBatchInstancePercent": 34, "pauseTimeBetweenBatches": "PT90S" } });
+    let body = shown(&town, json!({ "properties": { "upgradePolicy": said } }));
+    assert_eq!(body["properties"]["upgradePolicy"], said);
 }
 
 #[test]
