@@ -9,7 +9,7 @@ use forewarn_wire::operator::Fleet;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{Arm, Scheme, router};
+use super::{Arm, Scheme, respond};
 use crate::clock::{Clock, Speed};
 use crate::engine::{ClockCommand, Engine};
 use crate::operator::Permit;

@@ -30,7 +30,7 @@ use crate::driver::{Driver, Endings, Keeping};
 use crate::polls::Polls;
 use crate::roster::Roster;
 pub(crate) use arrangement::Arrange;
-pub use arrangement::{Arranged, Arrangement, LinkTo, Paper};
+pub(crate) use arrangement::{Arranged, Arrangement, LinkTo, Paper};
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
 pub use problem::Problem;

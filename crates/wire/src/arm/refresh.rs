@@ -14,6 +14,7 @@ use super::profile::refresh_profile;
 use super::read_common::read_priority;
 use super::read_scale_set::{read_upgrade, upgrade_body};
 use super::show::is_leaving;
+use crate::operator::UpgradeWord;
 
 /// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.
 pub fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {

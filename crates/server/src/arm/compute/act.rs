@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::found::{Found, Kind, find};
 use super::instances::protection;
-use super::write::check_permit;
+use super::write::{check_permit, image_noted};
 use super::{Visit, done};
 use crate::arm::place::no_resource;
 use crate::arm::{answer, refusal};
@@ -57,10 +57,7 @@ fn chosen(state: &State<'_>, found: &Found, action: Action, body: &Value) -> Res
 /// An upgrade reimages instances whose image is not the one of the latest model.
 fn informed(action: Action, found: &Found) -> Action {
     match action {
-        Action::Upgrade { .. } => {
-            let since = found.notes["imageSince"].as_u64().and_then(|version| u32::try_from(version).ok());
-            Action::Upgrade { image_since: since }
-        }
+        Action::Upgrade { .. } => Action::Upgrade { image_since: image_noted(found) },
         other => other,
     }
 }

@@ -5,7 +5,7 @@ use forewarn_catalogue::Link;
 use forewarn_lifecycle::ScaleSetId;
 use forewarn_wire::Moment;
 use forewarn_wire::arm::{
-    ApiVersion, ArmError, Expand, ResourceId, hide_newer, machine_id, machine_instance_view,
+    ApiVersion, ArmError, Expand, ResourceId, hide_newer, is_gone, machine_id, machine_instance_view,
     scale_set_instance_view, show_availability_set, show_flexible_machine, show_machine, show_scale_set,
 };
 use serde_json::{Value, json};
@@ -43,7 +43,8 @@ pub(crate) fn show(
             let id = |machine: &forewarn_lifecycle::MachineId| -> Option<ResourceId> {
                 machine_id(state.cluster, &group_of(state, Link::Machine(*machine)), *machine)
             };
-            let members: Vec<_> = machines.iter().filter_map(id).collect();
+            let there = machines.iter().filter(|machine| !is_gone(state.cluster, **machine));
+            let members: Vec<_> = there.filter_map(id).collect();
             (Kind::AvailabilitySet, show_availability_set(&sight, &found.kept(), tenant, &members))
         }
     };

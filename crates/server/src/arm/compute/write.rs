@@ -7,13 +7,14 @@ use axum::response::Response;
 use forewarn_catalogue::{Link, Operation};
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use forewarn_wire::arm::{
-    ApiVersion, ArmError, Domains, Expand, Provisioning, ResourceId, plan_availability_set, plan_machine,
-    plan_scale_set, read_availability_set, settle,
+    ApiVersion, ArmError, Domains, Expand, Provisioning, ResourceId, image_since, plan_availability_set,
+    plan_machine, plan_scale_set, read_availability_set, settle,
 };
 use forewarn_wire::operator::NamedCommand;
 use serde_json::{Value, json};
 
 use super::found::{Found, Kind, find};
+use super::instances::protection;
 use super::{Visit, show};
 use crate::arm::place::{Group, no_resource};
 use crate::arm::{answer, refusal, written as bytes};
@@ -59,6 +60,9 @@ pub(crate) struct Written {
     pub(crate) shown: Value,
 }
 
+/// Under what the model is noted that has brought another image.
+const IMAGE_SINCE: &str = "imageSince";
+
 /// Everything is shown to whoever understands this.
 const NEWEST: ApiVersion = ApiVersion::new(2099, 12, 31);
 
@@ -99,7 +103,7 @@ fn arrange(state: &State<'_>, asked: &Asked) -> Result<(Arrangement, bool), ArmE
     let name = before.as_ref().map_or(id.name(), |found| found.id.name());
     let (commands, link) = plan(state, *kind, name, before.as_ref().zip(base.as_ref()), &body)?;
     check_permit(state, permit, &commands)?;
-    let notes = before.as_ref().map_or_else(|| json!({}), |found| found.notes.clone());
+    let notes = notes(state, before.as_ref().zip(base.as_ref()), &body);
     let paper = Paper::Put {
         id: before.as_ref().map_or(id, |found| &found.id).to_string(),
         link: Some(link),
@@ -138,6 +142,23 @@ pub(super) fn without_ours(mut body: Value) -> Value {
     body
 }
 
+/// What the server notes: the model of a scale set that has brought another image.
+fn notes(state: &State<'_>, before: Option<(&Found, &Value)>, body: &Value) -> Value {
+    let Some((found, base)) = before else { return json!({}) };
+    let mut notes = found.notes.clone();
+    if let Link::ScaleSet(set) = found.link
+        && let Some(version) = image_since(state.cluster, set, image_noted(found), base, body)
+    {
+        notes[IMAGE_SINCE] = json!(version);
+    }
+    notes
+}
+
+/// The model of a scale set that has brought another image, if one did.
+pub(super) fn image_noted(found: &Found) -> Option<u32> {
+    found.notes[IMAGE_SINCE].as_u64().and_then(|version| u32::try_from(version).ok())
+}
+
 /// What makes the fleet as a body wants it, and what the resource is in the rules then.
 fn plan(
     state: &State<'_>,
@@ -157,7 +178,9 @@ fn plan(
         }
         Kind::ScaleSet => {
             let before = before.and_then(|(link, base)| Some((scale_set(link)?, base)));
-            (plan_scale_set(cluster, name, before, body)?, LinkTo::ScaleSet(name.to_owned()))
+            let commands =
+                plan_scale_set(cluster, name, before, body, &|machine| protection(state, machine))?;
+            (commands, LinkTo::ScaleSet(name.to_owned()))
         }
         Kind::AvailabilitySet => {
             let before = before.and_then(|(link, base)| Some((tenant(link)?, base)));
