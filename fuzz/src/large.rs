@@ -17,6 +17,7 @@ pub fn inputs(target: Target) -> Vec<Input> {
         Target::Fleet => fleets(),
         Target::Story => stories(),
         Target::Record => records(),
+        Target::Template => templates(),
     }
 }
 
@@ -136,5 +137,30 @@ fn stories() -> Vec<Input> {
         input("two-thousand-and-one-lines", "host h\n".repeat(2_001)),
         input("a-million-empty-lines", "\n".repeat(1_000_000)),
         input("a-line-of-a-megabyte", "host ".to_owned() + &"a".repeat(1_000_000)),
+    ]
+}
+
+fn templates() -> Vec<Input> {
+    let template = |inside: &str| format!("{{\"properties\":{{\"template\":{{{inside}}}}}}}");
+    let variables = |step: &str| {
+        let one = |place: usize| {
+            let before = format!("variables('v{}')", place.saturating_sub(1));
+            let value = if place == 0 { "xxxxxxxx".to_owned() } else { step.replace('%', &before) };
+            format!("\"v{place}\":\"{value}\"")
+        };
+        template(&format!("\"variables\":{{{}}}", (0..200).map(one).collect::<Vec<_>>().join(",")))
+    };
+    let resource = "{\"type\":\"A.B/c\",\"apiVersion\":\"2024-07-01\",\"name\":\"[concat('r', copyIndex())]\",\
+                    \"copy\":{\"name\":\"l\",\"count\":800}}";
+    vec![
+        input("texts-that-double", variables("[concat(%, %)]")),
+        input("texts-in-texts", variables("[replace(%, 'x', %)]")),
+        input("lists-in-lists", variables("[createArray(%)]")),
+        input("lists-that-double", variables("[createArray(%, %)]")),
+        input("two-loops-of-resources", template(&format!("\"resources\":[{resource},{resource}]"))),
+        input("an-expression-of-a-megabyte", variables(&format!("[concat('{}')]", "x".repeat(5_000)))),
+        input("depth-of-calls", variables(&format!("[{}", "f(".repeat(1_000)))),
+        input("depth", template(&format!("\"resources\":{}", "[".repeat(100_000)))),
+        input("nine-megabytes", template(&format!("\"metadata\":\"{}\"", "x".repeat(9 << 20)))),
     ]
 }

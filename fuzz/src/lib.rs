@@ -22,6 +22,7 @@ mod record;
 mod request;
 mod start_requests;
 mod story;
+mod template;
 
 /// What takes bytes from strangers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +39,21 @@ pub enum Target {
     Story,
     /// A record of the journal, without the checksum around it.
     Record,
+    /// A deployment of a template, as clients of Azure Resource Manager send it.
+    Template,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Request, Self::StartRequests, Self::Document, Self::Fleet, Self::Story, Self::Record];
+    pub const ALL: [Self; 7] = [
+        Self::Request,
+        Self::StartRequests,
+        Self::Document,
+        Self::Fleet,
+        Self::Story,
+        Self::Record,
+        Self::Template,
+    ];
 
     /// Its name, which is the one of its directory in the corpus.
     #[must_use]
@@ -55,6 +65,7 @@ impl Target {
             Self::Fleet => "fleet",
             Self::Story => "story",
             Self::Record => "record",
+            Self::Template => "template",
         }
     }
 
@@ -71,6 +82,7 @@ impl Target {
             Self::Fleet => fleet::examine(bytes),
             Self::Story => story::examine(bytes),
             Self::Record => record::examine(bytes),
+            Self::Template => template::examine(bytes),
         }
     }
 }

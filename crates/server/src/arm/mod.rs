@@ -13,12 +13,18 @@ mod acknowledge;
 mod answer;
 mod call;
 pub(crate) mod compute;
+mod deployments;
 mod discovery;
 mod door;
 mod entrance;
 mod free;
 mod groups;
 mod identity;
+mod kept;
+mod kept_list;
+#[cfg(test)]
+mod kept_tests;
+mod lookups;
 mod operations;
 mod place;
 mod refusal;
@@ -98,12 +104,16 @@ pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
         ["subscriptions", _, "providers", "microsoft.compute", "locations", _, "operations", name] => {
             operations::show(arm, &call, name).await
         }
-        ["subscriptions", _, "providers", "microsoft.compute", kind] if is_get => {
-            let kind = compute::Kind::of(&format!("Microsoft.Compute/{kind}"));
-            let kind = kind.ok_or_else(|| unsupported(&call))?;
-            subscriptions::check(arm, &call, &call.path[1]).await?;
-            compute::list_all(&call, kind, engines_of(arm, &call).await?).await
+        ["subscriptions", _, "providers", "microsoft.compute", "locations", _, ..] if is_get => {
+            lookups::in_location(arm, &call, &call.path[5], &call.path[6..]).await
         }
+        ["subscriptions", _, "providers", "microsoft.compute", "skus"] if is_get => {
+            lookups::skus(arm, &call).await
+        }
+        ["subscriptions", _, "providers", namespace, kind] if is_get => {
+            in_subscription(arm, &call, namespace, kind).await
+        }
+        ["subscriptions", _, "providers", ..] => lookups::providers(arm, &call, &call.path[3..]).await,
         ["subscriptions", _, "resources"] if is_get => {
             subscriptions::check(arm, &call, &call.path[1]).await?;
             resources::list(&call, None, engines_of(arm, &call).await?).await
@@ -121,11 +131,29 @@ pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
     }
 }
 
+/// All resources of a type in a subscription.
+async fn in_subscription(arm: &Arm, call: &Call, namespace: &str, kind: &str) -> Result<Response, ArmError> {
+    if let Some(kind) = compute::Kind::of(&format!("{namespace}/{kind}")) {
+        subscriptions::check(arm, call, &call.path[1]).await?;
+        return compute::list_all(call, kind, engines_of(arm, call).await?).await;
+    }
+    if kept::is_kept(namespace, kind) {
+        return kept_list::in_subscription(arm, call, namespace, kind).await;
+    }
+    Err(unsupported(call))
+}
+
 /// What is asked about something in a resource group.
 async fn in_group(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
     let (group, engine) = arm.group(call, (&call.path[1], &call.path[3])).await?;
     call.version()?;
     let visit = Visit { call, group, engine };
+    if call.is(5, "Microsoft.Resources") && call.is(6, "deployments") {
+        return deployments::serve(&visit, &call.path[7..]).await;
+    }
+    if call.path.len() > 6 && kept::is_kept(&call.path[5], &call.path[6]) {
+        return kept::serve(&visit, &call.path[5..]).await;
+    }
     if !call.is(5, "Microsoft.Compute") {
         return Err(unsupported(call));
     }

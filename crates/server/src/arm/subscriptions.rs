@@ -61,18 +61,7 @@ pub(super) async fn one(arm: &Arm, call: &Call, id: &str) -> Result<Response, Ar
 
 /// The places of a subscription.
 pub(super) async fn locations(arm: &Arm, call: &Call, id: &str) -> Result<Response, ArmError> {
-    check(arm, call, id).await?;
-    let wanted = id.to_owned();
-    let look = move |state: &State<'_>| {
-        let own = state.all.values().filter(|estate| estate.site.subscription.eq_ignore_ascii_case(&wanted));
-        own.map(|estate| estate.site.location.clone()).collect::<Vec<_>>()
-    };
-    let own = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
-    let mut places: Vec<_> = own.iter().map(|name| (name.as_str(), name.as_str())).collect();
-    places.extend(LOCATIONS);
-    let mut seen = std::collections::BTreeSet::new();
-    places.retain(|(name, _)| seen.insert(name.to_lowercase()));
-    let shown = |(name, display): (&str, &str)| {
+    let shown = |(name, display): (String, String)| {
         json!({
             "id": format!("/subscriptions/{id}/locations/{name}"),
             "name": name,
@@ -82,7 +71,23 @@ pub(super) async fn locations(arm: &Arm, call: &Call, id: &str) -> Result<Respon
             "metadata": { "regionType": "Physical", "regionCategory": "Recommended" },
         })
     };
+    let places = places(arm, call, id).await?;
     Ok(answer::list(places.into_iter().map(shown).collect()))
+}
+
+/// The places of a subscription by their names, and what people call them: those of its clusters first.
+pub(super) async fn places(arm: &Arm, call: &Call, id: &str) -> Result<Vec<(String, String)>, ArmError> {
+    check(arm, call, id).await?;
+    let wanted = id.to_owned();
+    let look = move |state: &State<'_>| {
+        let own = state.all.values().filter(|estate| estate.site.subscription.eq_ignore_ascii_case(&wanted));
+        own.map(|estate| estate.site.location.clone()).collect::<Vec<_>>()
+    };
+    let own = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
+    let own = own.into_iter().map(|name| (name.clone(), name));
+    let others = LOCATIONS.iter().map(|(name, display)| ((*name).to_owned(), (*display).to_owned()));
+    let mut seen = std::collections::BTreeSet::new();
+    Ok(own.chain(others).filter(|(name, _)| seen.insert(name.to_lowercase())).collect())
 }
 
 /// Whether there is such a subscription, and the request is one.

@@ -14,7 +14,7 @@ use crate::clock::{Clock, Speed};
 use crate::engine::{ClockCommand, Engine};
 use crate::operator::Permit;
 
-const SUBSCRIPTION: &str = "/subscriptions/00000000-0000-0000-0000-000000000000";
+pub(super) const SUBSCRIPTION: &str = "/subscriptions/00000000-0000-0000-0000-000000000000";
 const FLEET: &str = r#"
 host = [{ name = "h1" }, { name = "h2" }, { name = "h3" }]
 [[vm]]
@@ -26,19 +26,19 @@ terminate = "5m"
 instance = [{ host = "h1", update_domain = 0 }, { host = "h2", update_domain = 1 }]
 "#;
 
-struct Client {
-    engine: Engine,
+pub(super) struct Client {
+    pub(super) engine: Engine,
     router: axum::Router,
 }
 
-struct Answered {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Value,
+pub(super) struct Answered {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
 }
 
 impl Client {
-    async fn new() -> Self {
+    pub(super) async fn new() -> Self {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
         let engine = Engine::pretending(Seed([5; 16]), clock);
         crate::service::fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
@@ -48,7 +48,7 @@ impl Client {
         Self { engine, router }
     }
 
-    async fn send(&self, method: &str, target: &str, body: Value) -> Answered {
+    pub(super) async fn send(&self, method: &str, target: &str, body: Value) -> Answered {
         let request = Request::builder().method(method).uri(target).header("host", "localhost:1340");
         let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
@@ -58,28 +58,28 @@ impl Client {
         Answered { status, headers, body }
     }
 
-    async fn get(&self, target: impl AsRef<str>) -> Answered {
+    pub(super) async fn get(&self, target: impl AsRef<str>) -> Answered {
         self.send("GET", target.as_ref(), Value::Null).await
     }
 
-    async fn group(&self) {
+    pub(super) async fn group(&self) {
         let made = self.send("PUT", &group(""), json!({ "location": "East US" })).await;
         assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
         assert_eq!(made.body["location"], "eastus");
     }
 
     /// How the operation of an answer goes.
-    async fn status(&self, answered: &Answered) -> Value {
+    pub(super) async fn status(&self, answered: &Answered) -> Value {
         let address = answered.headers["azure-asyncoperation"].to_str().unwrap();
         self.get(address.strip_prefix("https://localhost:1340").unwrap()).await.body["status"].clone()
     }
 }
 
-fn group(rest: &str) -> String {
+pub(super) fn group(rest: &str) -> String {
     format!("{SUBSCRIPTION}/resourcegroups/mine{rest}?api-version=2024-07-01")
 }
 
-fn compute(rest: &str) -> String {
+pub(super) fn compute(rest: &str) -> String {
     group(&format!("/providers/Microsoft.Compute/{rest}"))
 }
 

@@ -167,7 +167,8 @@ fn join_scale_set(
     let leaving = leaving(cluster);
     let staying = group.map_or(&[][..], Tenant::machines).iter().filter(|id| !leaving.contains(id));
     let capacity = u16::try_from(staying.count() + 1).unwrap_or(u16::MAX);
-    let to = Scale { capacity, hosts: wanted.zone.map(|zone| hosts_in(cluster, &[zone])) };
+    let hosts = wanted.zone.map(|zone| hosts_in(cluster, &[zone]));
+    let to = Scale { capacity, hosts, ..Scale::default() };
     let wish = Wish::Scale { scale_set: set.name.to_string(), to };
     let mut commands = wish.commands(cluster).map_err(|bad| bad_wish(&bad))?;
     let own = name.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_'));

@@ -25,12 +25,14 @@ mod entry;
 mod explain;
 mod find;
 mod fleet;
+mod growth;
 mod happening;
 mod object;
 mod outcome;
 mod preview;
 mod resolve;
 mod rollout;
+mod scalein;
 mod scaleset;
 pub mod schema;
 mod sets;
@@ -72,10 +74,11 @@ pub use resolve::{
     ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
 };
 pub use rollout::{RolloutView, rollout_view};
+pub use scalein::{ScaleIn, ScaleInRule, pick_for_scale_in};
 pub(crate) use scaleset::instances;
 pub use scaleset::{
     BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
-    leaving,
+    leaving, scale,
 };
 pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,

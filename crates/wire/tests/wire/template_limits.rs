@@ -248,8 +248,6 @@ fn exercise(properties: &Value) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
-
     #[test]
     fn no_value_is_a_template_that_panics(properties in value()) {
         exercise(&properties);

@@ -231,7 +231,11 @@ impl Conditions {
     }
 
     pub(super) fn check(&self, found: Option<&Found>) -> Result<(), ArmError> {
-        let edition = found.map(|found| found.edition);
+        self.check_edition(found.map(|found| found.edition))
+    }
+
+    /// Whether they hold of something that was written so often; or of nothing.
+    pub(crate) fn check_edition(&self, edition: Option<u64>) -> Result<(), ArmError> {
         let fits = |wanted: &str| {
             let mut wanted =
                 wanted.split(',').map(|tag| tag.trim().trim_start_matches("W/").trim_matches('"'));

@@ -36,7 +36,7 @@ pub fn assign_addresses(
     id: &ResourceId,
     body: &mut Value,
     before: Option<&Value>,
-    neighbours: Neighbours<'_>,
+    neighbours: &mut Neighbours<'_>,
 ) {
     if !body.is_object() {
         return;
@@ -44,15 +44,15 @@ pub fn assign_addresses(
     if id.is(PUBLIC) {
         let before = before.and_then(|before| before["properties"]["ipAddress"].as_str());
         let taken: BTreeSet<_> =
-            neighbours.others.filter_map(|other| read(&other["properties"]["ipAddress"])).collect();
+            (&mut *neighbours.others).filter_map(|other| read(&other["properties"]["ipAddress"])).collect();
         assign(&mut body["properties"], "ipAddress", before, PUBLIC_RANGE, &taken);
     } else if id.is(INTERFACES) {
         assign_private(body, before, neighbours);
     }
 }
 
-fn assign_private(body: &mut Value, before: Option<&Value>, neighbours: Neighbours<'_>) {
-    let mut taken: BTreeSet<_> = neighbours.others.flat_map(|other| private(&other)).collect();
+fn assign_private(body: &mut Value, before: Option<&Value>, neighbours: &mut Neighbours<'_>) {
+    let mut taken: BTreeSet<_> = (&mut *neighbours.others).flat_map(|other| private(&other)).collect();
     let had = |name: &Value| {
         let all = before?["properties"]["ipConfigurations"].as_array()?;
         all.iter().find(|one| one["name"] == *name)?["properties"]["privateIPAddress"].as_str()
@@ -131,8 +131,8 @@ mod tests {
 
     fn give(mut body: Value, before: Option<&Value>, others: &[Value]) -> Value {
         let mut others = others.iter().cloned();
-        let neighbours = Neighbours { others: &mut others, network: &network };
-        assign_addresses(&id("networkInterfaces/n"), &mut body, before, neighbours);
+        let mut neighbours = Neighbours { others: &mut others, network: &network };
+        assign_addresses(&id("networkInterfaces/n"), &mut body, before, &mut neighbours);
         body["properties"]["ipConfigurations"][0]["properties"]["privateIPAddress"].take()
     }
 
@@ -162,8 +162,8 @@ mod tests {
         let taken = json!({ "properties": { "ipAddress": "198.18.0.1" } });
         let mut body = json!({});
         let mut others = [taken].into_iter();
-        let neighbours = Neighbours { others: &mut others, network: &network };
-        assign_addresses(&id("publicIPAddresses/ip"), &mut body, None, neighbours);
+        let mut neighbours = Neighbours { others: &mut others, network: &network };
+        assign_addresses(&id("publicIPAddresses/ip"), &mut body, None, &mut neighbours);
         assert_eq!(body["properties"]["ipAddress"], "198.18.0.2");
     }
 
@@ -178,8 +178,8 @@ mod tests {
         ] {
             for kind in ["networkInterfaces/n", "publicIPAddresses/n", "others/n"] {
                 let (mut body, mut others) = (written.clone(), [written.clone()].into_iter());
-                let neighbours = Neighbours { others: &mut others, network: &network };
-                assign_addresses(&id(kind), &mut body, Some(&written), neighbours);
+                let mut neighbours = Neighbours { others: &mut others, network: &network };
+                assign_addresses(&id(kind), &mut body, Some(&written), &mut neighbours);
                 assert_eq!(body.is_object(), written.is_object());
             }
         }

@@ -46,7 +46,7 @@ pub fn is_ours(name: &str) -> bool {
 }
 
 fn frame(id: &str, kind: &str, name: &str, edition: u64) -> Map<String, Value> {
-    let etag = format!("W/\"00000000-0000-0000-0000-{edition:012x}\"");
+    let etag = format!("W/\"{edition}\"");
     let frame = [("name", name), ("id", id), ("etag", &etag), ("type", kind)];
     frame.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
 }
@@ -117,7 +117,7 @@ mod tests {
         let shown = show(&id("loadBalancers/lb"), &body, 7);
         assert_eq!(shown["id"], format!("{GROUP}/loadBalancers/lb"));
         assert_eq!(shown["type"], "Microsoft.Network/loadBalancers");
-        assert_eq!(shown["etag"], "W/\"00000000-0000-0000-0000-000000000007\"");
+        assert_eq!(shown["etag"], "W/\"7\"");
         assert_eq!(shown["properties"]["provisioningState"], "Succeeded");
         let inside = &shown["properties"]["frontendIPConfigurations"][0];
         assert_eq!(inside["id"], format!("{GROUP}/loadBalancers/lb/frontendIPConfigurations/f"));

@@ -1,12 +1,15 @@
 //! Why there is an event, how it stands, and what becomes of it.
 
-use forewarn_lifecycle::{Approver, Event, EventId, EventKind, Phase, Stage, TenantId};
+use forewarn_lifecycle::{
+    Approver, Event, EventId, EventKind, Machine, Phase, Shape, Stage, TenantId, TerminateNotice,
+};
 
 use super::super::find::full_name;
 use super::super::trail::TrailEntry;
 use super::super::view::{cause, event_view, few};
 use super::obstacles::Behind;
 use super::{ApprovalView, EventExplanation, FateView, PollView, Scene, words};
+use crate::arm::show_iso_duration;
 use crate::span::Moment;
 use crate::words::kind;
 
@@ -44,7 +47,7 @@ impl Scene<'_> {
             blockers: behind.as_ref().map(|behind| self.blockers(behind)).unwrap_or_default(),
             next: behind.as_ref().map(|behind| self.next(behind)).unwrap_or_default(),
             machines: behind.as_ref().map(|behind| self.fates(behind)).unwrap_or_default(),
-            hints: self.hints(event, &view.tenant, &polls),
+            hints: [self.hints(event, &view.tenant, &polls), self.older_models(tenant, event)].concat(),
             event: Some(view),
             polls,
             history: self.chronicle.entries().map(|entry| self.step(entry)).collect(),
@@ -186,6 +189,34 @@ impl Scene<'_> {
             Some(FateView { machine, text })
         });
         fates.collect()
+    }
+
+    /// Who is told of a deletion as long before as an older model says.
+    fn older_models(&self, tenant: TenantId, event: &Event) -> Vec<String> {
+        let work = self.cluster.maintenance(event.maintenance);
+        let part = work.and_then(|work| work.plan.part(tenant));
+        let set = self.cluster.tenant(tenant).and_then(|tenant| match tenant.shape {
+            Shape::PlacementGroup(set) => self.cluster.scale_set(set),
+            Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
+        });
+        let (Some(part), Some(set), EventKind::Terminate) = (part, set, event.announcement.kind) else {
+            return Vec::new();
+        };
+        let length = |notice: Option<TerminateNotice>| {
+            notice.map_or_else(|| "none".to_owned(), |notice| show_iso_duration(notice.length()))
+        };
+        let machines = part.machines.iter().filter_map(|id| self.cluster.machine(*id));
+        let older = machines.filter(|machine| {
+            machine.model_version != set.model_version && machine.profile.terminate != set.model.terminate
+        });
+        let hint = |machine: &Machine| {
+            let (own, latest) = (length(machine.profile.terminate), length(set.model.terminate));
+            format!(
+                "{} runs model {} of {}: {own}; that of the latest is {latest}, which an upgrade of the instance brings",
+                machine.name, machine.model_version, set.model_version
+            )
+        };
+        older.map(hint).collect()
     }
 
     /// What is unusual about who knows of the event.

@@ -1,0 +1,180 @@
+//! What is noted of a deployment, and how far it is.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use forewarn_catalogue::{Catalogue, Ending, Entry};
+use forewarn_lifecycle::Timestamp;
+use forewarn_wire::arm::deployment::{Progress, Shown, failure, operation, show};
+use forewarn_wire::arm::{ArmError, ResourceId};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What is noted of a deployment while it is carried out, and after.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// Who carries it out: see [`Live`].
+    run: u64,
+    /// When it began, in milliseconds.
+    began: i64,
+    /// When it ended; not yet, while it is carried out.
+    ended: Option<i64>,
+    /// What was done, in this order.
+    pub(super) steps: Vec<Step>,
+    /// Why it ended before its time.
+    error: Option<Value>,
+}
+
+/// What was done for one resource.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Step {
+    /// Its id.
+    pub(super) resource: String,
+    /// The operation that is over when the resource is as wanted, if there is one.
+    pub(super) operation: Option<String>,
+    /// Why it could not be done.
+    pub(super) error: Option<Value>,
+    /// When, in milliseconds.
+    pub(super) at: i64,
+}
+
+/// How far something is, and what has gone wrong.
+pub(super) type Standing = (Progress, Option<Value>);
+
+impl Record {
+    /// That of a deployment which begins, and is under way as long as somebody has the other.
+    pub(super) fn begun(at: Timestamp) -> (Self, Live) {
+        let live = Live::new();
+        (Self { run: live.0, began: at.millis(), ended: None, steps: Vec::new(), error: None }, live)
+    }
+
+    /// The same, over.
+    pub(super) fn over(mut self, at: Timestamp, error: Option<&ArmError>) -> Self {
+        self.ended = Some(at.millis());
+        self.error = error.map(ArmError::inner);
+        self
+    }
+
+    /// That of an entry.
+    pub(super) fn of(entry: &Entry) -> Option<Self> {
+        serde_json::from_slice(&entry.notes.0).ok()
+    }
+
+    /// As it is kept.
+    pub(super) fn notes(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_else(|_| json!({}))
+    }
+
+    /// Whether it is being carried out.
+    pub(super) fn is_underway(&self) -> bool {
+        self.ended.is_none() && live().contains(&self.run)
+    }
+
+    /// How far it is.
+    pub(super) fn standing(&self, catalogue: &Catalogue, id: &ResourceId) -> Standing {
+        if self.is_underway() {
+            return (Progress::Running, None);
+        }
+        if let Some(error) = &self.error {
+            return (Progress::Failed, Some(error.clone()));
+        }
+        if self.ended.is_none() {
+            let cause = ArmError::new(
+                409,
+                "DeploymentInterrupted",
+                "The server was stopped meanwhile. Deploy again.",
+            );
+            return (Progress::Failed, Some(failure(id, cause).inner()));
+        }
+        let steps: Vec<_> = self.steps.iter().map(|step| step.standing(catalogue)).collect();
+        let has = |wanted: Progress| steps.iter().find(|(progress, _)| *progress == wanted);
+        if has(Progress::Running).is_some() {
+            return (Progress::Running, None);
+        }
+        match has(Progress::Failed).or_else(|| has(Progress::Canceled)) {
+            Some((progress, error)) => {
+                let mut shown = failure(id, ArmError::new(409, "", "")).inner();
+                shown["details"] = json!([error]);
+                (*progress, Some(shown))
+            }
+            None => (Progress::Succeeded, None),
+        }
+    }
+
+    /// Every step, as it is shown.
+    pub(super) fn operations(&self, catalogue: &Catalogue, id: &ResourceId) -> Vec<Value> {
+        let shown = |(number, step): (usize, &Step)| {
+            let (progress, error) = step.standing(catalogue);
+            let at = Timestamp::from_millis(step.at);
+            let resource = ResourceId::parse(&step.resource)?;
+            Some(operation(id, number, &resource, (progress, at, error.as_ref())))
+        };
+        self.steps.iter().enumerate().filter_map(shown).collect()
+    }
+}
+
+impl Step {
+    fn standing(&self, catalogue: &Catalogue) -> Standing {
+        if let Some(error) = &self.error {
+            return (Progress::Failed, Some(error.clone()));
+        }
+        // Of operations that ended long ago nothing is known any more.
+        let operation = self.operation.as_ref().and_then(|name| catalogue.operation(name));
+        let Some(operation) = operation else { return (Progress::Succeeded, None) };
+        if operation.is_open() {
+            return (Progress::Running, None);
+        }
+        match &operation.ending {
+            Ending::Succeeded => (Progress::Succeeded, None),
+            Ending::Canceled => {
+                let message = "An operator has taken the operation back.";
+                (Progress::Canceled, Some(ArmError::new(409, "OperationCanceled", message).inner()))
+            }
+            Ending::Failed { code, message } => {
+                (Progress::Failed, Some(ArmError::new(409, code.clone(), message.clone()).inner()))
+            }
+        }
+    }
+}
+
+/// A deployment as it is shown.
+pub(super) fn shown(catalogue: &Catalogue, now: Timestamp, entry: &Entry) -> Option<(Value, Standing)> {
+    let (id, record) = (ResourceId::parse(&entry.id)?, Record::of(entry)?);
+    let kept: Value = serde_json::from_slice(&entry.body.0).ok()?;
+    let standing = record.standing(catalogue, &id);
+    let shown = show(&Shown {
+        id: &id,
+        kept: &kept,
+        progress: standing.0,
+        began: Timestamp::from_millis(record.began),
+        until: record.ended.map_or(now, Timestamp::from_millis),
+        error: standing.1.as_ref(),
+    });
+    Some((shown, standing))
+}
+
+/// Somebody carries a deployment out. When they have gone, in whatever way, it is not under way any more; another process does
+/// not go on with it.
+#[derive(Debug)]
+pub(super) struct Live(u64);
+
+impl Live {
+    fn new() -> Self {
+        // No other has this number, nor had one of another process.
+        let number = RandomState::new().hash_one("deployment");
+        live().insert(number);
+        Self(number)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        live().remove(&self.0);
+    }
+}
+
+fn live() -> MutexGuard<'static, BTreeSet<u64>> {
+    static LIVE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
