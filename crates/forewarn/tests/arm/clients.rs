@@ -21,7 +21,7 @@ fn script(name: &str) -> std::path::PathBuf {
 
 fn python(az: &Az, part: &str) -> Running {
     let mut command = az.program(client("FOREWARN_AZURE_PYTHON"));
-    command.arg(script("client.py")).args([az.place.server.arm(), SUBSCRIPTION, part]);
+    command.arg(script("client.py")).args([&az.place.arm(), SUBSCRIPTION, part]);
     az.spawn(part, command)
 }
 
@@ -32,7 +32,7 @@ fn node(az: &Az, part: &str) -> Option<Running> {
         return None;
     };
     let mut command = az.program("node".into());
-    command.arg(script("client.mjs")).arg(clients).args([az.place.server.arm(), SUBSCRIPTION, part]);
+    command.arg(script("client.mjs")).arg(clients).args([&az.place.arm(), SUBSCRIPTION, part]);
     Some(az.spawn(part, command))
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{AFTER_5, NEW, Place, instance, notification, refusal, set};
+use crate::place::{AFTER_5, NEW, Place, SET, body, instance, notification, refusal, set, text};
 
 /// A scale set whose instances are told five minutes before.
 fn told(place: &Place, capacity: u32) {
@@ -17,9 +17,10 @@ fn a_refusal_names_the_version_that_is_needed() {
     let place = Place::start();
     place.make_set(1);
     let sent = notification(&json!({ "enable": true })).to_string();
-    let (code, message) = refusal(&place.ask("PUT", &set(), "2018-10-01", &sent), 400);
-    assert_eq!(code, "BadRequest");
-    assert!(message.contains("2018-10-01") || message.contains("2019-03-01"), "{message}");
+    let answer = place.ask("PUT", &set(), "2018-10-01", &sent);
+    assert_eq!(refusal(&answer, 400).0, "BadRequest");
+    let why = text(&body(&answer)["error"]["details"][0]["message"]);
+    assert!(why.contains("2018-10-01") && why.contains("2019-03-01"), "{why}");
 }
 
 /// "Not getting Terminate events": an edition that does not know them was asked, or nobody asked before the deletion.
@@ -45,7 +46,7 @@ fn a_deletion_that_nobody_was_told_of_is_explained() {
     place.put(&set(), NEW, &notification(&json!({ "enable": true })));
     place.act(&format!("{}/manualupgrade", set()), &json!({ "instanceIds": ["*"] }));
     place.act(&format!("{}/delete", set()), &json!({ "instanceIds": ["1"] }));
-    let explained = place.server.run(&["vm", "explain", &instance(1)]);
+    let explained = place.server.run(&["vm", "explain", &format!("{SET}/{}", instance(1))]);
     assert!(explained.contains("not enrolled"), "{explained}");
 }
 

@@ -71,10 +71,8 @@ impl Place {
     /// Ends it as a power cut would, and starts it again where it was, at the same addresses.
     pub(crate) fn kill_and_start(self) -> Self {
         let Self { server, directory } = self;
-        let port = |url: &str| url.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
-        let at = |url: &str| format!("127.0.0.1:{}", port(url));
-        let (arm, api, metadata) =
-            (at(server.arm()), server.api().to_string(), server.metadata().to_string());
+        let [arm, api, metadata] =
+            [server.arm(), server.api(), server.metadata()].map(|address| address.to_string());
         server.kill();
         let data = directory.path().join("data").display().to_string();
         let mut command = Command::new(program());
@@ -98,6 +96,11 @@ impl Place {
     fn at_home(command: &mut Command, directory: &Path) {
         command.env("HOME", directory.join("home")).env("XDG_STATE_HOME", directory.join("state"));
         command.env("XDG_CACHE_HOME", directory.join("cache"));
+    }
+
+    /// Where clients of Azure come in.
+    pub(crate) fn arm(&self) -> String {
+        format!("https://{}", self.server.arm())
     }
 
     /// A directory that goes with the server.

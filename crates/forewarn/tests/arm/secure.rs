@@ -45,8 +45,7 @@ fn the_line_of_a_user_exports_what_clients_need() {
     let file = value_of(&exports, "ARM_CLOUD_METADATA_URL");
     let told = std::fs::read_to_string(file.strip_prefix("file://").expect("a file")).unwrap();
     let told: Value = serde_json::from_str(&told).unwrap();
-    let arm = place.server.arm().trim_end_matches('/');
-    assert_eq!(text(&told[0]["resourceManager"]).trim_end_matches('/'), arm);
+    assert_eq!(text(&told[0]["resourceManager"]).trim_end_matches('/'), place.arm());
     assert!(Path::new(&value_of(&exports, "AZURE_CONFIG_DIR")).starts_with(place.directory()));
 }
 
@@ -55,7 +54,7 @@ fn the_cloud_is_described_without_tls_too_in_each_of_its_three_shapes() {
     let place = Place::start();
     let get = |version: &str| body(&place.ask("GET", "/metadata/endpoints", version, ""));
     let one = get("2022-09-01");
-    assert_eq!(text(&one["resourceManager"]).trim_end_matches('/'), place.server.arm().trim_end_matches('/'));
+    assert_eq!(text(&one["resourceManager"]).trim_end_matches('/'), place.arm());
     assert_eq!(get("2019-05-01"), json!([one]));
     assert!(get("2015-01-01")["authentication"]["loginEndpoint"].is_string());
     let aliases = place.ask("GET", "/aliases.json", NEW, "");
@@ -67,7 +66,7 @@ fn the_put_of_the_article_is_answered_over_tls() {
     let place = Place::start();
     place.make_set(1);
     let authority = value_of(&exports(&place), "REQUESTS_CA_BUNDLE");
-    let url = format!("{}{}?api-version=2019-03-01", place.server.arm().trim_end_matches('/'), set());
+    let url = format!("{}{}?api-version=2019-03-01", place.arm(), set());
     let sent = r#"{"properties":{"virtualMachineProfile":{"scheduledEventsProfile":{"terminateNotificationProfile":{"notBeforeTimeout":"PT5M","enable":true}}}}}"#;
     let words = ["--cacert", &authority, "--include", "-X", "PUT", "-H", "Authorization: Bearer anything"];
     let more = ["-H", "Content-Type: application/json", "-d", sent, &url];
@@ -91,7 +90,7 @@ fn who_does_not_know_the_authority_does_not_believe_the_server_and_the_name_is_o
     let place = Place::start();
     place.make_group();
     let path = format!("/subscriptions/{SUBSCRIPTION}/resourcegroups/{GROUP}?api-version=2024-11-01");
-    let arm = place.server.arm().trim_end_matches('/').to_owned();
+    let arm = place.arm();
     let Some(output) = curl(&place, &[&format!("{arm}{path}")]) else { return };
     assert_eq!(output.status.code(), Some(60), "{}", String::from_utf8_lossy(&output.stderr));
     let authority = value_of(&exports(&place), "REQUESTS_CA_BUNDLE");
@@ -108,9 +107,9 @@ fn the_authority_outlives_the_server() {
     let place = Place::start_durable();
     let authority = value_of(&exports(&place), "REQUESTS_CA_BUNDLE");
     let before = std::fs::read_to_string(&authority).unwrap();
-    let arm = place.server.arm().to_owned();
+    let arm = place.arm();
     let place = place.kill_and_start();
-    assert_eq!(place.server.arm(), arm);
+    assert_eq!(place.arm(), arm);
     let after = std::fs::read_to_string(value_of(&exports(&place), "REQUESTS_CA_BUNDLE")).unwrap();
     assert_eq!(before, after);
     assert_eq!(place.ask("GET", &format!("/subscriptions/{SUBSCRIPTION}"), NEW, "").status(), 200);

@@ -19,7 +19,7 @@ pub(crate) struct Server {
     directory: TempDir,
     metadata: SocketAddr,
     api: String,
-    arm: String,
+    arm: Option<SocketAddr>,
 }
 
 /// The program that is tested: the one that was built, or one that was installed somewhere.
@@ -43,6 +43,9 @@ impl Server {
     pub(crate) fn start_at(moment: &str, more: &[&str]) -> Self {
         let mut command = Command::new(program());
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        if !more.contains(&"--arm-listen") {
+            command.args(["--arm-listen", "off"]);
+        }
         command.args(["--clock", "frozen", "--clock-start", moment, "--seed", "7"]).args(more);
         Self::spawn(command)
     }
@@ -64,7 +67,8 @@ impl Server {
         let metadata = addresses["metadata"].as_str().and_then(|url| url.strip_prefix("http://"));
         let metadata = metadata.expect("an address").parse().unwrap();
         let api = addresses["api"].as_str().expect("an address").to_owned();
-        let arm = addresses["arm"].as_str().unwrap_or_default().to_owned();
+        let arm = addresses["arm"].as_str().and_then(|url| url.strip_prefix("https://"));
+        let arm = arm.map(|address| address.parse().expect("an address"));
         Self { child, directory, metadata, api, arm }
     }
 
@@ -95,14 +99,14 @@ impl Server {
         address.parse().expect("an address")
     }
 
-    /// Where operators ask, as commands take it.
-    pub(crate) fn api_url(&self) -> &str {
-        &self.api
+    /// Where clients of Azure ask, with TLS.
+    pub(crate) fn arm(&self) -> SocketAddr {
+        self.arm.expect("a listener for clients of Azure")
     }
 
-    /// Where clients of Azure Resource Manager ask.
-    pub(crate) fn arm(&self) -> &str {
-        &self.arm
+    /// Where operators ask, whatever it is.
+    pub(crate) fn api_url(&self) -> &str {
+        &self.api
     }
 
     /// Where machines ask.

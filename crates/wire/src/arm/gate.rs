@@ -82,11 +82,14 @@ fn gates(kind: &str) -> &'static [Gate] {
 /// ```
 pub fn check_version(kind: &str, sent: &Value, version: ApiVersion) -> Result<(), ArmError> {
     let newer = gates(kind).iter().filter(|gate| version < gate.since);
-    for Gate { place, holder, .. } in newer {
+    for Gate { place, since, holder } in newer {
         if find(sent, place).is_some_and(|value| !value.is_null()) {
             let name = place.rsplit('.').next().unwrap_or(place);
             let message = format!("Could not find member '{name}' on object of type '{holder}'");
-            return Err(ArmError::new(400, "BadRequest", message));
+            // The message is the one that is documented; it does not tell what to do.
+            let why = format!("'{name}' is known from api-version {since} on; this request has {version}");
+            let detail = ArmError::new(400, "ApiVersionTooOld", why).at(*place);
+            return Err(ArmError::new(400, "BadRequest", message).because(vec![detail]));
         }
     }
     Ok(())

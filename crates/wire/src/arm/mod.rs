@@ -56,7 +56,7 @@ pub use read_machine::{
     AvailabilitySetWanted, Domains, MachineWanted, Protection, read_availability_set, read_machine,
     read_protection,
 };
-pub use read_scale_set::{ScaleIn, ScaleSetWanted, read_scale_set};
+pub use read_scale_set::{ScaleSetWanted, read_scale_set};
 pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
 pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};

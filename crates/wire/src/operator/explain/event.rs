@@ -212,7 +212,7 @@ impl Scene<'_> {
         let hint = |machine: &Machine| {
             let (own, latest) = (length(machine.profile.terminate), length(set.model.terminate));
             format!(
-                "{} runs model {} of {}: {own}; that of the latest is {latest}, which an upgrade of the instance brings",
+                "machine {} runs model {} of {}: {own}; that of the latest is {latest}, which an upgrade of the instance brings",
                 machine.name, machine.model_version, set.model_version
             )
         };
