@@ -1,4 +1,5 @@
 //! How clients of Azure come in: certificates, where things are, tokens, and the lines that `az` needs.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
 #[path = "../secure/authority.rs"]
 #[allow(dead_code, reason = "not every test needs all of it")]

@@ -186,6 +186,12 @@ impl Server {
         serde_json::from_str(&printed).unwrap_or_else(|problem| panic!("{words:?}: {problem}: {printed}"))
     }
 
+    /// The same of a command that may fail.
+    pub(crate) fn json_of(&self, words: &[&str]) -> Value {
+        let output = self.try_run(&[words, &["--output", "json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|problem| panic!("{words:?}: {problem}"))
+    }
+
     /// Restarts a machine of an enrolled tenant; gives the id of the event.
     pub(crate) fn restart(&self, machine: &str) -> String {
         let before = self.ids(machine);

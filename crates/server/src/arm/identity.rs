@@ -95,9 +95,8 @@ impl Directory {
 
     /// Its id: the name, where that is one.
     fn id<'a>(&'a self, usual: &'a str) -> &'a str {
-        let parts = self.tenant.split('-').map(|part| {
-            part.bytes().all(|byte| byte.is_ascii_hexdigit()).then_some(part.len()).unwrap_or_default()
-        });
+        let is_hexadecimal = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let parts = self.tenant.split('-').map(|part| if is_hexadecimal(part) { part.len() } else { 0 });
         if parts.eq([8, 4, 4, 4, 12]) { &self.tenant } else { usual }
     }
 }

@@ -12,7 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forewarn_catalogue::{Catalogue, ClusterId, Role, Scope, TokenHash};
+use forewarn_catalogue::{
+    Authorization, Catalogue, ClusterId, Filter, Progress, Role, Schema, Scope, TokenHash, Url,
+    WebhookCommand,
+};
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{
     Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
@@ -101,6 +104,21 @@ pub enum Administration {
     },
     /// A token is good no longer.
     RevokeToken(Name),
+    /// Somebody is told of events from now on.
+    AddWebhook {
+        /// What people call it.
+        name: Name,
+        /// Where it is told.
+        url: Url,
+        /// In which form.
+        schema: Schema,
+        /// Of what.
+        filter: Filter,
+        /// What is sent as `Authorization`.
+        authorization: Option<Authorization>,
+    },
+    /// Somebody is told nothing any more.
+    RemoveWebhook(Name),
 }
 
 /// All that there is to see of a cluster at one moment.
@@ -310,6 +328,24 @@ impl Engine {
     /// When it is refused, or nothing can be written.
     pub async fn administer(&self, command: Administration, terms: Terms) -> Result<Outcome, Problem> {
         self.ask(|reply| Request::Administer { command, terms, reply }).await?
+    }
+
+    /// A webhook has said that it wants to be told. Answered when it is durable.
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub(crate) async fn confirm_webhook(&self, webhook: u32, per_minute: Option<u32>) -> Result<(), Problem> {
+        let command = WebhookCommand::Confirm { webhook, per_minute };
+        self.ask(|reply| Request::Report { command, reply }).await?
+    }
+
+    /// Webhooks have been told that far. Answered when it is durable.
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), Problem> {
+        let command = WebhookCommand::Advance(reports);
+        self.ask(|reply| Request::Report { command, reply }).await?
     }
 
     /// What the clusters are called, and who may do what.

@@ -16,7 +16,7 @@ use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
 use super::{
     audit, backup, explain, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching,
-    writes,
+    webhooks, writes,
 };
 use crate::telemetry::Telemetry;
 
@@ -32,7 +32,8 @@ pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
 
 pub(super) fn routes() -> Vec<Route> {
     let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
-    cluster.into_iter().chain([trail(), server(), table_access::routes()]).flatten().collect()
+    let server = [trail(), server(), table_access::routes(), webhooks::routes()];
+    cluster.into_iter().chain(server).flatten().collect()
 }
 
 fn hosts() -> Vec<Route> {

@@ -42,6 +42,7 @@ impl Town {
             api_host_names: Vec::new(),
             arm: None,
             trail_keep: Duration::from_hours(24),
+            webhooks: crate::WebhookSettings::default(),
         };
         let town = Self { service: Service::start(plan).await.unwrap() };
         let engine = town.service.engine();

@@ -75,6 +75,7 @@ impl Happening {
             rollout,
             because,
             command,
+            notices: Vec::new(),
         }
     }
 }

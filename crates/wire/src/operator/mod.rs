@@ -18,6 +18,7 @@
 //! ```
 
 mod access;
+mod bounds;
 mod check;
 mod command;
 mod difference;
@@ -43,11 +44,13 @@ pub(crate) mod town;
 mod trail;
 mod upgrade;
 mod view;
+mod webhook;
 
 pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
     SettingsView, TokenView, cluster_view, settings_view,
 };
+pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
 pub use check::ControlCharacter;
 pub use command::{
     ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
@@ -89,13 +92,11 @@ pub use terms::{
     AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WorkWord, ZoneSelection,
 };
-pub use trail::{
-    AuditPage, BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told,
-    TrailEntry, cluster_key,
-};
+pub use trail::{AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, Subject, Told, TrailEntry, cluster_key};
 pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
     tenant_view,
 };
+pub use webhook::{KindWord, NewWebhook, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};
