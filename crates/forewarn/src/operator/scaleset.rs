@@ -2,13 +2,13 @@
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
+use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_wire::operator::{
     DeleteInstances, INSTANCES_MAX, NamedCommand, NewScaleSet, OrchestrationWord, PolicyEntry, Scale,
     ScaleSetChange, ScaleSetSummary, ScaleSetView, Upgrade, UpgradeWord,
 };
 use forewarn_wire::{Span, show_duration};
 
-use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
 use super::say::date;
@@ -17,16 +17,19 @@ use super::table::{Table, Width, listed, some};
 use super::tenant::automatic;
 use super::vm::eviction;
 use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrades};
+use super::{Named, explain};
 
 const CREATE_EXAMPLES: &str = "\
 Instances are spread over 5 update domains, 3 fault domains, and the healthy hosts that have the fewest of them.
 
 Examples:
   forewarn scaleset create web --instances 6 --terminate-delay 10m
-  forewarn scaleset create batch --instances 20 --spot delete --hosts h1 h2 h3";
+  forewarn scaleset create batch --instances 20 --spot delete --hosts h1 h2 h3
+  forewarn scaleset create db --instances 6 --zones 1 2 3";
 
 const SCALE_EXAMPLES: &str = "\
-When there are too many, the newest go. Those that are being deleted already do not count.
+When there are too many, the newest go of the zone and the fault domain that have the most. Those that are being deleted
+already do not count.
 
 Examples:
   forewarn scaleset scale web 10
@@ -60,6 +63,11 @@ pub(crate) enum Command {
         /// Its name.
         name: Named,
     },
+    /// Explain a scale set: what its instances are told of their deletion, what is unusual, what was refused.
+    Explain {
+        /// Its name.
+        name: Named,
+    },
     /// Make a scale set, with its instances.
     #[command(after_help = CREATE_EXAMPLES)]
     Create(Create),
@@ -71,9 +79,8 @@ pub(crate) enum Command {
         /// How many.
         #[arg(value_name = "N", value_parser = clap::value_parser!(u16).range(..=i64::from(INSTANCES_MAX)))]
         capacity: u16,
-        /// The hosts on which new ones may be; any, if not said.
-        #[arg(long, value_name = "HOST", num_args = 1..)]
-        hosts: Vec<Named>,
+        #[command(flatten)]
+        bounds: Bounds,
         #[command(flatten)]
         patience: Patience,
     },
@@ -139,9 +146,23 @@ pub(crate) struct Create {
     notices: Notices,
     #[command(flatten)]
     approvals: Approvals,
-    /// The hosts on which they may be; any, if not said.
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+/// Where new instances may be.
+#[derive(Args)]
+pub(crate) struct Bounds {
+    /// The hosts on which new instances may be; any, if not said.
     #[arg(long, value_name = "HOST", num_args = 1..)]
     hosts: Vec<Named>,
+    /// The zones over which new instances are spread; any, if not said.
+    #[arg(long, value_name = "ZONE", num_args = 1..)]
+    zones: Vec<u16>,
+    /// The fault domains over which new instances are spread; 3, if not said, or more, if there are more.
+    #[arg(long, value_name = "N",
+        value_parser = clap::value_parser!(u16).range(1..=i64::from(FAULT_DOMAINS_MAX)))]
+    fault_domains: Option<u16>,
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
@@ -150,10 +171,12 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             session.list("/v1/scalesets", |sets: Vec<ScaleSetSummary>| Ok(table(&sets, session.width())))
         }
         Command::Show { name: Named(name) } => session.show(&place(&name, ""), |set| Ok(facts(set))),
+        Command::Explain { name } => explain::scale_set(session, &name),
         Command::Create(wanted) => create(session, wanted),
-        Command::Scale { name: Named(name), capacity, hosts, patience } => {
+        Command::Scale { name: Named(name), capacity, bounds, patience } => {
             let phrase = format!("scaling of {name} to {capacity}");
-            let body = Scale { capacity, hosts: few(hosts) };
+            let Bounds { hosts, zones, fault_domains } = bounds;
+            let body = Scale { capacity, hosts: few(hosts), zones, fault_domains };
             ask::all(session, &[Errand::post(phrase, place(&name, "/scale"), &body)?], patience)
         }
         Command::Update { name: Named(name), notices, upgrades, approvals } => {
@@ -184,6 +207,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
 fn create(session: &Session, wanted: Create) -> Result<()> {
     let Named(name) = wanted.name;
     let phrase = format!("scale set {name} with {} instances", wanted.instances);
+    let Bounds { hosts, zones, fault_domains } = wanted.bounds;
     let body = NewScaleSet {
         name,
         orchestration: wanted.orchestration.into(),
@@ -193,7 +217,9 @@ fn create(session: &Session, wanted: Create) -> Result<()> {
         os_image: wanted.notices.os_image().unwrap_or(false),
         policy: wanted.approvals.change().unwrap_or_default().apply(PolicyEntry::default()),
         instances: wanted.instances,
-        hosts: few(wanted.hosts),
+        hosts: few(hosts),
+        zones,
+        fault_domains,
     };
     ask::one(session, &Errand::post(phrase, "/v1/scalesets".to_owned(), &body)?).map(drop)
 }

@@ -58,6 +58,15 @@ fn a_scale_set_grows_and_is_already_so() {
     let on_one = server.run("scaleset scale web 9 --hosts h10");
     assert_eq!(on_one.code, Some(0), "{}", on_one.err);
     assert_eq!(instances(&server, "web", "host")[8], ("web_8".to_owned(), json!("h10")));
+    for (host, zone) in [("z1", 71), ("z2", 72)] {
+        server.out(&format!("host add {host} --zone {zone}"));
+    }
+    server.out("scaleset scale web 12 --zones 71 72 --fault-domains 1");
+    let places: Vec<_> =
+        instances(&server, "web", "host").split_off(9).into_iter().map(|(_, host)| host).collect();
+    assert_eq!(places, ["z1", "z2", "z1"]);
+    let domains: Vec<_> = instances(&server, "web", "fault_domain").split_off(9);
+    assert!(domains.iter().all(|(_, domain)| *domain == 0), "{domains:?}");
 }
 
 #[test]

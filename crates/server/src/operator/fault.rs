@@ -315,7 +315,7 @@ impl From<BadWish> for Fault {
         match bad {
             BadWish::Unknown(unknown) => unknown.into(),
             BadWish::TooMany(_) => Self::bad(bad.to_string()),
-            BadWish::NoHost { .. } => Self::conflict(bad.to_string()),
+            BadWish::NoHost { .. } | BadWish::Protected { .. } => Self::conflict(bad.to_string()),
         }
     }
 }

@@ -41,13 +41,6 @@ pub(super) fn host_name(cluster: &Cluster, place: Place) -> String {
     cluster.host(place.host).map(|host| host.name.to_string()).unwrap_or_default()
 }
 
-/// The hosts that stand in one of those zones.
-pub(super) fn hosts_in(cluster: &Cluster, zones: &[Zone]) -> Vec<String> {
-    let stands_there = |zone: Option<Zone>| zone.is_some_and(|zone| zones.contains(&zone));
-    let hosts = cluster.hosts().filter(|(_, host)| stands_there(host.zone));
-    hosts.map(|(_, host)| host.name.to_string()).collect()
-}
-
 /// Other tags for a machine, if a body has other ones than before.
 pub(super) fn describe(
     cluster: &Cluster,
@@ -97,7 +90,6 @@ mod tests {
         assert!(error.message.ends_with("in zone 1."), "{error}");
         let error = super::place(&Town::new(0).cluster, None, None, Domains::default()).unwrap_err();
         assert_eq!((error.status, error.code.as_ref()), (409, "AllocationFailed"));
-        assert_eq!(hosts_in(&town.cluster, &[Zone(2), Zone(3)]), ["z2"]);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::body::at;
 use super::error::ArmError;
 use super::id::ResourceId;
 use super::names::{Named, check_new_name, no_such_resource, tenant_of};
-use super::plan_common::{change_policy, check_priority, describe, host_name, hosts_in, place};
+use super::plan_common::{change_policy, check_priority, describe, host_name, place};
 use super::read_machine::{Domains, MachineWanted, read_availability_set, read_machine, read_protection};
 use super::refused::{bad_wish, not_changeable, not_found};
 use crate::operator::{
@@ -167,7 +167,8 @@ fn join_scale_set(
     let leaving = leaving(cluster);
     let staying = group.map_or(&[][..], Tenant::machines).iter().filter(|id| !leaving.contains(id));
     let capacity = u16::try_from(staying.count() + 1).unwrap_or(u16::MAX);
-    let to = Scale { capacity, hosts: wanted.zone.map(|zone| hosts_in(cluster, &[zone])) };
+    let zones = wanted.zone.into_iter().map(|zone| zone.0).collect();
+    let to = Scale { capacity, zones, ..Scale::default() };
     let wish = Wish::Scale { scale_set: set.name.to_string(), to };
     let mut commands = wish.commands(cluster).map_err(|bad| bad_wish(&bad))?;
     let own = name.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_'));

@@ -3,7 +3,7 @@
 //! What the rules know is compared with the rules: capacity, mode, profile, policy. What they do not know, an image or a
 //! size, is compared with the body that was shown before: if it is another one, the model has another version.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, ScaleSetId};
 use serde_json::{Map, Value};
@@ -13,13 +13,14 @@ use super::error::ArmError;
 use super::instances::Chosen;
 use super::names::{Named, check_new_name};
 use super::plan_action::{Action, instances_of, plan_instances};
-use super::plan_common::{change_policy, check_priority, describe, hosts_in, no_room_in_zones};
+use super::plan_common::{change_policy, check_priority, describe, no_room_in_zones};
 use super::read_common::read_image;
 use super::read_machine::Protection;
-use super::read_scale_set::{MODEL, ScaleIn, ScaleSetWanted, read_scale_set};
+use super::read_scale_set::{MODEL, ScaleSetWanted, read_scale_set};
 use super::refused::{bad_wish, not_changeable, not_found};
 use crate::operator::{
-    BadWish, NamedCommand, NewScaleSet, Scale, UpgradeWord, Wish, full_name, leaving, notices, spot,
+    BadWish, NamedCommand, NewScaleSet, Scale, ScaleIn, UpgradeWord, Wish, full_name, leaving, notices,
+    pick_for_scale_in, spot,
 };
 
 /// The commands that make a scale set what its body says. `before` is what a client would have been shown before, canonical;
@@ -75,17 +76,18 @@ fn create(cluster: &Cluster, name: &str, wanted: &ScaleSetWanted) -> Result<Vec<
         os_image,
         policy: wanted.policy,
         instances: wanted.capacity.unwrap_or(0),
-        hosts: hosts(cluster, wanted),
+        hosts: None,
+        zones: zones(wanted),
+        fault_domains: wanted.fault_domains,
     };
     grown(cluster, &Wish::CreateScaleSet(new), wanted)
 }
 
-/// The hosts on which new instances may be, if not all.
-fn hosts(cluster: &Cluster, wanted: &ScaleSetWanted) -> Option<Vec<String>> {
-    (!wanted.zones.is_empty()).then(|| hosts_in(cluster, &wanted.zones))
+fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
+    wanted.zones.iter().map(|zone| zone.0).collect()
 }
 
-/// What a wish comes to; new instances have the tags of their scale set, and are in one of its fault domains.
+/// What a wish comes to; new instances have the tags of their scale set.
 fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
     let mut commands = wish.commands(cluster).map_err(|bad| {
         let error = bad_wish(&bad);
@@ -94,13 +96,15 @@ fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<
                 let zones: Vec<_> = wanted.zones.iter().map(|zone| zone.0.to_string()).collect();
                 no_room_in_zones(&format!("Zones: {}. {}", zones.join(", "), error.message))
             }
-            BadWish::NoHost { .. } | BadWish::Unknown(_) | BadWish::TooMany(_) => error,
+            BadWish::NoHost { .. }
+            | BadWish::Unknown(_)
+            | BadWish::TooMany(_)
+            | BadWish::Protected { .. } => error,
         }
     })?;
     for command in &mut commands {
         if let NamedCommand::AdmitInstance { instance, .. } = command {
             instance.tags = wanted.tags.clone().unwrap_or_default();
-            instance.fault_domain %= wanted.fault_domains.unwrap_or(u16::MAX).max(1);
         }
     }
     Ok(commands)
@@ -197,28 +201,19 @@ fn scale(
 ) -> Result<Vec<NamedCommand>, ArmError> {
     let Some(capacity) = wanted.capacity else { return Ok(Vec::new()) };
     let leaving = leaving(cluster);
-    let staying = instances_of(cluster, set).into_iter().filter(|id| !leaving.contains(id));
     let number = |id: MachineId| cluster.machine(id)?.name.instance_number(&set.name);
-    let mut staying: Vec<_> = staying.map(|id| (number(id), id)).collect();
+    let staying = instances_of(cluster, set).into_iter().filter(|id| !leaving.contains(id));
+    let staying: BTreeMap<_, _> = staying.filter_map(|id| Some((number(id)?, id))).collect();
     let Some(surplus) = staying.len().checked_sub(capacity.into()).filter(|surplus| *surplus > 0) else {
-        let to = Scale { capacity, hosts: hosts(cluster, wanted) };
+        let (zones, fault_domains) = (zones(wanted), wanted.fault_domains);
+        let to = Scale { capacity, hosts: None, zones, fault_domains };
         return grown(cluster, &Wish::Scale { scale_set: set.name.to_string(), to }, wanted);
     };
-    staying.sort_unstable();
-    match wanted.scale_in {
-        ScaleIn::OldestVm => {}
-        ScaleIn::Default | ScaleIn::NewestVm => staying.reverse(),
-    }
-    let may_go = staying.into_iter().map(|(_, id)| id).filter(|id| !protection(*id).stays());
-    let go: Vec<_> = may_go.take(surplus).collect();
-    if go.len() < surplus {
-        let message = format!(
-            "The scale set '{}' cannot have {capacity} instances: too many of them are protected from scale-in.",
-            set.name
-        );
-        return Err(ArmError::new(409, "OperationNotAllowed", message).at("sku.capacity"));
-    }
-    Ok(go.into_iter().map(|id| NamedCommand::Delete { machine: full_name(cluster, id) }).collect())
+    let protected = staying.iter().filter(|(_, id)| protection(**id).stays()).map(|(number, _)| *number);
+    let how = ScaleIn { rule: wanted.scale_in, protected: protected.collect() };
+    let go = pick_for_scale_in(cluster, set, surplus, &how).map_err(|bad| bad_wish(&bad))?;
+    let go = go.iter().filter_map(|number| staying.get(number));
+    Ok(go.map(|id| NamedCommand::Delete { machine: full_name(cluster, *id) }).collect())
 }
 
 /// The instances that stay get their image anew, as far as they can now.

@@ -12,7 +12,9 @@ use super::error::ArmError;
 use super::policy::read_policy;
 use super::profile::read_profile;
 use super::read_common::{read_image, read_priority, read_tags, read_zones};
-use crate::operator::{INSTANCES_MAX, OrchestrationWord, PolicyEntry, RollingEntry, UpgradeWord};
+use crate::operator::{
+    INSTANCES_MAX, OrchestrationWord, PolicyEntry, RollingEntry, ScaleInRule, UpgradeWord,
+};
 use crate::span::Span;
 
 /// Where the model of a scale set stands.
@@ -41,22 +43,11 @@ pub struct ScaleSetWanted {
     /// Fault domains over which instances are spread.
     pub fault_domains: Option<u16>,
     /// Which instances go first.
-    pub scale_in: ScaleIn,
+    pub scale_in: ScaleInRule,
     /// The image, as a text that is the same for the same image.
     pub image: Option<String>,
     /// What its owner has noted.
     pub tags: Option<BTreeMap<String, String>>,
-}
-
-/// Which instances go first when a scale set shrinks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScaleIn {
-    /// Those with the highest numbers, balanced over zones and fault domains.
-    Default,
-    /// Those that have been there the longest.
-    OldestVm,
-    /// Those that came last.
-    NewestVm,
 }
 
 /// How a change of the model reaches instances, as a body says it.
@@ -155,16 +146,19 @@ pub(super) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
     })
 }
 
-fn read_scale_in(body: &Value) -> Result<ScaleIn, ArmError> {
+fn read_scale_in(body: &Value) -> Result<ScaleInRule, ArmError> {
     const RULES: &str = "properties.scaleInPolicy.rules";
     object_at(body, "properties.scaleInPolicy")?;
-    let Some(value) = at(body, RULES) else { return Ok(ScaleIn::Default) };
+    let Some(value) = at(body, RULES) else { return Ok(ScaleInRule::Default) };
     let rules = value.as_array().ok_or_else(|| wrong(RULES, value, "a list"))?;
-    let words =
-        [("Default", ScaleIn::Default), ("OldestVM", ScaleIn::OldestVm), ("NewestVM", ScaleIn::NewestVm)];
+    let words = [
+        ("Default", ScaleInRule::Default),
+        ("OldestVM", ScaleInRule::Oldest),
+        ("NewestVM", ScaleInRule::Newest),
+    ];
     let rules = rules.iter().take(RULES_MAX).map(|rule| word_of(rule, RULES, &words));
     let rules: Vec<_> = rules.collect::<Result<_, _>>()?;
-    Ok(rules.into_iter().find(|rule| *rule != ScaleIn::Default).unwrap_or(ScaleIn::Default))
+    Ok(rules.into_iter().find(|rule| *rule != ScaleInRule::Default).unwrap_or(ScaleInRule::Default))
 }
 
 #[cfg(test)]
@@ -183,7 +177,7 @@ mod tests {
             policy: PolicyEntry::default(),
             zones: Vec::new(),
             fault_domains: None,
-            scale_in: ScaleIn::Default,
+            scale_in: ScaleInRule::Default,
             image: None,
             tags: None,
         };
@@ -218,7 +212,7 @@ mod tests {
         let rolling = RollingEntry { batch_percent: 50, pause: Span(std::time::Duration::from_mins(1)) };
         assert_eq!(wanted.upgrade, UpgradeWord::Rolling(rolling));
         assert_eq!((wanted.zones, wanted.fault_domains), (vec![Zone(2)], Some(1)));
-        assert_eq!((wanted.scale_in, wanted.image.as_deref()), (ScaleIn::OldestVm, Some("/x")));
+        assert_eq!((wanted.scale_in, wanted.image.as_deref()), (ScaleInRule::Oldest, Some("/x")));
         assert_ne!(wanted.policy, PolicyEntry::default());
         assert_eq!(wanted.tags.unwrap()["a"], "b");
     }

@@ -8,24 +8,25 @@
 //!   Wish ──commands(&Cluster)──▶ NamedCommand, NamedCommand, …    none: it is so already
 //! ```
 //!
-//! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances go first; whether that is
-//! announced is a matter of the model that each of them has.
+//! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances of the fullest zone and fault
+//! domain go first; whether that is announced is a matter of the model that each of them has.
 
 use std::collections::BTreeSet;
 
-use forewarn_lifecycle::limits::{MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX};
-use forewarn_lifecycle::{Cluster, HostId, MachineId, Orchestration, ScaleSet, Tenant};
+use forewarn_lifecycle::limits::{
+    FAULT_DOMAINS_MAX, MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX,
+};
+use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, Tenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::command::NamedCommand;
-use super::entry::{
-    ApproveWord, Eviction, InstanceEntry, OrchestrationWord, PolicyEntry, ScaleSetEntry, notices,
-};
-use super::find::{Unknown, find_host, find_scale_set, nothing};
+use super::entry::{ApproveWord, Eviction, OrchestrationWord, PolicyEntry, ScaleSetEntry, notices};
+use super::find::{Unknown, find_scale_set, nothing};
+use super::growth::{Bounds, grow};
 use super::object::objects;
+use super::scalein::{ScaleIn, pick_for_scale_in};
 use super::schema;
-use super::spread::Spread;
 use super::upgrade::UpgradeWord;
 use crate::span::Span;
 
@@ -71,10 +72,17 @@ pub struct NewScaleSet {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<schema::Name>>")]
     pub hosts: Option<Vec<String>>,
+    /// The zones over which they are spread; any, if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<u16>,
+    /// The fault domains over which they are spread: 3, if not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
+    pub fault_domains: Option<u16>,
 }
 
 /// How many instances a scale set is to have.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scale {
     /// How many, those that are being deleted not counted.
@@ -84,6 +92,13 @@ pub struct Scale {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<schema::Name>>")]
     pub hosts: Option<Vec<String>>,
+    /// The zones over which new ones are spread; any, if none is named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub zones: Vec<u16>,
+    /// The fault domains over which new ones are spread: as many as there are, 3 at least, if not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
+    pub fault_domains: Option<u16>,
 }
 
 /// What is to be different about a scale set; what is not said stays.
@@ -191,6 +206,16 @@ pub enum BadWish {
         /// How many of them have no place.
         missing: usize,
     },
+    /// Too many of those that might go are protected.
+    #[error("too many instances of {set} are protected from scale-in: {missing} of {wanted} cannot go")]
+    Protected {
+        /// The scale set.
+        set: String,
+        /// How many were to go.
+        wanted: usize,
+        /// How many of them cannot.
+        missing: usize,
+    },
 }
 
 impl Wish {
@@ -217,7 +242,7 @@ impl Wish {
         };
         match self {
             Self::CreateScaleSet(new) => create(cluster, new),
-            Self::Scale { scale_set, to } => scale(cluster, set(scale_set)?, to),
+            Self::Scale { scale_set, to } => scale(cluster, set(scale_set)?, to, &ScaleIn::default()),
             Self::ChangeScaleSet { scale_set, change } => Ok(change.commands(set(scale_set)?)),
             Self::UpgradeInstances { scale_set, upgrade } => self::upgrade(cluster, set(scale_set)?, upgrade),
             Self::DeleteInstances { scale_set, which } => delete(cluster, set(scale_set)?, &which.instances),
@@ -258,61 +283,36 @@ fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, Bad
     let kind = (Orchestration::from(new.orchestration), None);
     let mut commands = vec![NamedCommand::AdmitScaleSet(bare)];
     check(new.instances)?;
-    let only = only(cluster, new.hosts.as_deref())?;
-    commands.extend(grow(cluster, &new.name, kind, new.instances.into(), only.as_ref())?);
+    let bounds = Bounds::new(cluster, new.hosts.as_deref(), &new.zones, new.fault_domains)?;
+    commands.extend(grow(cluster, &new.name, kind, new.instances.into(), &bounds)?);
     Ok(commands)
 }
 
-fn scale(cluster: &Cluster, set: &ScaleSet, to: &Scale) -> Result<Vec<NamedCommand>, BadWish> {
+/// The commands by which a scale set gets that many instances; `how` says which go, if there are more.
+///
+/// # Errors
+/// When something that is named is not there, there is no place for all new ones, or too many are protected.
+pub fn scale(
+    cluster: &Cluster,
+    set: &ScaleSet,
+    to: &Scale,
+    how: &ScaleIn,
+) -> Result<Vec<NamedCommand>, BadWish> {
     check(to.capacity)?;
-    let only = only(cluster, to.hosts.as_deref())?;
+    let bounds = Bounds::new(cluster, to.hosts.as_deref(), &to.zones, to.fault_domains)?;
     let leaving = leaving(cluster);
-    let mut staying = instances(cluster, set);
-    staying.retain(|(_, id)| !leaving.contains(id));
+    let staying = instances(cluster, set).into_iter().filter(|(_, id)| !leaving.contains(id)).count();
     let capacity = usize::from(to.capacity);
-    if staying.len() >= capacity {
-        let newest = staying.split_off(capacity).into_iter().rev();
-        return Ok(newest.map(|(number, _)| delete_one(set, number)).collect());
+    if staying >= capacity {
+        let going = pick_for_scale_in(cluster, set, staying - capacity, how)?;
+        return Ok(going.into_iter().map(|number| delete_one(set, number)).collect());
     }
     let kind = (set.orchestration, Some(set));
-    let more = capacity - staying.len();
-    grow(cluster, set.name.as_str(), kind, more, only.as_ref())
+    grow(cluster, set.name.as_str(), kind, capacity - staying, &bounds)
 }
 
 fn check(capacity: u16) -> Result<(), BadWish> {
     if capacity > INSTANCES_MAX { Err(BadWish::TooMany(capacity)) } else { Ok(()) }
-}
-
-/// The hosts that are named, if any are.
-fn only(cluster: &Cluster, hosts: Option<&[String]>) -> Result<Option<BTreeSet<HostId>>, Unknown> {
-    hosts.map(|hosts| hosts.iter().map(|host| find_host(cluster, host)).collect()).transpose()
-}
-
-/// That many more instances, each where there is the most room for it.
-fn grow(
-    cluster: &Cluster,
-    name: &str,
-    kind: (Orchestration, Option<&ScaleSet>),
-    wanted: usize,
-    only: Option<&BTreeSet<HostId>>,
-) -> Result<Vec<NamedCommand>, BadWish> {
-    let places = Spread::new(cluster, kind, only, &leaving(cluster)).places(wanted);
-    if places.len() < wanted {
-        return Err(BadWish::NoHost { set: name.to_owned(), wanted, missing: wanted - places.len() });
-    }
-    let host = |id: HostId| cluster.host(id).map(|host| host.name.to_string()).unwrap_or_default();
-    let admit = places.into_iter().map(|place| NamedCommand::AdmitInstance {
-        scale_set: name.to_owned(),
-        instance: InstanceEntry {
-            id: None,
-            host: host(place.host),
-            update_domain: place.update_domain,
-            fault_domain: place.fault_domain,
-            addresses: Vec::new(),
-            tags: std::collections::BTreeMap::new(),
-        },
-    });
-    Ok(admit.collect())
 }
 
 impl ScaleSetChange {

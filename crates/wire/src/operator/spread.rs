@@ -6,6 +6,8 @@
 //! group share a fault domain: they fail together. A machine of an availability set or a cloud service goes where an instance
 //! of a scale set with one placement group would, a standalone one where there are the fewest machines.
 //!
+//! Where zones are named, the one that has the fewest of the scale set comes first.
+//!
 //! Only hosts are looked at that the rules would let a new machine join: healthy, without announced work, with room.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +18,7 @@ use forewarn_lifecycle::limits::{
 };
 use forewarn_lifecycle::{Cluster, Health, HostId, MachineId, Orchestration, ScaleSet, TenantId, Zone};
 
+use super::growth::Bounds;
 use super::scaleset::leaving;
 
 /// Update domains over which a scale set is spread; more, if it has instances in more.
@@ -51,7 +54,7 @@ pub struct Whereabouts {
 /// Where a new machine goes; nowhere, if no host can take it. Whether its tenant may have it is for the rules to say.
 #[must_use]
 pub fn place_machine(cluster: &Cluster, wanted: &Whereabouts) -> Option<Place> {
-    let only = wanted.zone.map(|zone| hosts_in(cluster, &[zone]));
+    let bounds = Bounds { zones: wanted.zone.into_iter().collect(), ..Bounds::default() };
     let subject = Subject {
         groups: wanted.tenant.as_slice(),
         group_max: usize::MAX,
@@ -60,13 +63,7 @@ pub fn place_machine(cluster: &Cluster, wanted: &Whereabouts) -> Option<Place> {
     };
     let leaving = leaving(cluster);
     let members = subject.members(cluster, &leaving);
-    Spread::of(cluster, &subject, members, only.as_ref(), &leaving).places(1).pop()
-}
-
-/// The hosts that stand in one of those zones.
-pub(super) fn hosts_in(cluster: &Cluster, zones: &[Zone]) -> BTreeSet<HostId> {
-    let stands_there = |zone: Option<Zone>| zone.is_some_and(|zone| zones.contains(&zone));
-    cluster.hosts().filter(|(_, host)| stands_there(host.zone)).map(|(id, _)| id).collect()
+    Spread::of(cluster, &subject, members, &bounds, &leaving).places(1).pop()
 }
 
 /// What is spread: tenants, one after the other, and over how many domains.
@@ -86,6 +83,8 @@ impl Subject<'_> {
 /// A host that can take instances.
 #[derive(Clone, Debug, Default)]
 struct Room {
+    /// Its zone, if that matters.
+    zone: Option<Zone>,
     /// Instances of the scale set.
     of_set: usize,
     /// All machines.
@@ -105,6 +104,7 @@ struct Members {
     /// How many will stay, by domain.
     update_domains: BTreeMap<u16, usize>,
     fault_domains: BTreeMap<u16, usize>,
+    zones: BTreeMap<Option<Zone>, usize>,
 }
 
 /// A scale set, or another tenant, that grows.
@@ -118,15 +118,25 @@ pub(super) struct Spread {
 }
 
 /// Hosts in the order in which they are taken.
-type Queue = BTreeSet<(usize, usize, HostId)>;
+type Queue = BTreeSet<Turn>;
+
+/// When a host has its turn: how many it has of the scale set, how many machines at all, and which it is.
+type Turn = (usize, usize, HostId);
+
+/// The hosts that a placement group may use, by zone, where that matters.
+#[derive(Clone, Debug, Default)]
+struct Queues {
+    free: BTreeMap<Option<Zone>, Queue>,
+    /// Those that have an update domain of it.
+    taken: BTreeMap<(Option<Zone>, u16), Queue>,
+}
 
 impl Spread {
-    /// A scale set as it is, or one that is new; `only` are the hosts to use, if not all. Those who are leaving hold their
-    /// places, and do not count otherwise.
+    /// A scale set as it is, or one that is new. Those who are leaving hold their places, and do not count otherwise.
     pub(super) fn new(
         cluster: &Cluster,
         (orchestration, set): (Orchestration, Option<&ScaleSet>),
-        only: Option<&BTreeSet<HostId>>,
+        bounds: &Bounds,
         leaving: &BTreeSet<MachineId>,
     ) -> Self {
         let group_max = match orchestration {
@@ -142,19 +152,22 @@ impl Spread {
             used.max().map_or(least, |last| least.max(last.saturating_add(1)))
         };
         subject.update_domains = count(|group| &group.update_domains, update_domains);
-        subject.fault_domains = count(|group| &group.fault_domains, fault_domains);
-        Self::of(cluster, &subject, members, only, leaving)
+        subject.fault_domains = match bounds.fault_domains {
+            Some(wanted) => wanted.clamp(1, FAULT_DOMAINS_MAX),
+            None => count(|group| &group.fault_domains, fault_domains),
+        };
+        Self::of(cluster, &subject, members, bounds, leaving)
     }
 
     fn of(
         cluster: &Cluster,
         subject: &Subject,
         groups: Vec<Members>,
-        only: Option<&BTreeSet<HostId>>,
+        bounds: &Bounds,
         leaving: &BTreeSet<MachineId>,
     ) -> Self {
         Self {
-            rooms: rooms(cluster, subject.groups, only, leaving),
+            rooms: rooms(cluster, subject.groups, bounds, leaving),
             groups,
             group_max: subject.group_max,
             update_domains: subject.update_domains,
@@ -186,27 +199,22 @@ impl Spread {
 
     /// Places for that many more of one placement group.
     fn fill(&mut self, group: Group, count: usize) -> Vec<Place> {
-        let mut free = Queue::new();
-        let mut taken: BTreeMap<u16, Queue> = BTreeMap::new();
+        let mut queues = Queues::default();
         for (id, room) in self.rooms.iter().filter(|(_, room)| room.has_room()) {
-            match room.domains.get(&group) {
-                Some((update_domain, _)) => taken.entry(*update_domain).or_default().insert(room.turn(*id)),
-                None => free.insert(room.turn(*id)),
-            };
+            queues.add(room, room.domains.get(&group).map(|(update_domain, _)| *update_domain), *id);
         }
         let mut places = Vec::new();
-        for _ in 0..count {
-            let Some((update_domain, turn)) = self.next(group, &free, &taken) else { break };
-            free.remove(&turn);
-            taken.entry(update_domain).or_default().remove(&turn);
+        while places.len() < count {
+            let Some((zone, update_domain, turn)) = self.next(group, &queues) else { break };
+            queues.remove(zone, update_domain, turn);
             let (_, _, host) = turn;
             let fault_domain = self.fault_domain(group, host);
             let place = Place { host, update_domain, fault_domain };
-            self.groups[group].add(update_domain, fault_domain);
+            self.groups[group].add(update_domain, fault_domain, zone);
             if let Some(room) = self.rooms.get_mut(&host) {
                 room.add(group, place);
                 if room.has_room() {
-                    taken.entry(update_domain).or_default().insert(room.turn(host));
+                    queues.add(room, Some(update_domain), host);
                 }
             }
             places.push(place);
@@ -214,20 +222,18 @@ impl Spread {
         places
     }
 
-    /// The update domain that has the fewest and a host for one more.
-    fn next(
-        &self,
-        group: Group,
-        free: &Queue,
-        taken: &BTreeMap<u16, Queue>,
-    ) -> Option<(u16, (usize, usize, HostId))> {
+    /// Of the zones that have a host for one more, the one that has the fewest; there, the update domain that has the fewest.
+    fn next(&self, group: Group, queues: &Queues) -> Option<(Option<Zone>, u16, Turn)> {
         let counts = &self.groups[group].update_domains;
         let mut domains: Vec<_> = (0..self.update_domains).collect();
         domains.sort_by_key(|domain| counts.get(domain).copied().unwrap_or(0));
-        domains.into_iter().find_map(|domain| {
-            let own = taken.get(&domain).and_then(Queue::first);
-            let turn = own.into_iter().chain(free.first()).min()?;
-            Some((domain, *turn))
+        let in_zone = |zone: Option<Zone>| -> usize {
+            self.groups.iter().filter_map(|members| members.zones.get(&zone)).sum()
+        };
+        let mut zones: Vec<_> = queues.zones().into_iter().collect();
+        zones.sort_by_key(|zone| in_zone(*zone));
+        zones.into_iter().find_map(|zone| {
+            domains.iter().find_map(|domain| Some((zone, *domain, queues.first(zone, *domain)?)))
         })
     }
 
@@ -257,9 +263,36 @@ impl Room {
     }
 }
 
+impl Queues {
+    fn add(&mut self, room: &Room, update_domain: Option<u16>, id: HostId) {
+        let queue = match update_domain {
+            Some(update_domain) => self.taken.entry((room.zone, update_domain)).or_default(),
+            None => self.free.entry(room.zone).or_default(),
+        };
+        queue.insert(room.turn(id));
+    }
+
+    fn remove(&mut self, zone: Option<Zone>, update_domain: u16, turn: Turn) {
+        self.free.entry(zone).or_default().remove(&turn);
+        self.taken.entry((zone, update_domain)).or_default().remove(&turn);
+    }
+
+    fn zones(&self) -> BTreeSet<Option<Zone>> {
+        self.free.keys().copied().chain(self.taken.keys().map(|(zone, _)| *zone)).collect()
+    }
+
+    /// The host that is next for that update domain.
+    fn first(&self, zone: Option<Zone>, update_domain: u16) -> Option<Turn> {
+        let own = self.taken.get(&(zone, update_domain)).and_then(Queue::first);
+        let free = self.free.get(&zone).and_then(Queue::first);
+        own.into_iter().chain(free).min().copied()
+    }
+}
+
 impl Members {
-    fn add(&mut self, update_domain: u16, fault_domain: u16) {
+    fn add(&mut self, update_domain: u16, fault_domain: u16, zone: Option<Zone>) {
         self.count += 1;
+        *self.zones.entry(zone).or_default() += 1;
         *self.update_domains.entry(update_domain).or_default() += 1;
         *self.fault_domains.entry(fault_domain).or_default() += 1;
     }
@@ -273,7 +306,8 @@ fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) ->
         .filter_map(|id| Some((id, cluster.machine(*id)?)))
         .filter(|(id, _)| !leaving.contains(id))
     {
-        members.add(machine.update_domain.0, machine.fault_domain.0);
+        let zone = cluster.host(machine.host).and_then(|host| host.zone);
+        members.add(machine.update_domain.0, machine.fault_domain.0, zone);
     }
     Members { count: machines.len(), ..members }
 }
@@ -282,16 +316,17 @@ fn members(cluster: &Cluster, group: TenantId, leaving: &BTreeSet<MachineId>) ->
 fn rooms(
     cluster: &Cluster,
     groups: &[TenantId],
-    only: Option<&BTreeSet<HostId>>,
+    bounds: &Bounds,
     leaving: &BTreeSet<MachineId>,
 ) -> BTreeMap<HostId, Room> {
     let mut rooms = BTreeMap::new();
     for (id, host) in cluster.hosts() {
         let is_open = host.health == Health::Healthy && host.work.is_none();
-        if !is_open || only.is_some_and(|only| !only.contains(&id)) {
+        if !is_open || !bounds.admit(id, host.zone) {
             continue;
         }
-        let mut room = Room { machines: host.machines().len(), ..Room::default() };
+        let zone = host.zone.filter(|_| !bounds.zones.is_empty());
+        let mut room = Room { zone, machines: host.machines().len(), ..Room::default() };
         for (machine_id, machine) in host.machines().iter().filter_map(|id| Some((id, cluster.machine(*id)?)))
         {
             let Some(group) = groups.iter().position(|group| *group == machine.tenant) else { continue };

@@ -60,6 +60,9 @@ enum View {
 }
 
 async fn list(visit: &Visit<'_>, set: &str) -> Result<Response, ArmError> {
+    if visit.call.parameter("$filter").is_some_and(|filter| !filter.is_empty()) {
+        return Err(ArmError::invalid("$filter", "Instances cannot be filtered here."));
+    }
     let (permit, version, expand) =
         (Arc::clone(&visit.call.permit), visit.call.version()?, expand(visit.call));
     let items = move |state: &State<'_>, found: Found| {

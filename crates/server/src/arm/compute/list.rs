@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::response::Response;
 use forewarn_catalogue::Link;
 use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
-use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId};
+use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, scale_set_id};
 use serde_json::{Value, json};
 
-use super::found::{Kind, found, group_of, is_machine};
+use super::found::{Kind, flexible_set_of, found, group_of, is_machine};
 use super::{Visit, expand, show};
 use crate::arm::call::Call;
 use crate::arm::{answer, refusal};
@@ -28,6 +28,8 @@ struct Wanted {
     expand: Expand,
     /// The number of the first.
     first: u32,
+    /// The key of the scale set whose machines are wanted, if not all are.
+    scale_set: Option<String>,
 }
 
 /// Those of a group.
@@ -71,7 +73,31 @@ impl Wanted {
                 .map_err(|_| ArmError::invalid("$skiptoken", "The skip token is none of this server."))?,
             Some(_) | None => 0,
         };
-        Ok(Self { permit, version, kind, group, expand, first })
+        let scale_set = call.parameter("$filter").map(scale_set_wanted).transpose()?;
+        Ok(Self { permit, version, kind, group, expand, first, scale_set })
+    }
+
+    /// Whether it is of the scale set that is wanted.
+    fn has(&self, state: &State<'_>, link: Link) -> bool {
+        let Some(wanted) = &self.scale_set else { return true };
+        let Link::Machine(machine) = link else { return false };
+        let own = flexible_set_of(state.cluster, machine).and_then(|set| {
+            let group = group_of(state, Link::ScaleSet(set));
+            Some(scale_set_id(&group, &state.cluster.scale_set(set)?.name).key())
+        });
+        own.as_ref() == Some(wanted)
+    }
+}
+
+/// The one filter that is understood: `'virtualMachineScaleSet/id' eq '/subscriptions/…'`.
+fn scale_set_wanted(filter: &str) -> Result<String, ArmError> {
+    let words: Vec<_> = filter.split_whitespace().map(|word| word.trim_matches('\'')).collect();
+    match words.as_slice() {
+        [what, "eq", id] if what.eq_ignore_ascii_case("virtualMachineScaleSet/id") => Ok(id.to_lowercase()),
+        _ => Err(ArmError::invalid(
+            "$filter",
+            "The filter is not understood: only 'virtualMachineScaleSet/id' eq '…' is.",
+        )),
     }
 }
 
@@ -102,7 +128,8 @@ fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {
     let mut items = Vec::new();
     for (number, link) in links {
         let group = group_of(state, link);
-        if wanted.group.as_ref().is_some_and(|wanted| wanted.key() != group.key()) {
+        if !wanted.has(state, link) || wanted.group.as_ref().is_some_and(|wanted| wanted.key() != group.key())
+        {
             continue;
         }
         if items.len() == PAGE_MAX {

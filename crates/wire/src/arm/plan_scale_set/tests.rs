@@ -147,7 +147,7 @@ fn without_room_a_scale_set_is_not_made() {
 
 #[test]
 fn instances_are_in_as_many_fault_domains_as_are_wanted() {
-    for (count, used) in [(json!(null), 3), (json!(1), 1), (json!(2), 2), (json!(5), 3)] {
+    for (count, used) in [(json!(null), 3), (json!(1), 1), (json!(2), 2), (json!(5), 5)] {
         let sent = json!({ "sku": { "capacity": 6 }, "properties": { "platformFaultDomainCount": count } });
         let office = Office::new(6, &sent);
         let machines = instances_of(&office.town.cluster, office.set());

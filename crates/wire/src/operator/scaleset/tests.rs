@@ -10,7 +10,7 @@ use super::super::town::Town;
 use super::*;
 
 fn scale_to(capacity: u16) -> Wish {
-    Wish::Scale { scale_set: "web".to_owned(), to: Scale { capacity, hosts: None } }
+    Wish::Scale { scale_set: "web".to_owned(), to: Scale { capacity, ..Scale::default() } }
 }
 
 fn delete(names: &[&str]) -> Wish {
@@ -83,7 +83,7 @@ fn hosts_that_the_rules_would_refuse_are_not_used() {
             .to_string()
             .starts_with("no host can take more instances of web: 2 of 2 have no place\n  hint: ")
     );
-    let shrink = Scale { capacity: 0, hosts: Some(vec!["h9".to_owned()]) };
+    let shrink = Scale { hosts: Some(vec!["h9".to_owned()]), ..Scale::default() };
     let refused = Wish::Scale { scale_set: "web".to_owned(), to: shrink }.commands(&town.cluster);
     assert!(matches!(refused, Err(BadWish::Unknown(_))), "also where no host is needed: {refused:?}");
     let unknown = NewScaleSet { hosts: Some(vec!["h9".to_owned()]), ..plain(1) };
@@ -227,7 +227,7 @@ fn an_instance_is_called_by_its_number_or_its_name() {
     }
     let refused = delete(&["web-7"]).commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such instance of this scale set: web-7\n  hint: did you mean web_7?");
-    let refused = Wish::Scale { scale_set: "wbe".to_owned(), to: Scale { capacity: 1, hosts: None } };
+    let refused = Wish::Scale { scale_set: "wbe".to_owned(), to: Scale { capacity: 1, ..Scale::default() } };
     let refused = refused.commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such scale set: wbe\n  hint: did you mean web?");
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::scaleset::Wish;
 use super::super::town::Town;
 use super::*;
 
@@ -130,4 +131,59 @@ fn whoever_leaves_holds_its_place_and_does_not_count() {
     }
     let place = place_machine(&town.cluster, &wanted).unwrap();
     assert_eq!(place, Place { host: HostId(0), update_domain: 0, fault_domain: 0 }, "as db0, which leaves");
+}
+
+/// Two hosts in zone 1, one in zone 2 and one in none.
+fn zoned() -> Town {
+    let mut town = Town::new(0);
+    for (name, zone) in [("a1", Some(1)), ("b1", Some(1)), ("c2", Some(2)), ("d0", None)] {
+        town.order(&json!({ "command": "admit_host", "name": name, "zone": zone }));
+    }
+    town
+}
+
+fn hosts(town: &Town) -> Vec<String> {
+    town.places().into_iter().map(|(host, ..)| host).collect()
+}
+
+#[test]
+fn instances_are_balanced_over_the_zones_that_are_named() {
+    let mut town = zoned();
+    town.create(&json!({ "instances": 6, "zones": [2, 1] }));
+    assert_eq!(hosts(&town), ["a1", "c2", "b1", "c2", "a1", "c2"]);
+    town.wish(&wish(json!({ "capacity": 8, "zones": [2] })));
+    assert_eq!(hosts(&town)[6..], ["c2", "c2"], "from now on only there");
+    town.wish(&wish(json!({ "capacity": 10, "zones": [1, 2, 7] })));
+    assert_eq!(hosts(&town)[8..], ["b1", "a1"], "zone 1 has fewer");
+    town.wish(&wish(json!({ "capacity": 11 })));
+    assert_eq!(hosts(&town)[10..], ["d0"], "anywhere");
+    let nowhere = wish(json!({ "capacity": 12, "zones": [2], "hosts": ["a1"] })).commands(&town.cluster);
+    assert!(nowhere.unwrap_err().to_string().starts_with("no host can take more instances of web"));
+}
+
+#[test]
+fn a_zone_that_is_full_or_unwell_does_not_keep_others_from_growing() {
+    let mut town = zoned();
+    town.create(&json!({ "instances": 2, "zones": [1, 2] }));
+    fail(&mut town, "c2");
+    town.wish(&wish(json!({ "capacity": 5, "zones": [1, 2] })));
+    assert_eq!(hosts(&town), ["a1", "c2", "b1", "a1", "b1"]);
+}
+
+#[test]
+fn fault_domains_are_as_many_as_are_wanted() {
+    for (wanted, expected) in [(1, [0, 0, 0, 0]), (2, [0, 1, 0, 1]), (5, [0, 1, 2, 3])] {
+        let mut town = Town::new(4);
+        town.create(&json!({ "instances": 4, "fault_domains": wanted }));
+        let found: Vec<_> = town.places().into_iter().map(|(_, _, fault_domain)| fault_domain).collect();
+        assert_eq!(found, expected, "{wanted}");
+    }
+    let mut town = Town::new(6);
+    town.create(&json!({ "instances": 4, "fault_domains": 5 }));
+    town.wish(&wish(json!({ "capacity": 6, "fault_domains": 1 })));
+    assert_eq!(town.places()[4..], [("h5".to_owned(), 4, 0), ("h6".to_owned(), 0, 0)]);
+}
+
+fn wish(to: Value) -> Wish {
+    Wish::Scale { scale_set: "web".to_owned(), to: serde_json::from_value(to).expect("how many") }
 }
