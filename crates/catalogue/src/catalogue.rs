@@ -1,4 +1,4 @@
-//! The state: names of clusters, tokens, receipts, the register.
+//! The state: names of clusters, tokens, receipts, the register, webhooks.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use crate::command::Refusal;
 use crate::receipt::{Receipt, Receipts};
 use crate::register::{Body, Entry, Link, Operation, Register};
 use crate::token::Token;
+use crate::webhook::Webhook;
 
 /// What a server keeps beside its clusters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,7 @@ pub struct Catalogue {
     pub(crate) next: Counters,
     pub(crate) clusters: BTreeMap<ClusterId, Name>,
     pub(crate) tokens: BTreeMap<u32, Token>,
+    pub(crate) webhooks: BTreeMap<u32, Webhook>,
     pub(crate) receipts: Receipts,
     pub(crate) register: Register,
 
@@ -29,6 +31,7 @@ pub struct Catalogue {
 pub struct Counters {
     pub cluster: u32,
     pub token: u32,
+    pub webhook: u32,
     pub receipt: u64,
 }
 
@@ -39,7 +42,7 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    /// One cluster, no tokens, no receipts.
+    /// One cluster, no tokens, no webhooks, no receipts.
     #[must_use]
     pub fn new() -> Self {
         let mut catalogue = Self::without_clusters(Counters::default());
@@ -52,6 +55,7 @@ impl Catalogue {
             next,
             clusters: BTreeMap::new(),
             tokens: BTreeMap::new(),
+            webhooks: BTreeMap::new(),
             receipts: Receipts::default(),
             register: Register::default(),
             cluster_names: BTreeMap::new(),

@@ -6,6 +6,7 @@ use crate::cluster::ClusterId;
 use crate::receipt::Answer;
 use crate::register::Filed;
 use crate::token::Token;
+use crate::webhook::WebhookChange;
 
 /// One step of the catalogue. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,4 +26,6 @@ pub enum Change {
     ReceiptKept { by: String, key: String, fingerprint: [u8; 32], answer: Answer },
     /// A step of the register.
     Filed(Filed),
+    /// A step of a webhook.
+    Webhook(WebhookChange),
 }

@@ -7,6 +7,7 @@ use crate::limits::{BY_BYTES_MAX, KEY_BYTES_MAX};
 use crate::receipt::Answer;
 use crate::register::Filing;
 use crate::token::{Role, Scope, TokenHash};
+use crate::webhook::WebhookCommand;
 
 /// A wish. The catalogue answers with the changes it makes, or refuses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub enum Command {
     },
     /// Something is written into the register, or an operation begins or ends.
     File(Filing),
+    /// Something that is done with webhooks.
+    Webhook(WebhookCommand),
 }
 
 /// Why a command was refused. Nothing has changed.
@@ -99,6 +102,14 @@ pub enum Refusal {
     LinkTaken(String),
     #[error("an operation has this name already: {0}")]
     OperationTaken(String),
+    #[error("no such webhook: {0}\n  hint: `forewarn webhook ls` shows them")]
+    NoSuchWebhook(Name),
+    #[error("a webhook for no {what} is told nothing: {name}\n  hint: leave them out, and it is told of all")]
+    WebhookOfNothing { what: &'static str, name: Name },
+    #[error(
+        "the secret of a webhook would be sent in the clear: {0}\n  hint: https://, or an address of this computer"
+    )]
+    SecretInTheClear(Name),
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
 }

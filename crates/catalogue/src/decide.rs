@@ -39,6 +39,9 @@ impl Catalogue {
             Command::File(filing) => {
                 Ok(self.register.decide(now, filing)?.into_iter().map(Change::Filed).collect())
             }
+            Command::Webhook(command) => {
+                Ok(self.decide_webhook(now, command)?.into_iter().map(Change::Webhook).collect())
+            }
         }
     }
 
@@ -133,25 +136,35 @@ impl Catalogue {
     }
 
     fn check_scope(&self, token: &Name, role: Role, scope: &Scope) -> Result<(), Refusal> {
-        check_reach(token, &scope.clusters, CLUSTERS_PER_SCOPE_MAX, "clusters")?;
-        check_reach(token, &scope.tenants, TENANTS_PER_SCOPE_MAX, "tenants")?;
+        self.check_reach_of_scope(scope, |what| Refusal::ScopeOfNothing { what, name: token.clone() })?;
         // What an admin does concerns everybody: there would be nothing left to do.
         if role == Role::Admin && !scope.tenants.is_all() {
             return Err(Refusal::AdminOfTenants(token.clone()));
         }
+        Ok(())
+    }
+
+    /// A scope names something, not too much, and clusters that are there.
+    pub(crate) fn check_reach_of_scope(
+        &self,
+        scope: &Scope,
+        of_nothing: impl Fn(&'static str) -> Refusal,
+    ) -> Result<(), Refusal> {
+        check_reach(&scope.clusters, CLUSTERS_PER_SCOPE_MAX, "clusters", &of_nothing)?;
+        check_reach(&scope.tenants, TENANTS_PER_SCOPE_MAX, "tenants", &of_nothing)?;
         scope.clusters.named().try_for_each(|cluster| self.known_cluster(*cluster).map(drop))
     }
 }
 
 fn check_reach<T: Ord>(
-    token: &Name,
     reach: &Reach<T>,
     max: usize,
     what: &'static str,
+    of_nothing: impl Fn(&'static str) -> Refusal,
 ) -> Result<(), Refusal> {
     match reach {
         Reach::All => Ok(()),
-        Reach::Only(some) if some.is_empty() => Err(Refusal::ScopeOfNothing { what, name: token.clone() }),
+        Reach::Only(some) if some.is_empty() => Err(of_nothing(what)),
         Reach::Only(some) => Refusal::check(some.len(), max, what),
     }
 }
@@ -160,12 +173,12 @@ fn check_not_default(cluster: ClusterId) -> Result<(), Refusal> {
     if cluster == ClusterId::DEFAULT { Err(Refusal::DefaultCluster) } else { Ok(()) }
 }
 
-fn check_by(by: &str) -> Result<(), Refusal> {
+pub(crate) fn check_by(by: &str) -> Result<(), Refusal> {
     let fits = (1..=BY_BYTES_MAX).contains(&by.len()) && !by.chars().any(char::is_control);
     if fits { Ok(()) } else { Err(Refusal::BadBy) }
 }
 
 /// The last number is not given: there would be none after it.
-fn check_number(number: u32, what: &'static str) -> Result<(), Refusal> {
+pub(crate) fn check_number(number: u32, what: &'static str) -> Result<(), Refusal> {
     if number < u32::MAX { Ok(()) } else { Err(Refusal::TooMany { what, max: u32::MAX as usize }) }
 }

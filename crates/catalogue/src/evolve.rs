@@ -24,6 +24,7 @@ impl Catalogue {
                 self.next.receipt = self.next.receipt.saturating_add(1);
             }
             Change::Filed(filed) => self.register.evolve(now, filed),
+            Change::Webhook(change) => self.evolve_webhook(now, change),
         }
     }
 

@@ -1,8 +1,9 @@
-//! What a server keeps beside its clusters: what they are called, who may ask for what, and what was answered.
+//! What a server keeps beside its clusters: what they are called, who may ask for what, who is told of events, and what was
+//! answered.
 //!
-//! The same bargain as that of the rules (`forewarn-lifecycle`): no I/O, no clock, no randomness. Secrets are not here:
-//! of a token there is only a hash. What a cluster is, is not here either: nothing in the catalogue looks into one, so
-//! that whoever removes a cluster makes sure that it is empty.
+//! The same bargain as that of the rules (`forewarn-lifecycle`): no I/O, no clock, no randomness. Of a token there is only a
+//! hash; what a webhook is sent as a secret is here, and shows itself to nobody. What a cluster is, is not here: nothing in the
+//! catalogue looks into one, so that whoever removes a cluster makes sure that it is empty.
 //!
 //! ```text
 //!   Command ──▶ decide(&self, now) ──▶ Change ──▶ evolve(&mut self, now)
@@ -38,6 +39,7 @@ mod receipt;
 mod register;
 mod rows;
 mod token;
+mod webhook;
 
 pub use catalogue::{Catalogue, Counters};
 pub use change::Change;
@@ -47,3 +49,7 @@ pub use receipt::{Answer, Receipt};
 pub use register::{Body, Ending, Entry, Filed, Filing, Leaving, Link, Operation};
 pub use rows::{BadRows, Restoring, Row};
 pub use token::{Reach, Role, Scope, Token, TokenHash};
+pub use webhook::{
+    Authorization, BadAuthorization, BadUrl, Failing, Filter, Handshake, NewWebhook, Progress, Schema,
+    Scheme, Url, Webhook, WebhookChange, WebhookCommand,
+};

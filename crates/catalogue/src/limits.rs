@@ -46,6 +46,14 @@ pub const OPERATIONS_ENDED_MAX: usize = 10_000;
 
 /// Pieces of work that one operation waits for: all that a scale set, or a resource group, has.
 pub const OPERATION_WAITS_MAX: usize = 10_000;
+/// Webhooks.
+pub const WEBHOOKS_MAX: usize = 100;
+
+/// Characters of a URL.
+pub const URL_BYTES_MAX: usize = 2_048;
+
+/// Characters of what is sent as `Authorization`.
+pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
 
 /// Receipts.
 pub const RECEIPTS_MAX: usize = 10_000;

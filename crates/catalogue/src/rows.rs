@@ -1,6 +1,7 @@
 //! The catalogue as rows, and back. A row is what cannot be derived; indexes are made anew.
 //!
-//! Their order is part of the bargain: the head, then clusters, then the tokens that speak of them, then receipts, then the register.
+//! Their order is part of the bargain: the head, then clusters, then the tokens that speak of them, then receipts, then the
+//! register, then webhooks.
 
 use forewarn_lifecycle::Name;
 
@@ -9,6 +10,7 @@ use crate::cluster::ClusterId;
 use crate::receipt::Receipt;
 use crate::register::{Entry, Operation};
 use crate::token::Token;
+use crate::webhook::Webhook;
 
 /// One row of a catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +29,8 @@ pub enum Row {
     Operation(Operation),
     /// The number of the next operation. It comes after them.
     NextOperation(u64),
+    /// A webhook.
+    Webhook(Webhook),
 }
 
 /// Why rows make no catalogue.
@@ -50,7 +54,9 @@ impl Catalogue {
         let (entries, operations) = self.register.into_rows();
         let register = entries.map(Row::Entry).chain(operations.map(Row::Operation));
         let register = register.chain(std::iter::once(Row::NextOperation(next)));
-        std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts).chain(register)
+        let webhooks = self.webhooks.into_values().map(Row::Webhook);
+        let first = std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts);
+        first.chain(register).chain(webhooks)
     }
 }
 
@@ -83,6 +89,7 @@ impl Restoring {
                 catalogue.register.restore_next(next);
                 last.map_or(Ok(()), |last| known(&last, &next))
             }
+            Row::Webhook(webhook) => catalogue.restore_webhook(webhook),
         }
     }
 
@@ -100,11 +107,11 @@ impl Restoring {
 }
 
 /// Numbers are given out in order, so that a greater one than the next was never given.
-fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
+pub(crate) fn known<N: PartialOrd>(number: &N, next: &N) -> Result<(), BadRows> {
     if number < next { Ok(()) } else { Err(BadRows("a number was never given out")) }
 }
 
-fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
+pub(crate) fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
     if before.is_none() { Ok(()) } else { Err(BadRows("a number or a name is used twice")) }
 }
 
@@ -172,7 +179,7 @@ mod tests {
     use forewarn_lifecycle::{Steady, Timestamp};
 
     fn head() -> Row {
-        Row::Head(Counters { cluster: 2, token: 2, receipt: 2 })
+        Row::Head(Counters { cluster: 2, token: 2, webhook: 2, receipt: 2 })
     }
 
     fn cluster(id: u32, name: &str) -> Row {
@@ -195,6 +202,22 @@ mod tests {
     fn receipt(number: u64) -> Row {
         let (by, key, at) = ("socket".to_owned(), "k".to_owned(), Steady::START);
         Row::Receipt(number, Receipt { by, key, fingerprint: [0; 32], at, answer: Answer([].into()) })
+    }
+
+    fn webhook(number: u32, name: &str) -> Row {
+        let (name, url) = (Name::new(name).unwrap(), crate::Url::new("http://h/x").unwrap());
+        Row::Webhook(Webhook {
+            number,
+            name,
+            url,
+            schema: crate::Schema::CloudEvents,
+            filter: crate::Filter::default(),
+            authorization: None,
+            created: Timestamp::from_millis(0),
+            by: "socket".to_owned(),
+            handshake: crate::Handshake::Wanted,
+            progress: crate::Progress::from(3),
+        })
     }
 
     fn restore(rows: &[Row]) -> Result<Catalogue, BadRows> {
@@ -222,7 +245,20 @@ mod tests {
         assert!(bad(&[head(), default(), receipt(2)]).ends_with("never given out"));
         assert!(bad(&[head(), default(), receipt(1), receipt(1)]).ends_with("do not ascend"));
         let next = Row::NextOperation(0);
-        let rows = [head(), default(), cluster(1, "a"), token(0, "t", 1), receipt(0), receipt(1), next];
+        assert!(bad(&[head(), default(), webhook(2, "w")]).ends_with("never given out"));
+        assert!(bad(&[head(), default(), webhook(0, "w"), webhook(1, "w")]).ends_with("used twice"));
+        assert!(bad(&[head(), default(), webhook(0, "w"), webhook(0, "v")]).ends_with("used twice"));
+        let rows = [
+            head(),
+            default(),
+            cluster(1, "a"),
+            token(0, "t", 1),
+            receipt(0),
+            receipt(1),
+            next,
+            webhook(0, "w"),
+            webhook(1, "v"),
+        ];
         let restored = restore(&rows).unwrap();
         assert_eq!(restored.receipts_kept().0, 2);
         assert_eq!(restored.into_rows().collect::<Vec<_>>(), rows);

@@ -46,18 +46,21 @@ proptest! {
     }
 
     #[test]
-    fn a_number_of_a_cluster_or_a_token_is_never_used_again(history in histories()) {
+    fn a_number_of_a_cluster_a_token_or_a_webhook_is_never_used_again(history in histories()) {
         let world = live(&history);
         let (mut clusters, mut tokens) = (BTreeSet::from([ClusterId::DEFAULT]), BTreeSet::new());
+        let mut webhooks = BTreeSet::new();
         for (_, change) in &world.journal {
             match change {
                 Change::ClusterCreated { cluster, .. } => prop_assert!(clusters.insert(*cluster)),
                 Change::TokenIssued(token) => prop_assert!(tokens.insert(token.number)),
+                Change::Webhook(WebhookChange::Added(webhook)) => prop_assert!(webhooks.insert(webhook.number)),
                 Change::ClusterRenamed { .. }
                 | Change::ClusterRemoved(_)
                 | Change::TokenRevoked(_)
                 | Change::ReceiptKept { .. }
-                | Change::Filed(_) => {}
+                | Change::Filed(_)
+                | Change::Webhook(_) => {}
             }
         }
         prop_assert!(tokens.iter().all(|number| *number < world.catalogue.next_token()));
@@ -95,6 +98,31 @@ proptest! {
             }
         }
         prop_assert!(world.catalogue.tokens().all(|token| token.role < Role::Admin || token.scope.tenants.is_all()));
+    }
+
+    /// Whatever is reported, and in whatever order: nobody is told twice of what was told before that, nor forgets a loss.
+    #[test]
+    fn a_webhook_never_goes_back(history in histories(), last in happenings()) {
+        let mut world = live(&history);
+        let before = world.catalogue.clone();
+        let command = world.prepare(&last);
+        drop(world.submit(&command));
+        for webhook in before.webhooks() {
+            let Some(after) = world.catalogue.find_webhook(webhook.number) else { continue };
+            prop_assert!(after.progress.cursor >= webhook.progress.cursor);
+            prop_assert!(after.progress.lost >= webhook.progress.lost);
+            prop_assert!(webhook.handshake == Handshake::Wanted || after.handshake == webhook.handshake);
+            let fixed = |webhook: &Webhook| Webhook {
+                handshake: Handshake::Wanted,
+                progress: Progress::from(0),
+                ..webhook.clone()
+            };
+            prop_assert_eq!(fixed(after), fixed(webhook));
+        }
+        for webhook in world.catalogue.webhooks() {
+            prop_assert_eq!(world.catalogue.webhook_named(webhook.name.as_str()), Some(webhook));
+            prop_assert!(webhook.authorization.is_none() || webhook.url.is_private());
+        }
     }
 
     #[test]

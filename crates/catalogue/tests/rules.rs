@@ -41,7 +41,8 @@ fn expiring(command: Command, at: Timestamp) -> Command {
         | Command::RemoveCluster(_)
         | Command::RevokeToken(_)
         | Command::KeepReceipt { .. }
-        | Command::File(_) => command,
+        | Command::File(_)
+        | Command::Webhook(_) => command,
     }
 }
 

@@ -154,6 +154,8 @@ mod tests {
             "rollout start --all h1",
             "rollout start h1 --tenant-share 0%",
             "vm ls --output xml",
+            "webhook add ops",
+            "webhook add ops https://h --type Thaw",
         ];
         for line in lines {
             let words = ["forewarn"].into_iter().chain(line.split(' '));
@@ -201,6 +203,8 @@ mod tests {
             "vm explain web_0 --all",
             "audit ls --machine web/web_0 --since 2026-01-01T00:00:00Z --kind command",
             "audit verify",
+            "webhook add ops https://h/x --schema eventgrid --tenant web --type Freeze --type preempt --authorization-file -",
+            "webhook test ops",
             "audit export -",
             "completions zsh",
         ];

@@ -106,6 +106,7 @@ impl Place {
         let mut command = Command::new(harness::server::program());
         command.arg("dev").args(words.split_whitespace()).current_dir(directory.path());
         command.args(["--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--arm-listen", "off"]);
         Self { server: Server::spawn(command), directory }
     }
 

@@ -53,7 +53,7 @@ impl Drop for Server {
 
 fn dev(files: &Path, data: &Path) -> Server {
     let data = data.to_str().expect("a path");
-    let ports = ["--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"];
+    let ports = ["--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0", "--arm-listen", "off"];
     Server::start(files, &[&["dev", "--clock", "frozen", "--data-dir", data], &ports[..]].concat())
 }
 

@@ -12,6 +12,7 @@ fn a_supervisor_is_told_of_the_beginning_and_of_the_end() {
     supervisor.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
     let mut command = Command::new(env!("CARGO_BIN_EXE_forewarn"));
     command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+    command.args(["--arm-listen", "off"]);
     let mut child = command.env("NOTIFY_SOCKET", &place).stdout(Stdio::null()).spawn().expect("it runs");
     let news = || {
         let mut bytes = [0; 100];

@@ -29,6 +29,7 @@ mod service;
 mod socket_file;
 mod telemetry;
 pub mod tls;
+mod webhooks;
 
 pub use api_door::ApiDoor;
 pub use arm::{ArmPlan, Credentials};
@@ -44,3 +45,4 @@ pub use published::{Prepared, Published, SERVER, Slot};
 pub use roster::Roster;
 pub use service::{Adjustable, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;
+pub use webhooks::WebhookSettings;

@@ -23,6 +23,7 @@ use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Thre
 use crate::operator::{self, HostNames};
 use crate::telemetry::Telemetry;
 use crate::tls::{Read, Source, Tls, TlsError};
+use crate::webhooks::{Office, Post, WebhookSettings};
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -53,6 +54,8 @@ pub struct Plan {
     pub arm: Option<ArmPlan>,
     /// How long entries of the trail are kept, where anything is.
     pub trail_keep: Duration,
+    /// How webhooks are told.
+    pub webhooks: WebhookSettings,
 }
 
 /// What may change while a server runs.
@@ -81,6 +84,7 @@ pub struct Service {
     threads: Threads,
     api: Vec<Opened>,
     stop: watch::Sender<bool>,
+    office: Office,
     metadata_url: Option<String>,
     first_token: Option<String>,
 }
@@ -161,7 +165,9 @@ impl Service {
         let metadata_url = about.metadata.first().cloned();
         let first_token = first_token(&engine, &plan.api).await?;
         let host_names = HostNames::new(plan.api_host_names);
-        let shared = operator::api(engine.clone(), about, telemetry, plan.data_dir, stopped);
+        let post = Post::new(engine.clone(), &plan.webhooks, &telemetry);
+        let office = Office::open(Arc::clone(&post), stop.subscribe());
+        let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
         let (mut api, mut tls) = (Vec::new(), None);
         for door in &plan.api {
             let azure = entrance.as_ref().map(|entrance| {
@@ -174,7 +180,19 @@ impl Service {
             tls = tls.or(certificates);
         }
         let arm = Azure::open(&engine, plan.arm, entrance, bound, &stop);
-        Ok(Self { engine, front, host_names, tls, arm, threads, api, stop, metadata_url, first_token })
+        Ok(Self {
+            engine,
+            front,
+            host_names,
+            tls,
+            arm,
+            threads,
+            api,
+            stop,
+            office,
+            metadata_url,
+            first_token,
+        })
     }
 
     /// Changes what may change while it runs: all of it, or nothing.
@@ -242,6 +260,7 @@ impl Service {
         if stopping.await.is_err() {
             tracing::error!("the threads of the metadata endpoint could not be stopped");
         }
+        self.office.close().await;
         self.engine.stop().await;
     }
 }

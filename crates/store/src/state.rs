@@ -109,7 +109,8 @@ impl State {
             | Step::TokenIssued(_)
             | Step::TokenRevoked(_)
             | Step::ReceiptKept { .. }
-            | Step::Filed(_) => {}
+            | Step::Filed(_)
+            | Step::Webhook(_) => {}
         }
     }
 

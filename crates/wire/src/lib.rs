@@ -57,6 +57,7 @@ mod instance;
 mod json;
 pub mod operator;
 mod problem;
+pub mod push;
 mod read;
 mod span;
 mod start_request;

@@ -56,6 +56,7 @@ impl Server {
     pub(super) fn dev(program: &Path) -> Result<Self> {
         let mut command = Command::new(program);
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--arm-listen", "off"]);
         command.args(["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"]);
         let server = Self::start(program, command, tempfile::tempdir().context("no temporary directory")?)?;
         for machine in ENROLLED {

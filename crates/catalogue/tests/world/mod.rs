@@ -1,7 +1,7 @@
 //! Random histories of a catalogue: few names, so that they collide, and clocks that jump.
 
 use forewarn_catalogue::*;
-use forewarn_lifecycle::{MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp};
+use forewarn_lifecycle::{EventKind, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp};
 use proptest::prelude::*;
 
 /// A catalogue, and everything that has happened to it.
@@ -125,6 +125,8 @@ fn commands() -> impl Strategy<Value = Command> {
         receipt,
         filings().prop_map(Command::File),
         filings().prop_map(Command::File),
+        webhooks().prop_map(Command::Webhook),
+        webhooks().prop_map(Command::Webhook),
     ]
 }
 
@@ -162,6 +164,27 @@ fn ids() -> impl Strategy<Value = String> {
         let id = if inside == 0 { format!("/g{group}") } else { format!("/g{group}/vm{inside}") };
         if loud { id.to_uppercase() } else { id }
     })
+}
+
+fn webhooks() -> impl Strategy<Value = WebhookCommand> {
+    let urls = prop::sample::select(vec!["http://h/x", "https://h:8443/x?code=1", "http://127.0.0.1:9"]);
+    let kinds =
+        prop_oneof![Just(Reach::All), few(prop::sample::select(vec![EventKind::Freeze, EventKind::Preempt]))];
+    let schemas = prop::sample::select(Schema::ALL.to_vec());
+    let add = (names(), urls, schemas, scopes(), kinds, any::<bool>(), 0..50u64);
+    let add = add.prop_map(|(name, url, schema, scope, kinds, has_secret, cursor)| {
+        let authorization = has_secret.then(|| Authorization::new("Bearer s3cret").unwrap());
+        let (url, filter, by) = (Url::new(url).unwrap(), Filter { scope, kinds }, "socket".to_owned());
+        WebhookCommand::Add(Box::new(NewWebhook { name, url, schema, filter, authorization, cursor, by }))
+    });
+    let confirm = (0..6u32, prop::option::of(1..100u32));
+    let confirm = confirm.prop_map(|(webhook, per_minute)| WebhookCommand::Confirm { webhook, per_minute });
+    let failing = (0..1_000_000i64, 0..90u64)
+        .prop_map(|(millis, head)| Failing { since: Timestamp::from_millis(millis), head });
+    let progress = (0..90u64, 0..9u64, prop::option::of(failing))
+        .prop_map(|(cursor, lost, failing)| Progress { cursor, lost, failing });
+    let advance = prop::collection::vec((0..6u32, progress), 0..4).prop_map(WebhookCommand::Advance);
+    prop_oneof![3 => add, 2 => confirm, 4 => advance, 1 => names().prop_map(WebhookCommand::Remove)]
 }
 
 fn names() -> impl Strategy<Value = Name> {

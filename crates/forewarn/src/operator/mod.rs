@@ -30,6 +30,7 @@ mod vm;
 mod wait;
 mod wanted;
 mod watch;
+mod webhook;
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -172,6 +173,9 @@ pub(crate) enum Command {
     /// Tokens: who may do what.
     #[command(subcommand)]
     Token(token::Command),
+    /// Webhooks: who is told of events without asking.
+    #[command(subcommand)]
+    Webhook(webhook::Command),
     /// Print every change as it happens, one a line. Ctrl-C ends it.
     #[command(after_help = watch::EXAMPLES)]
     Watch(watch::Arguments),
@@ -205,6 +209,7 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
         Command::Settings(command) => settings::run(&session, &command),
         Command::Cluster(command) => cluster::run(&session, &command),
         Command::Token(command) => token::run(&session, command),
+        Command::Webhook(command) => webhook::run(&session, command),
         Command::Audit(command) => audit::run(&session, command),
         Command::Az(command) => az::run(&session, options, &command),
         Command::Watch(arguments) => watch::run(&session, &arguments),

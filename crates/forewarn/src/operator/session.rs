@@ -26,8 +26,15 @@ pub(super) struct Session {
 }
 
 /// What does not belong to a cluster.
-const OF_SERVER: [&str; 6] =
-    ["/v1/audit/export", "/v1/backup", "/v1/clock", "/v1/clusters", "/v1/server", "/v1/tokens"];
+const OF_SERVER: [&str; 7] = [
+    "/v1/audit/export",
+    "/v1/backup",
+    "/v1/clock",
+    "/v1/clusters",
+    "/v1/server",
+    "/v1/tokens",
+    "/v1/webhooks",
+];
 
 impl Session {
     pub(super) fn new(options: &Options) -> Result<Self> {
@@ -197,9 +204,13 @@ mod tests {
         let west = of(Some("west"));
         assert_eq!(west.of_cluster("/v1/hosts"), "/v1/hosts?cluster=west");
         assert_eq!(west.of_cluster("/v1/events?tenant=a"), "/v1/events?tenant=a&cluster=west");
-        for path in
-            ["/v1/clock", "/v1/audit/export?after=1", "/v1/tokens/ci", "/v1/clusters?limit=1", "/v1/server"]
-        {
+        for path in [
+            "/v1/clock",
+            "/v1/audit/export?after=1",
+            "/v1/tokens/ci",
+            "/v1/clusters?limit=1",
+            "/v1/webhooks/a/test",
+        ] {
             assert_eq!(west.of_cluster(path), path);
         }
         assert_eq!(west.of_cluster("/v1/audit?kind=command"), "/v1/audit?kind=command&cluster=west");

@@ -11,7 +11,7 @@ use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
 use forewarn_server::tls::Source;
 use forewarn_server::{
-    ApiDoor, ArmPlan, CLOCK_END, ClockPlan, Credentials, Hands, Plan, Service, Speed, State,
+    ApiDoor, ArmPlan, CLOCK_END, ClockPlan, Credentials, Hands, Plan, Service, Speed, State, WebhookSettings,
 };
 use forewarn_wire::operator::{Fleet, find_machine};
 use forewarn_wire::{Moment, parse_duration};
@@ -76,6 +76,9 @@ pub(crate) struct Arguments {
     /// Threads that answer machines; without it, one for each core.
     #[arg(long, value_name = "N")]
     metadata_threads: Option<NonZeroUsize>,
+    /// Believe these authorities of webhooks, as PEM, besides those of the system.
+    #[arg(long, value_name = "FILE")]
+    webhook_ca: Option<PathBuf>,
     /// How log lines look.
     #[arg(long, value_enum, default_value_t)]
     log: Format,
@@ -209,6 +212,11 @@ fn plan(arguments: &Arguments, keeper: Option<&Place>) -> Result<Plan> {
     };
     let identity_token = IdentityToken::Unsigned { directory: DIRECTORY.to_owned() };
     let first_answer = arguments.first_answer;
+    if let Some(file) = &arguments.webhook_ca {
+        forewarn_server::tls::certificates(file).context("--webhook-ca")?;
+    }
+    let webhooks =
+        WebhookSettings { authorities: arguments.webhook_ca.clone(), ..WebhookSettings::default() };
     Ok(Plan {
         mode: "dev",
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
@@ -223,6 +231,7 @@ fn plan(arguments: &Arguments, keeper: Option<&Place>) -> Result<Plan> {
         api_host_names: Vec::new(),
         arm: Some(arm(arguments, keeper)),
         trail_keep: forewarn_store::TRAIL_KEEP,
+        webhooks,
     })
 }
 

@@ -82,6 +82,7 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
     config.metadata.doors()?;
     config.hands.hands()?;
     config.audit.keep()?;
+    config.webhooks.settings()?;
     let certificates =
         config.api.doors(config.data_dir()?.as_deref())?.into_iter().find_map(|door| match door {
             ApiDoor::Tls(_, source) => Some(source),

@@ -154,5 +154,6 @@ fn plan(config: &Config) -> Result<Plan> {
         arm: config.arm()?,
         hands: config.hands.hands()?,
         trail_keep: config.audit.keep()?,
+        webhooks: config.webhooks.settings()?,
     })
 }

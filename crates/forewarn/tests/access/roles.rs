@@ -73,6 +73,11 @@ const TABLE: &[Row] = &[
     Row("POST /v1/tokens", "", r#"{"name":"viewer","role":"viewer"}"#, [403, 403, 409, 403, 403]),
     Row("GET /v1/tokens/{name}", "/v1/tokens/viewer", "", [403, 403, 200, 403, 403]),
     Row("DELETE /v1/tokens/{name}", "/v1/tokens/nobody", "", [403, 403, 404, 403, 403]),
+    Row("GET /v1/webhooks", "", "", [200, 200, 200, 403, 403]),
+    Row("POST /v1/webhooks", "", IN_THE_CLEAR, [403, 403, 409, 403, 403]),
+    Row("GET /v1/webhooks/{name}", "/v1/webhooks/nobody", "", [404, 404, 404, 403, 403]),
+    Row("DELETE /v1/webhooks/{name}", "/v1/webhooks/nobody", "", [403, 403, 404, 403, 403]),
+    Row("POST /v1/webhooks/{name}/test", "/v1/webhooks/nobody/test", "{}", [403, 403, 404, 403, 403]),
     Row("GET /v1/backup", "", "", [403, 403, 200, 403, 403]),
     Row("GET /v1/server", "", "", [200, 200, 200, 200, 200]),
     Row("GET /metrics", "", "", [200, 200, 200, 403, 403]),
@@ -83,6 +88,9 @@ const TABLE: &[Row] = &[
 
 /// A body that changes nothing.
 const PREVIEW: &str = r#"{"work":"update","hosts":["h1"]}"#;
+
+/// A webhook that is refused, and so asks nobody anything.
+const IN_THE_CLEAR: &str = r#"{"name":"ops","url":"http://hooks.example/","authorization":"secret"}"#;
 
 const NO_EVENT: &str = "/v1/events/00000000-0000-0000-0000-000000000000";
 
@@ -180,7 +188,7 @@ fn every_change_says_how_it_can_be_repeated_and_edited() {
         let parameters = operation["parameters"].as_array().unwrap();
         let has = |name: &str| parameters.iter().any(|one| one["name"] == name && one["in"] == "header");
         let answers = |status: &str| !operation["responses"][status].is_null();
-        let is_question = *route == "POST /v1/rollouts/preview";
+        let is_question = ["POST /v1/rollouts/preview", "POST /v1/webhooks/{name}/test"].contains(route);
         let (is_change, is_edit) =
             (method != "GET" && !is_question, ["PUT", "PATCH", "DELETE"].contains(&method));
         assert_eq!((has("Idempotency-Key"), answers("422")), (is_change, is_change), "{route}");

@@ -95,7 +95,7 @@ fn what_is_kept_counts_more_than_the_fleet_file() {
 
 #[test]
 fn a_default_machine_is_one_that_is_there() {
-    let free = "--metadata-listen 127.0.0.1:0 --api-listen 127.0.0.1:0";
+    let free = "--metadata-listen 127.0.0.1:0 --api-listen 127.0.0.1:0 --arm-listen off";
     let ran = alone(&format!("dev {free} --default-vm sola"));
     assert_eq!((ran.code, ran.out.as_str()), (Some(1), ""));
     assert_eq!(ran.err, "forewarn: --default-vm: no such machine: sola\n  hint: did you mean solo?\n");
@@ -126,8 +126,11 @@ fn a_server_says_what_is_there_and_where_it_is_kept() {
 fn a_port_that_is_taken_is_told_with_a_hint() {
     let server = Server::start();
     let taken = Path::new(&server.api).file_name().unwrap().to_str().unwrap();
-    for (metadata, api) in [(taken, "127.0.0.1:0"), ("127.0.0.1:0", taken)] {
-        let ran = alone(&format!("dev --metadata-listen {metadata} --api-listen {api}"));
+    let free = "127.0.0.1:0";
+    for (metadata, api, arm) in [(taken, free, "off"), (free, taken, "off"), (free, free, taken)] {
+        let data = tempfile::tempdir().unwrap();
+        let line = format!("dev --metadata-listen {metadata} --api-listen {api} --arm-listen {arm}");
+        let ran = alone(&format!("{line} --data-dir {}", data.path().display()));
         assert_eq!(ran.code, Some(1));
         assert!(ran.err.contains("Address already in use"), "{}", ran.err);
         assert!(

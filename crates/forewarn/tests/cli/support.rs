@@ -78,6 +78,7 @@ impl Server {
         let addresses = directory.path().join("addresses.json");
         let mut command = forewarn();
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--arm-listen", "off"]);
         command.args(["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z", "--seed", "7"]);
         command.args(more.split_whitespace()).arg("--addresses-file").arg(&addresses);
         let log = File::create(directory.path().join("log")).unwrap();

@@ -77,7 +77,7 @@ impl Place {
     /// The words of that command, for one that starts it in its own way.
     pub(crate) fn say(&self, command: &mut Command, more: &[&str]) {
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
-        command.args(["--metadata-threads", "2"]);
+        command.args(["--arm-listen", "off", "--metadata-threads", "2"]);
         command.arg("--fleet").arg(self.file("fleet.toml")).arg("--data-dir").arg(&self.data);
         if !more.contains(&"--clock") {
             command.args(["--clock", "frozen", "--clock-start", START]);

@@ -19,6 +19,7 @@ pub(crate) struct Server {
     directory: TempDir,
     metadata: SocketAddr,
     api: String,
+    arm: Option<SocketAddr>,
 }
 
 /// The program that is tested: the one that was built, or one that was installed somewhere.
@@ -42,6 +43,9 @@ impl Server {
     pub(crate) fn start_at(moment: &str, more: &[&str]) -> Self {
         let mut command = Command::new(program());
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        if !more.contains(&"--arm-listen") {
+            command.args(["--arm-listen", "off"]);
+        }
         command.args(["--clock", "frozen", "--clock-start", moment, "--seed", "7"]).args(more);
         Self::spawn(command)
     }
@@ -63,7 +67,9 @@ impl Server {
         let metadata = addresses["metadata"].as_str().and_then(|url| url.strip_prefix("http://"));
         let metadata = metadata.expect("an address").parse().unwrap();
         let api = addresses["api"].as_str().expect("an address").to_owned();
-        Self { child, directory, metadata, api }
+        let arm = addresses["arm"].as_str().and_then(|url| url.strip_prefix("https://"));
+        let arm = arm.map(|address| address.parse().expect("an address"));
+        Self { child, directory, metadata, api, arm }
     }
 
     /// Ends it as a power cut would end it, as far as a process can tell.
@@ -91,6 +97,16 @@ impl Server {
     pub(crate) fn api(&self) -> SocketAddr {
         let address = self.api.strip_prefix("http://").expect("an address");
         address.parse().expect("an address")
+    }
+
+    /// Where clients of Azure ask, with TLS.
+    pub(crate) fn arm(&self) -> SocketAddr {
+        self.arm.expect("a listener for clients of Azure")
+    }
+
+    /// Where operators ask, whatever it is.
+    pub(crate) fn api_url(&self) -> &str {
+        &self.api
     }
 
     /// Where machines ask.
@@ -168,6 +184,12 @@ impl Server {
     pub(crate) fn json(&self, words: &[&str]) -> Value {
         let printed = self.run(&[words, &["--output", "json"]].concat());
         serde_json::from_str(&printed).unwrap_or_else(|problem| panic!("{words:?}: {problem}: {printed}"))
+    }
+
+    /// The same of a command that may fail.
+    pub(crate) fn json_of(&self, words: &[&str]) -> Value {
+        let output = self.try_run(&[words, &["--output", "json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|problem| panic!("{words:?}: {problem}"))
     }
 
     /// Restarts a machine of an enrolled tenant; gives the id of the event.

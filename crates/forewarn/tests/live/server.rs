@@ -32,6 +32,7 @@ impl Server {
         let file = directory.path().join("addresses.json");
         let mut command = program();
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--arm-listen", "off"]);
         command.args(arguments).arg("--addresses-file").arg(&file);
         command.stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.spawn().unwrap();

@@ -7,6 +7,8 @@
 //!                 └─▶ whoever may do something gets a permit, everybody else a 401 ──▶ the rest
 //! ```
 
+use std::borrow::Cow;
+use std::net::Ipv6Addr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -237,12 +239,13 @@ async fn form(request: Request) -> Result<identity::Form, ArmError> {
 }
 
 /// What a `Host` names, without a port: a name, an address, or one of version 6 in its brackets.
-fn without_port(host: &str) -> &str {
+fn without_port(host: &str) -> Cow<'_, str> {
+    if host.parse::<Ipv6Addr>().is_ok() {
+        return format!("[{host}]").into();
+    }
     match host.rsplit_once(':') {
-        Some((name, port)) if port.parse::<u16>().is_ok() && (!name.contains(':') || name.ends_with(']')) => {
-            name
-        }
-        Some(_) | None => host,
+        Some((name, port)) if port.parse::<u16>().is_ok() => name.into(),
+        Some(_) | None => host.into(),
     }
 }
 

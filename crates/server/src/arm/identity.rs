@@ -95,9 +95,9 @@ impl Directory {
 
     /// Its id: the name, where that is one.
     fn id<'a>(&'a self, usual: &'a str) -> &'a str {
-        let is_id = self.tenant.len() == usual.len()
-            && self.tenant.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-        if is_id { &self.tenant } else { usual }
+        let is_hexadecimal = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let parts = self.tenant.split('-').map(|part| if is_hexadecimal(part) { part.len() } else { 0 });
+        if parts.eq([8, 4, 4, 4, 12]) { &self.tenant } else { usual }
     }
 }
 

@@ -194,6 +194,7 @@ mod tests {
     use crate::operator::hash;
     use forewarn_catalogue::{Catalogue, Command, Role, Scope};
     use forewarn_lifecycle::{Name, Now};
+    use proptest::prelude::*;
     use std::os::unix::fs::PermissionsExt;
 
     const WALL: Timestamp = Timestamp::from_millis(0);
@@ -263,6 +264,18 @@ mod tests {
         let long = format!("{text}{}", "A".repeat(TEXT_CHARS_MAX));
         for wrong in ["", ".", "..", "a.b.c", parts[1], &unsigned, &forged, &text[..text.len() - 1], &long] {
             assert_eq!(admit(&roster, wrong), Err(NotAdmitted::Wrong), "{wrong}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_too_strange_to_be_refused(text in "(.{0,20}\\.){0,3}.{0,20}", claims in ".{0,40}") {
+            let signer = Signer::with(&[7; KEY_BYTES]);
+            let roster = Roster::of(&catalogue("secret", None));
+            let times = (UNIX_EPOCH, WALL);
+            for text in [text, format!("e30.{}.e30", encode(claims.as_bytes()))] {
+                prop_assert_eq!(signer.admit(&roster, &text, Purpose::Access, times), Err(NotAdmitted::Wrong));
+            }
         }
     }
 

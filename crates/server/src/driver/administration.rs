@@ -1,10 +1,12 @@
 //! What is done to the server as a whole: clusters, tokens; and receipts, so that nothing is done twice.
 
-use forewarn_catalogue::{Answer, Catalogue, Change, ClusterId, Command, Refusal};
+use forewarn_catalogue::{
+    Answer, Catalogue, Change, ClusterId, Command, Filter, NewWebhook, Refusal, WebhookChange, WebhookCommand,
+};
 use forewarn_lifecycle::{Name, Now};
 use forewarn_store::{Entry, Record};
-use forewarn_wire::Moment;
 use forewarn_wire::operator::Outcome;
+use forewarn_wire::{Moment, kind_word};
 use serde_json::{Value, json};
 
 use super::Driver;
@@ -25,7 +27,9 @@ impl Driver {
                 Administration::CreateCluster(_)
                 | Administration::RenameCluster { .. }
                 | Administration::RemoveCluster(_)
-                | Administration::RevokeToken(_) => Ok(answer),
+                | Administration::RevokeToken(_)
+                | Administration::AddWebhook { .. }
+                | Administration::RemoveWebhook(_) => Ok(answer),
             };
         }
         let (about, command) = self.understood(command, &terms.by)?;
@@ -68,6 +72,15 @@ impl Driver {
                 (ClusterId::DEFAULT, issue)
             }
             Administration::RevokeToken(name) => (ClusterId::DEFAULT, Command::RevokeToken(name)),
+            Administration::AddWebhook { name, url, schema, filter, authorization } => {
+                // It is told of what happens from now on.
+                let (cursor, by) = (self.chain.number, by.to_owned());
+                let new = NewWebhook { name, url, schema, filter, authorization, cursor, by };
+                (ClusterId::DEFAULT, Command::Webhook(WebhookCommand::Add(Box::new(new))))
+            }
+            Administration::RemoveWebhook(name) => {
+                (ClusterId::DEFAULT, Command::Webhook(WebhookCommand::Remove(name)))
+            }
         })
     }
 
@@ -79,6 +92,12 @@ impl Driver {
             self.batch.records.push(Record { now, entry: Entry::Catalogue(change.clone()) });
         }
         Ok(changes.len())
+    }
+
+    /// Takes note of something about webhooks that nobody has asked for: the trail does not tell of it.
+    pub(super) fn report(&mut self, command: &WebhookCommand) -> Result<(), Problem> {
+        self.catalogue(self.clock.now(), &Command::Webhook(command.clone()))?;
+        Ok(())
     }
 
     /// A cluster goes with nothing in it.
@@ -120,7 +139,12 @@ impl Driver {
             Change::ClusterRenamed { cluster, .. } => self.list_all(*cluster),
             Change::ClusterRemoved(cluster) => drop(self.wards.remove(cluster)),
             Change::TokenIssued(_) | Change::TokenRevoked(_) => {}
-            Change::ReceiptKept { .. } | Change::Filed(_) => return,
+            Change::Webhook(
+                WebhookChange::Added(_) | WebhookChange::Removed(_) | WebhookChange::Confirmed { .. },
+            ) => {}
+            Change::ReceiptKept { .. }
+            | Change::Filed(_)
+            | Change::Webhook(WebhookChange::Advanced { .. }) => return,
         }
         self.heralds.show(Roster::of(&self.kept.catalogue));
     }
@@ -148,7 +172,29 @@ fn told(command: &Command, catalogue: &Catalogue) -> Value {
             "expires": expires.map(|at| Moment(at).to_string()),
         }),
         Command::RevokeToken(name) => json!({ "command": "revoke_token", "token": name.as_str() }),
+        Command::Webhook(command) => told_of_webhook(command, called),
         Command::KeepReceipt { .. } | Command::File(_) => Value::Null,
+    }
+}
+
+/// The same of what is done with webhooks.
+fn told_of_webhook<'a>(command: &WebhookCommand, called: impl Fn(&ClusterId) -> Option<&'a str>) -> Value {
+    match command {
+        WebhookCommand::Add(new) => {
+            let Filter { scope, kinds } = &new.filter;
+            json!({
+                "command": "add_webhook",
+                "webhook": new.name.as_str(),
+                "url": new.url.shown(),
+                "schema": new.schema.as_str(),
+                "clusters": scope.clusters.named().filter_map(called).collect::<Vec<_>>(),
+                "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
+                "types": kinds.named().map(|kind| kind_word(*kind)).collect::<Vec<_>>(),
+            })
+        }
+        WebhookCommand::Remove(name) => json!({ "command": "remove_webhook", "webhook": name.as_str() }),
+        // Nobody asks for these.
+        WebhookCommand::Confirm { .. } | WebhookCommand::Advance(_) => Value::Null,
     }
 }
 

@@ -87,6 +87,7 @@ enum Reply {
     Decided(oneshot::Sender<Result<Decided, Problem>>, Decided),
     Outcome(oneshot::Sender<Result<Outcome, Problem>>, Outcome),
     Arranged(oneshot::Sender<Result<Option<Arranged>, Problem>>, Box<Arranged>),
+    Reported(oneshot::Sender<Result<(), Problem>>),
 }
 
 impl Reply {
@@ -96,6 +97,7 @@ impl Reply {
             Self::Decided(reply, decided) => drop(reply.send(Ok(decided))),
             Self::Outcome(reply, outcome) => drop(reply.send(Ok(outcome))),
             Self::Arranged(reply, arranged) => drop(reply.send(Ok(Some(*arranged)))),
+            Self::Reported(reply) => drop(reply.send(Ok(()))),
         }
     }
 
@@ -104,6 +106,7 @@ impl Reply {
             Self::Decided(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
             Self::Outcome(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
             Self::Arranged(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Reported(reply) => drop(reply.send(Err(Problem::Unavailable))),
         }
     }
 }
@@ -210,6 +213,11 @@ impl Driver {
                 let outcome = self.administer(command, terms);
                 self.answer(reply, outcome);
             }
+            Request::Report { command, reply } => match self.report(&command) {
+                Ok(()) => self.batch.replies.push(Reply::Reported(reply)),
+                // Whoever asked may have gone; nothing has changed.
+                Err(problem) => drop(reply.send(Err(problem))),
+            },
             // Whoever asked may have gone.
             Request::Rehearse { cluster, commands, reply } => {
                 drop(reply.send(self.rehearse(cluster, &commands)));
@@ -319,7 +327,8 @@ impl Driver {
         let changes = self.estate(id)?.cluster.decide(now, command)?;
         for change in &changes {
             if let Some(happening) = happening(&self.estate(id)?.cluster, now, change) {
-                self.tell(id, happening);
+                let notices = self.notices(id, change, &changes);
+                self.tell(id, happening, notices);
             }
             let Estate { cluster, .. } = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
             for effect in cluster.evolve(now, change) {

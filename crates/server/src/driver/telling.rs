@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use forewarn_catalogue::ClusterId;
-use forewarn_lifecycle::{Approver, Cluster, Command, MachineId, Now};
+use forewarn_catalogue::{ClusterId, Link};
+use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::{
     Chain, Happening, NamedCommand, Told, TrailEntry, find_event, find_machine, full_name,
 };
+use forewarn_wire::push::{Beside, Notice, Owner, notices};
 use serde_json::{Value, json};
 
 use super::Driver;
@@ -94,11 +95,25 @@ impl Driver {
     }
 
     /// Tells what has happened in a cluster.
-    pub(super) fn tell(&mut self, id: ClusterId, happening: Happening) {
+    pub(super) fn tell(&mut self, id: ClusterId, happening: Happening, notices: Vec<Notice>) {
         let cluster = self.kept.catalogue.cluster_name(id).map(ToString::to_string).unwrap_or_default();
         let Telling { by, because } = &self.telling;
         let told = happening.into_told((id.0, &cluster), by, *because);
-        self.seal(told);
+        self.seal(Told { notices, ..told });
+    }
+
+    /// What a change that was decided with others does to events. What clients of ARM have written is known under their ids.
+    pub(super) fn notices(&self, id: ClusterId, change: &Change, decided: &[Change]) -> Vec<Notice> {
+        let Some(estate) = self.kept.clusters.get(&id) else { return Vec::new() };
+        let id_of = |owner: Owner| {
+            let link = match owner {
+                Owner::Machine(machine) => Link::Machine(machine),
+                Owner::Tenant(tenant) => Link::Tenant(tenant),
+                Owner::ScaleSet(set) => Link::ScaleSet(set),
+            };
+            self.kept.catalogue.entry_of(id, link).map(|(_, entry)| entry.id.clone())
+        };
+        notices(&estate.cluster, change, Beside { decided, id_of: &id_of })
     }
 
     fn seal(&mut self, told: Told) {

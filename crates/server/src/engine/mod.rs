@@ -12,7 +12,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forewarn_catalogue::{Catalogue, ClusterId, Role, Scope, TokenHash};
+use forewarn_catalogue::{
+    Authorization, Catalogue, ClusterId, Filter, Progress, Role, Schema, Scope, TokenHash, Url,
+    WebhookCommand,
+};
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{
     Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp,
@@ -24,6 +27,7 @@ use forewarn_store::{
 use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use crate::arm::Refusals;
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
@@ -45,6 +49,7 @@ pub struct Engine {
     clock: Clock,
     directory: Arc<Directory>,
     heralds: Heralds,
+    refusals: Arc<Refusals>,
 }
 
 /// What a command has changed, once it is durable and published.
@@ -101,6 +106,21 @@ pub enum Administration {
     },
     /// A token is good no longer.
     RevokeToken(Name),
+    /// Somebody is told of events from now on.
+    AddWebhook {
+        /// What people call it.
+        name: Name,
+        /// Where it is told.
+        url: Url,
+        /// In which form.
+        schema: Schema,
+        /// Of what.
+        filter: Filter,
+        /// What is sent as `Authorization`.
+        authorization: Option<Authorization>,
+    },
+    /// Somebody is told nothing any more.
+    RemoveWebhook(Name),
 }
 
 /// All that there is to see of a cluster at one moment.
@@ -225,7 +245,14 @@ impl Engine {
         heralds.can_read(keeping.trail_reader());
         let driver =
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
-        let engine = Self { cluster: ClusterId::DEFAULT, requests, clock, directory, heralds };
+        let engine = Self {
+            cluster: ClusterId::DEFAULT,
+            requests,
+            clock,
+            directory,
+            heralds,
+            refusals: Arc::default(),
+        };
         let own = engine.downgrade();
         let driving = async move {
             let _lifeline = Lifeline;
@@ -254,6 +281,11 @@ impl Engine {
     #[must_use]
     pub fn directory(&self) -> &Arc<Directory> {
         &self.directory
+    }
+
+    /// What clients of Azure were refused.
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// Asks the rules. Answered when the changes are durable and published.
@@ -310,6 +342,24 @@ impl Engine {
     /// When it is refused, or nothing can be written.
     pub async fn administer(&self, command: Administration, terms: Terms) -> Result<Outcome, Problem> {
         self.ask(|reply| Request::Administer { command, terms, reply }).await?
+    }
+
+    /// A webhook has said that it wants to be told. Answered when it is durable.
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub(crate) async fn confirm_webhook(&self, webhook: u32, per_minute: Option<u32>) -> Result<(), Problem> {
+        let command = WebhookCommand::Confirm { webhook, per_minute };
+        self.ask(|reply| Request::Report { command, reply }).await?
+    }
+
+    /// Webhooks have been told that far. Answered when it is durable.
+    ///
+    /// # Errors
+    /// When nothing can be written.
+    pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), Problem> {
+        let command = WebhookCommand::Advance(reports);
+        self.ask(|reply| Request::Report { command, reply }).await?
     }
 
     /// What the clusters are called, and who may do what.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_catalogue::{ClusterId, WebhookCommand};
 use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Now};
 use forewarn_store::CopyError;
 use forewarn_wire::operator::{NamedCommand, Outcome};
@@ -39,6 +39,11 @@ pub(crate) enum Request {
         command: Administration,
         terms: Terms,
         reply: oneshot::Sender<Result<Outcome, Problem>>,
+    },
+    /// Something about webhooks that nobody has asked for.
+    Report {
+        command: WebhookCommand,
+        reply: oneshot::Sender<Result<(), Problem>>,
     },
     Look {
         cluster: ClusterId,
@@ -80,6 +85,7 @@ impl Request {
             | Self::Arrange { .. }
             | Self::Rehearse { .. }
             | Self::Administer { .. }
+            | Self::Report { .. }
             | Self::Look { .. }
             | Self::Drive { .. }
             | Self::Copy { .. } => true,
@@ -95,7 +101,9 @@ impl Request {
                 drop(reply.send(Err(Problem::Unavailable)));
             }
             Self::Arrange { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Rehearse { reply, .. } | Self::Report { reply, .. } => {
+                drop(reply.send(Err(Problem::Unavailable)));
+            }
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
             // Whoever waits for the answer finds that there will be none.

@@ -210,7 +210,7 @@ fn no_token(name: &str, roster: &Roster) -> Fault {
 /// Characters of what is not a name that are shown.
 const SHOWN_CHARS_MAX: usize = 100;
 
-fn new_name(text: &str) -> Result<Name, Fault> {
+pub(super) fn new_name(text: &str) -> Result<Name, Fault> {
     let shown = || text.chars().take(SHOWN_CHARS_MAX).collect::<String>();
     Name::new(text).map_err(|why| Fault::bad(format!("not a name: {:?}: {why}", shown())))
 }

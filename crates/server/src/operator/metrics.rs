@@ -135,6 +135,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
         counts.clock_seconds = state.now.wall.seconds();
         counts
     });
+    api.webhooks.count();
     api.metrics.writable.set(i64::from(api.engine.trouble().is_none()));
     api.metrics.clock_steps.inner().store(api.engine.clock_steps(), Ordering::Relaxed);
     // While nothing can be written the fleet is shown as it last was.

@@ -42,6 +42,7 @@ mod token;
 mod trail_tests;
 mod visit;
 mod watching;
+mod webhooks;
 mod wording;
 mod writes;
 
@@ -59,6 +60,7 @@ use tokio::sync::watch;
 use crate::arm;
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
+use crate::webhooks::Post;
 use fault::Fault;
 use gate::Gate;
 pub use gate::HostNames;
@@ -76,6 +78,7 @@ pub(crate) struct Api {
     about: Arc<ServerView>,
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
+    webhooks: Arc<Post>,
     data_dir: Option<PathBuf>,
     /// Who may use the door through which this is seen.
     access: Access,
@@ -98,12 +101,13 @@ pub(crate) fn api(
     engine: Engine,
     about: ServerView,
     telemetry: Arc<Telemetry>,
+    webhooks: Arc<Post>,
     data_dir: Option<PathBuf>,
     stop: watch::Receiver<bool>,
 ) -> Api {
     let metrics = telemetry.register(Metrics::new);
     let (access, openapi) = (Access::Tokens, Arc::default());
-    Api { engine, about: Arc::new(about), telemetry, metrics, data_dir, access, openapi, stop }
+    Api { engine, about: Arc::new(about), telemetry, metrics, webhooks, data_dir, access, openapi, stop }
 }
 
 /// The operator API behind one door, and what clients of Azure ask for there.

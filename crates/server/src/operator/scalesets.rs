@@ -62,6 +62,7 @@ fn shown() -> Vec<Route> {
             .link(
                 Link::to("getTenant", "Its first placement group.").with("name", "$response.body#/tenants/0"),
             )
+            .link(Link::to("explainScaleSet", "What its instances are told.").with("name", name))
             .link(Link::to("getScaleSet", "What it is by then.").with("name", name).changed())
             .link(Link::to("updateScaleSet", "It is changed.").with("name", name).unchanged())
             .link(Link::to("scaleScaleSet", "It is scaled.").with("name", name).unchanged())

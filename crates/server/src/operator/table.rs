@@ -7,7 +7,7 @@ use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
     AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
     HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
-    RolloutView, ServerView, TenantView, Unfinished,
+    RolloutView, ScaleSetExplanation, ServerView, TenantView, Unfinished,
 };
 use serde_json::json;
 
@@ -16,7 +16,7 @@ use super::page::Paging;
 use super::route::{Link, Needs, Route, Subject};
 use super::{
     audit, backup, explain, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching,
-    writes,
+    webhooks, writes,
 };
 use crate::telemetry::Telemetry;
 
@@ -32,7 +32,8 @@ pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
 
 pub(super) fn routes() -> Vec<Route> {
     let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
-    cluster.into_iter().chain([trail(), server(), table_access::routes()]).flatten().collect()
+    let server = [trail(), server(), table_access::routes(), webhooks::routes()];
+    cluster.into_iter().chain(server).flatten().collect()
 }
 
 fn hosts() -> Vec<Route> {
@@ -275,6 +276,18 @@ fn trail() -> Vec<Route> {
         .json::<MachineExplanation>()
         .may_be(&[Unavailable])
         .link(Link::to("listAudit", "All that the trail has of it.").with("machine", "$response.body#/name")),
+        Route::get(
+            "/v1/scalesets/{name}/explanation",
+            "explainScaleSet",
+            "What instances of a scale set are told of their deletion, and what is unusual; also of one that could not be made",
+            explain::scale_set,
+        )
+        .about(Subject::Trail)
+        .of_cluster()
+        .part::<Name>("name")
+        .json::<ScaleSetExplanation>()
+        .may_be(&[Unavailable])
+        .link(Link::to("explainEvent", "What is coming.").with("id", "$response.body#/coming/0/event")),
         Route::get(
             "/v1/audit",
             "listAudit",

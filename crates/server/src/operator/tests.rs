@@ -19,6 +19,7 @@ use super::{Access, HostNames, api, openapi, router, table};
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
+use crate::webhooks::{Post, WebhookSettings};
 
 /// Where people read of all this, and the variable that has it written anew.
 const REFERENCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/operator-api.md");
@@ -50,7 +51,9 @@ impl Api {
             arm: None,
         };
         let (stop, stopped) = watch::channel(false);
-        let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
+        let telemetry = Telemetry::new();
+        let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
+        let shared = api(engine.clone(), about, telemetry, post, None, stopped);
         let router = router(shared, access, HostNames::default(), None);
         Self { engine, router, _stop: stop }
     }

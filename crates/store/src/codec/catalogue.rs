@@ -65,7 +65,7 @@ impl<T: Stored + Ord> Stored for Reach<T> {
 }
 
 stored_struct! {
-    Counters { cluster, token, receipt }
+    Counters { cluster, token, webhook, receipt }
     Token { number, name, role, scope, hash, created, expires, by }
     Scope { clusters, tenants }
     Receipt { by, key, fingerprint, at, answer }
@@ -81,6 +81,7 @@ stored_enum!(Change {
     4 => TokenRevoked(number),
     5 => ReceiptKept { by, key, fingerprint, answer },
     6 => Filed(filed),
+    7 => Webhook(change),
 });
 
 stored_enum!(Row {
@@ -91,6 +92,7 @@ stored_enum!(Row {
     4 => Entry(entry),
     5 => Operation(operation),
     6 => NextOperation(number),
+    7 => Webhook(webhook),
 });
 
 stored_enum!(Filed {

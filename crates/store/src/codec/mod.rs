@@ -14,6 +14,7 @@ mod rows;
 mod rules;
 pub(crate) mod seal;
 mod shell;
+mod webhooks;
 
 /// Bytes in one record or row. The greatest, a group of 1,000 machines or a tenant that has seen 4,000 events end, is a
 /// tenth of it.

@@ -14,10 +14,13 @@ pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Objects and lists inside each other in a body. Templates inside templates need half of it.
 pub const BODY_DEPTH_MAX: usize = 48;
 
+/// Commas of a body, and so about the values in it: each takes far more memory than the two bytes it may have.
+const COMMAS_MAX: usize = 50_000;
+
 /// Reads a body. One that is empty says nothing.
 ///
 /// # Errors
-/// When it is too long, too deep, or no JSON.
+/// When it is too long, too deep, has too many values, or is no JSON.
 ///
 /// ```
 /// use forewarn_wire::arm::read_body;
@@ -43,6 +46,9 @@ pub fn read_body(bytes: &[u8]) -> Result<Value, ArmError> {
     }
     if is_deeper_than(text, BODY_DEPTH_MAX) {
         return Err(wrong(format!("it is deeper than {BODY_DEPTH_MAX} levels")));
+    }
+    if text.bytes().filter(|byte| *byte == b',').count() > COMMAS_MAX {
+        return Err(wrong(format!("it has more than {COMMAS_MAX} values")));
     }
     serde_json::from_str(text).map_err(|error| wrong(error.to_string()))
 }
@@ -153,6 +159,9 @@ mod tests {
         assert_eq!((long.status, long.code.as_ref()), (413, "RequestContentTooLarge"));
         assert_eq!(read_body(&vec![b' '; BODY_BYTES_MAX]), Ok(Value::Null));
         assert_eq!(read_body("\u{feff}{}".as_bytes()), Ok(json!({})));
+        let list = |commas: usize| format!("[0{}]", ",0".repeat(commas));
+        assert!(read_body(list(COMMAS_MAX).as_bytes()).is_ok());
+        assert_eq!(read_body(list(COMMAS_MAX + 1).as_bytes()).unwrap_err().code, "InvalidRequestContent");
         assert!(read_body(b"\xff").is_err() && read_body(b"{} {}").is_err());
     }
 

@@ -18,6 +18,7 @@
 //! ```
 
 mod access;
+mod bounds;
 mod check;
 mod command;
 mod difference;
@@ -27,6 +28,7 @@ mod find;
 mod fleet;
 mod growth;
 mod happening;
+mod notice;
 mod object;
 mod outcome;
 mod preview;
@@ -43,11 +45,13 @@ pub(crate) mod town;
 mod trail;
 mod upgrade;
 mod view;
+mod webhook;
 
 pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
     SettingsView, TokenView, cluster_view, settings_view,
 };
+pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
 pub use check::ControlCharacter;
 pub use command::{
     ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
@@ -59,8 +63,9 @@ pub use entry::{
 };
 pub(crate) use entry::{notices, spot};
 pub use explain::{
-    ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
-    MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,
+    ApprovalView, AskedView, Azure, Chronicle, ComingView, EventExplanation, Explained, FateView,
+    MachineExplanation, Onlooker, Poll, PollView, RefusedView, Resource, ScaleSetExplanation, Scene, Step,
+    Wanted, explain_event, explain_machine, explain_scale_set,
 };
 pub use find::{
     Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,
@@ -89,13 +94,11 @@ pub use terms::{
     AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WorkWord, ZoneSelection,
 };
-pub use trail::{
-    AuditPage, BrokenLink, COMMAND_BYTES_MAX, Chain, ENTRY_BYTES_MAX, NAMES_PER_ENTRY_MAX, Subject, Told,
-    TrailEntry, cluster_key,
-};
+pub use trail::{AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, Subject, Told, TrailEntry, cluster_key};
 pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};
 pub use view::{
     ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
     MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
     tenant_view,
 };
+pub use webhook::{KindWord, NewWebhook, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};

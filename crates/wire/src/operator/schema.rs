@@ -39,6 +39,9 @@ macro_rules! texts {
 const NEW_CHARS_MAX: usize = forewarn_lifecycle::limits::NAME_BYTES_MAX;
 const NAME_CHARS_MAX: usize = NEW_CHARS_MAX + 11;
 const EVENT_ID_CHARS: usize = 36;
+/// Those of a webhook, as the catalogue has them.
+const URL_CHARS_MAX: usize = 2_048;
+const AUTHORIZATION_CHARS_MAX: usize = 4_096;
 /// `15m0s`.
 const NOTICE_CHARS_MAX: usize = 6;
 
@@ -51,6 +54,10 @@ texts! {
     MachineName = r"^([A-Za-z0-9.:_-]+/)?[A-Za-z0-9.:_-]+$", 2 * NAME_CHARS_MAX + 1;
     /// The id of an event: a GUID, in upper case where the server writes it.
     EventId = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$", EVENT_ID_CHARS;
+    /// Where a webhook is told: `http` or `https`, a host, perhaps a port, a path and a query.
+    WebhookUrl = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]{0,99}(:[1-9][0-9]{0,3})?(/[A-Za-z0-9._~%/-]*)?(\?[A-Za-z0-9._~%/&=-]*)?$", URL_CHARS_MAX;
+    /// What is sent as `Authorization`: visible ASCII characters, and spaces between them.
+    Authorization = r"^[!-~]+( [!-~]+)*$", AUTHORIZATION_CHARS_MAX;
     /// The notice of a deletion: 5 to 15 minutes, such as `5m`, `9m50s` or `900s`.
     Notice = r"^(([5-9]|1[0-4])m([0-5]?[0-9]s)?|15m|(3[0-9][0-9]|[4-8][0-9][0-9]|900)s)$", NOTICE_CHARS_MAX;
 }

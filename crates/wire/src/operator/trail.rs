@@ -28,27 +28,14 @@ use std::fmt;
 use forewarn_lifecycle::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::push::Notice;
 use crate::span::Moment;
 
 /// Bytes of an entry as JSON: whatever is told, no sealed entry has more.
-pub const ENTRY_BYTES_MAX: usize = 4 << 20;
-
-/// Bytes of a command as JSON; of a greater one, the length and the hash are kept.
-pub const COMMAND_BYTES_MAX: usize = 256 << 10;
-
-/// Tenants, machines, hosts or events of one entry, and their bytes as JSON. The greatest list, the hosts of a rollout, has no more.
-pub const NAMES_PER_ENTRY_MAX: usize = 10_000;
-const NAMES_BYTES_MAX: usize = 900 << 10;
-
-/// Bytes of a text, and of each name.
-const TEXT_BYTES_MAX: usize = 4 << 10;
-const NAME_BYTES_MAX: usize = 255;
-
-/// How deep a command may be nested: an entry must be readable by those who read JSON with a limit.
-const COMMAND_DEPTH_MAX: usize = 64;
+pub const ENTRY_BYTES_MAX: usize = 5 << 20;
 
 /// One entry of the trail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +80,9 @@ pub struct TrailEntry {
     /// What was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Value>,
+    /// What has become of events by it, for those who are told of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<Notice>,
     /// SHA-256 over the hash before and all of the above, in lower-case hexadecimal digits.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hash: String,
@@ -131,6 +121,7 @@ pub struct Told {
     pub rollout: Option<u64>,
     pub because: Option<u64>,
     pub command: Option<Value>,
+    pub notices: Vec<Notice>,
 }
 
 impl Default for Told {
@@ -155,6 +146,7 @@ impl Default for Told {
             rollout,
             because,
             command,
+            notices: Vec::new(),
         }
     }
 }
@@ -219,7 +211,7 @@ impl Chain {
     pub fn seal(&mut self, told: Told) -> TrailEntry {
         let told = told.bounded();
         let Told { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, events, .. } = told;
-        let Told { work, rollout, because, command, .. } = told;
+        let Told { work, rollout, because, command, notices, .. } = told;
         let (number, hash) = (self.number + 1, String::new());
         let mut entry = TrailEntry {
             number,
@@ -237,6 +229,7 @@ impl Chain {
             rollout,
             because,
             command,
+            notices,
             hash,
         };
         *self = Self { number, hash: self.hash_of(&entry.to_line()) };
@@ -392,69 +385,7 @@ fn of_cluster(
     write!(out, "{cluster}/{kind}:{which}")
 }
 
-impl Told {
-    /// The same, so small that it is an entry: an entry that cannot be kept would stop the server.
-    fn bounded(mut self) -> Self {
-        cut(&mut self.text, TEXT_BYTES_MAX);
-        let lists = [
-            ("tenants", &mut self.tenants),
-            ("machines", &mut self.machines),
-            ("hosts", &mut self.hosts),
-            ("events", &mut self.events),
-        ];
-        for (what, list) in lists {
-            list.iter_mut().for_each(|name| cut(name, NAME_BYTES_MAX));
-            let (there, listed) = (list.len(), listed(list));
-            if listed < there {
-                list.truncate(listed);
-                self.text.push_str(&format!(" (the first {listed} of {there} {what} are listed)"));
-            }
-        }
-        for name in [&mut self.cluster, &mut self.by, &mut self.kind] {
-            cut(name, NAME_BYTES_MAX);
-        }
-        // Nothing and nothing said look alike in JSON.
-        self.command = self.command.filter(|command| !command.is_null());
-        if let Some(command) = &mut self.command {
-            let bytes = command.to_string();
-            if bytes.len() > COMMAND_BYTES_MAX || depth(command) > COMMAND_DEPTH_MAX {
-                let hash = hex(&Sha256::digest(&bytes));
-                *command = json!({ "left_out": { "bytes": bytes.len(), "sha256": hash } });
-            }
-        }
-        self
-    }
-}
-
-/// How many of the names an entry has room for.
-fn listed(names: &[String]) -> usize {
-    let mut left = NAMES_BYTES_MAX;
-    let fits = |name: &&String| {
-        // An escape takes six bytes at most. Names of the rules need none.
-        let plain = name.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'\\'));
-        let bytes = if plain { name.len() } else { 6 * name.len() } + r#""","#.len();
-        left.checked_sub(bytes).inspect(|rest| left = *rest).is_some()
-    };
-    names.iter().take(NAMES_PER_ENTRY_MAX).take_while(fits).count()
-}
-
-fn cut(text: &mut String, bytes_max: usize) {
-    if text.len() > bytes_max {
-        text.truncate(text.floor_char_boundary(bytes_max - '…'.len_utf8()));
-        text.push('…');
-    }
-}
-
-fn depth(value: &Value) -> usize {
-    let inside = match value {
-        Value::Array(items) => items.iter().map(depth).max(),
-        Value::Object(members) => members.values().map(depth).max(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => return 0,
-    };
-    1 + inside.unwrap_or(0)
-}
-
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(*byte)]).collect()
 }

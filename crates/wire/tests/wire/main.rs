@@ -17,11 +17,15 @@ mod instance;
 #[cfg(test)]
 mod problems;
 #[cfg(test)]
+mod pushes;
+#[cfg(test)]
 mod reading;
 #[cfg(test)]
 mod rollouts;
 #[cfg(test)]
 mod schemas;
+#[cfg(test)]
+mod sending;
 #[cfg(test)]
 mod showing;
 #[cfg(test)]
@@ -40,3 +44,14 @@ mod town;
 mod trail;
 #[cfg(test)]
 mod views;
+#[cfg(test)]
+#[path = "../../../lifecycle/tests/world/mod.rs"]
+#[allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    dead_code,
+    unreachable_pub,
+    reason = "a test world may be blunt"
+)]
+mod world;

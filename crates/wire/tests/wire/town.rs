@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::*;
 use forewarn_wire::operator::*;
+use forewarn_wire::push::{Beside, Notice, notices};
 
 pub(crate) struct Town {
     pub(crate) cluster: Cluster,
@@ -12,6 +13,7 @@ pub(crate) struct Town {
     pub(crate) site: Site,
     pub(crate) details: BTreeMap<MachineId, Details>,
     pub(crate) told: Vec<Happening>,
+    pub(crate) noticed: Vec<Notice>,
     /// What has been asked of machines and is not done.
     pub(crate) work: Vec<Action>,
 }
@@ -24,6 +26,7 @@ impl Town {
             site: Site::default(),
             details: BTreeMap::new(),
             told: Vec::new(),
+            noticed: Vec::new(),
             work: Vec::new(),
         }
     }
@@ -81,6 +84,8 @@ impl Town {
         let changes = self.cluster.decide(self.now, command).unwrap();
         for change in &changes {
             self.told.extend(happening(&self.cluster, self.now, change));
+            let beside = Beside { decided: &changes, ..Beside::NOTHING };
+            self.noticed.extend(notices(&self.cluster, change, beside));
             for effect in self.cluster.evolve(self.now, change) {
                 match effect {
                     Effect::Perform(action) => self.work.push(action),

@@ -3,6 +3,7 @@
 use forewarn_lifecycle::Timestamp;
 use forewarn_wire::Moment;
 use forewarn_wire::operator::*;
+use forewarn_wire::push::{Notice, NoticeStatus};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,6 +18,22 @@ fn told(number: usize) -> Told {
         machines: vec![format!("web/web_{number}")],
         command: Some(json!({ "command": "restart", "machine": format!("web_{number}") })),
         ..Told::default()
+    }
+}
+
+/// One about that many machines.
+fn notice(machines: usize) -> Notice {
+    Notice {
+        event: "28512AF7-C957-4500-9BC4-842D6FB531E4".to_owned(),
+        status: NoticeStatus::Scheduled,
+        kind: "Freeze".to_owned(),
+        source: "Platform".to_owned(),
+        description: String::new(),
+        duration: i32::MIN,
+        not_before: Some(Moment(Timestamp::from_millis(i64::MIN))),
+        tenant: "web".to_owned(),
+        resource: "availabilitySets/web".to_owned(),
+        resources: (0..machines).map(|number| format!("{number:0>80}")).collect(),
     }
 }
 
@@ -80,7 +97,7 @@ fn what_is_missing_or_comes_again_is_named() {
 #[test]
 fn whatever_is_changed_is_noticed() {
     let entries = sealed(3);
-    let changes: [fn(&mut TrailEntry); 15] = [
+    let changes: [fn(&mut TrailEntry); 16] = [
         |entry| entry.at.0 = Timestamp::from_millis(entry.at.0.millis() + 1),
         |entry| entry.cluster.push('x'),
         |entry| entry.by.push('x'),
@@ -94,6 +111,7 @@ fn whatever_is_changed_is_noticed() {
         |entry| entry.rollout = Some(0),
         |entry| entry.because = Some(0),
         |entry| entry.command = None,
+        |entry| entry.notices.push(notice(1)),
         |entry| entry.hash.replace_range(..1, if entry.hash.starts_with('0') { "1" } else { "0" }),
         |entry| entry.hash = entry.hash.to_uppercase(),
     ];
@@ -182,17 +200,23 @@ fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
         hosts: (0..10_000).map(|number| format!("{number:0>80}")).collect(),
         events: names(),
         command: Some(command),
+        notices: vec![notice(500); 1_000],
         ..told(0)
     };
     let entry = Chain::default().seal(told);
     let line = entry.to_line();
     assert!(line.len() <= ENTRY_BYTES_MAX, "{}", line.len());
     assert!(line.len() > 3 << 20, "there is room, and it is used: {}", line.len());
+    assert!((15..30).contains(&entry.notices.len()), "{}", entry.notices.len());
+    assert!(entry.text.contains("of 1000 events)"), "{}", &entry.text[4_000..]);
     assert_eq!(entry.hosts.len(), 10_000);
     assert!(entry.text.contains("of 20000 machines are listed"), "{}", &entry.text[4_000..]);
     assert_eq!(entry.command.as_ref().unwrap()["left_out"]["bytes"], bytes);
     let read: TrailEntry = serde_json::from_str(&line).unwrap();
     assert_eq!(Chain::default().verify(&read), Ok(()));
+
+    let all = Chain::default().seal(Told { notices: vec![notice(1); 1_000], ..self::told(0) });
+    assert_eq!(all.notices.len(), 1_000, "as many machines as work may be on, each of another tenant");
 
     let deep = (0..120).fold(Value::Null, |inside, _| json!([inside]));
     let entry = Chain::default().seal(Told { command: Some(deep), ..self::told(0) });
@@ -243,6 +267,7 @@ fn tales() -> impl Strategy<Value = Told> {
                 rollout,
                 because,
                 command,
+                notices: Vec::new(),
             }
         },
     )

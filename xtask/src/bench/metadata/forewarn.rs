@@ -38,6 +38,7 @@ impl Forewarn {
         let directory = tempfile::tempdir().context("no temporary directory")?;
         let mut command = place.command(&self.program);
         command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+        command.args(["--arm-listen", "off"]);
         command.arg("--addresses-file").arg(directory.path().join(ADDRESSES)).args(words);
         Start { name: NAME, command, stop: None, directory }.run(find_address)
     }

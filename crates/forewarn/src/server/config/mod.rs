@@ -15,10 +15,10 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use forewarn_hypervisor::Program;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
-use forewarn_server::{ApiDoor, ArmPlan};
+use forewarn_server::{ApiDoor, ArmPlan, WebhookSettings};
 use forewarn_store::TRAIL_KEEP;
 use forewarn_wire::{Edition, Span, show_duration};
 use serde::Deserialize;
@@ -45,6 +45,9 @@ const TIME_LIMIT: Duration = Duration::from_mins(5);
 /// The shortest time for which the trail is kept: what happened yesterday can be explained.
 const TRAIL_KEEP_MIN: Duration = Duration::from_hours(24);
 
+/// Characters of the name by which webhooks know the server.
+const ORIGIN_BYTES_MAX: usize = 253;
+
 /// Who may write to the socket of a machine, unless said: its owner and its group.
 const SOCKET_MODE: u32 = 0o660;
 
@@ -68,6 +71,8 @@ pub(super) struct Config {
     pub(super) hands: Hands,
     #[serde(default)]
     pub(super) audit: Audit,
+    #[serde(default)]
+    pub(super) webhooks: Webhooks,
     #[serde(default)]
     pub(super) log: Log,
 }
@@ -124,6 +129,14 @@ pub(super) enum Hands {
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Audit {
     keep: Option<Span>,
+}
+
+/// `[webhooks]`: how those are told who do not ask.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Webhooks {
+    origin: Option<String>,
+    ca: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -275,6 +288,24 @@ impl Audit {
             );
         }
         Ok(keep)
+    }
+}
+
+impl Webhooks {
+    /// How webhooks are told. Authorities are read now, so that what is wrong with them is known.
+    pub(super) fn settings(&self) -> Result<WebhookSettings> {
+        if let Some(file) = &self.ca {
+            forewarn_server::tls::certificates(file).context("webhooks.ca")?;
+        }
+        let usual = WebhookSettings::default();
+        let origin = self.origin.clone().unwrap_or(usual.origin);
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':');
+        if !(1..=ORIGIN_BYTES_MAX).contains(&origin.len()) || !origin.bytes().all(is_name) {
+            bail!(
+                "not a name by which webhooks can know a server: webhooks.origin = {origin:?}\n  hint: origin = \"forewarn.example\""
+            );
+        }
+        Ok(WebhookSettings { origin, authorities: self.ca.clone() })
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) use found::{Found, Kind, find, found, group_of, is_machine};
 pub(crate) use list::list_all;
 pub(crate) use remove::{Removal, removal};
 pub(crate) use show::show;
-pub(crate) use write::{Asked, Conditions, Way, Written, check_permit as check_commands, write};
+pub(crate) use write::{Asked, Conditions, Way, check_permit as check_commands, write};
 
 use super::call::Call;
 use super::place::{Group, no_resource};

@@ -91,10 +91,11 @@ async fn addresses_are_those_by_which_the_server_was_called() {
         ("127.0.0.1", "https://127.0.0.1:4711"),
         ("[::1]:1339", "https://[::1]:4711"),
         ("[::1]", "https://[::1]:4711"),
+        ("::1", "https://[::1]:4711"),
         ("forewarn.internal:80", "https://forewarn.internal:4711"),
     ] {
         let (status, _, body) = get(&town.operators, host, path).await;
-        assert_eq!((status, &body["resourceManager"]), (StatusCode::OK, &Value::from(base)));
+        assert_eq!((status, &body["resourceManager"]), (StatusCode::OK, &Value::from(base)), "{host}");
         let (_, _, body) = get(&town.listener, host, path).await;
         assert_eq!(
             body["resourceManager"],

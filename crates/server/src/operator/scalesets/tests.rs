@@ -15,6 +15,7 @@ use super::*;
 use crate::clock::{Clock, Speed};
 use crate::engine::{Administration, Engine};
 use crate::telemetry::Telemetry;
+use crate::webhooks::{Post, WebhookSettings};
 
 /// Six hosts, the scale sets `web` with two instances and `db` with one, and the availability set `sql`.
 struct Town {
@@ -37,7 +38,9 @@ impl Town {
             arm: None,
         };
         let (stop, stopped) = watch::channel(false);
-        let shared = api(engine.clone(), about, Telemetry::new(), None, stopped);
+        let telemetry = Telemetry::new();
+        let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
+        let shared = api(engine.clone(), about, telemetry, post, None, stopped);
         let router = router(shared, Access::Tokens, HostNames::default(), None);
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });

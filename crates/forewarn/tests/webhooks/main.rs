@@ -1,0 +1,27 @@
+//! Webhooks, with the program itself and a receiver that writes everything down.
+//!
+//! | it owes | tests |
+//! |---|---|
+//! | every event is told when it is scheduled, starts, is completed or canceled, in both forms | `events` |
+//! | nobody is told who has not agreed | `handshakes` |
+//! | in order, again and again until it is taken, and not elsewhere | `delivery` |
+//! | nothing is lost, whenever the server is killed | `kill` |
+//! | secrets are sent and never shown; certificates are looked at | `secrets` |
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
+
+#[cfg(test)]
+mod delivery;
+#[cfg(test)]
+mod events;
+#[cfg(test)]
+mod handshakes;
+#[cfg(test)]
+#[path = "../harness/mod.rs"]
+mod harness;
+#[cfg(test)]
+mod kill;
+#[cfg(test)]
+mod receiver;
+#[cfg(test)]
+mod secrets;

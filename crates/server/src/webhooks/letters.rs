@@ -1,0 +1,176 @@
+//! What is sent to a webhook, and what it has to say to a handshake.
+
+use forewarn_catalogue::{Schema, Webhook};
+use forewarn_wire::Moment;
+use forewarn_wire::operator::Site;
+use forewarn_wire::push::{Push, is_validated, validation};
+use hyper::Method;
+use hyper::body::Bytes;
+use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+
+use super::line::{Answer, Letter, Trouble};
+
+const CLOUD_EVENTS: HeaderValue = HeaderValue::from_static("application/cloudevents+json; charset=utf-8");
+const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+
+const REQUEST_ORIGIN: HeaderName = HeaderName::from_static("webhook-request-origin");
+const ALLOWED_ORIGIN: HeaderName = HeaderName::from_static("webhook-allowed-origin");
+const ALLOWED_RATE: HeaderName = HeaderName::from_static("webhook-allowed-rate");
+
+/// What Event Grid says besides: what kind of letter it is, for which subscription, and how often it was sent.
+const GRID_EVENT_TYPE: HeaderName = HeaderName::from_static("aeg-event-type");
+const GRID_SUBSCRIPTION: HeaderName = HeaderName::from_static("aeg-subscription-name");
+const GRID_DELIVERY_COUNT: HeaderName = HeaderName::from_static("aeg-delivery-count");
+const GRID_DATA_VERSION: HeaderName = HeaderName::from_static("aeg-data-version");
+const GRID_METADATA_VERSION: HeaderName = HeaderName::from_static("aeg-metadata-version");
+const VALIDATION: HeaderValue = HeaderValue::from_static("SubscriptionValidation");
+const NOTIFICATION: HeaderValue = HeaderValue::from_static("Notification");
+const ONE: HeaderValue = HeaderValue::from_static("1");
+
+/// Tells of an event, for the first time or again.
+pub(super) fn notification(webhook: &Webhook, origin: &HeaderValue, push: &Push, tries: u32) -> Letter {
+    let mut headers = headers(webhook);
+    let body = match webhook.schema {
+        Schema::CloudEvents => {
+            headers.insert(CONTENT_TYPE, CLOUD_EVENTS);
+            headers.insert(REQUEST_ORIGIN, origin.clone());
+            push.cloud_event()
+        }
+        Schema::EventGrid => {
+            headers.insert(CONTENT_TYPE, JSON);
+            headers.insert(GRID_EVENT_TYPE, NOTIFICATION);
+            headers.insert(GRID_DELIVERY_COUNT, HeaderValue::from(tries));
+            headers.insert(GRID_DATA_VERSION, ONE);
+            headers.insert(GRID_METADATA_VERSION, ONE);
+            push.event_grid()
+        }
+    };
+    Letter { method: Method::POST, headers, body: Bytes::from(body) }
+}
+
+/// Asks whether a webhook wants to be told. Whoever wants to be, in the schema of Event Grid, says that code back.
+pub(super) fn question(
+    webhook: &Webhook,
+    origin: &HeaderValue,
+    code: &str,
+    (at, site): (Moment, &Site),
+) -> Letter {
+    let mut headers = headers(webhook);
+    match webhook.schema {
+        Schema::CloudEvents => {
+            headers.insert(REQUEST_ORIGIN, origin.clone());
+            Letter { method: Method::OPTIONS, headers, body: Bytes::new() }
+        }
+        Schema::EventGrid => {
+            headers.insert(CONTENT_TYPE, JSON);
+            headers.insert(GRID_EVENT_TYPE, VALIDATION);
+            Letter { method: Method::POST, headers, body: Bytes::from(validation(code, at, site)) }
+        }
+    }
+}
+
+/// Whether an answer says that a webhook wants to be told, and how often a minute.
+pub(super) fn understood(
+    schema: Schema,
+    answer: &Answer,
+    origin: &HeaderValue,
+    code: &str,
+) -> Result<Option<u32>, Trouble> {
+    match schema {
+        // The status says nothing: somebody may answer OPTIONS and know nothing of webhooks.
+        Schema::CloudEvents => {
+            let allowed = answer.headers.get(ALLOWED_ORIGIN).map(HeaderValue::as_bytes);
+            match allowed {
+                Some(allowed) if allowed == b"*" || allowed.eq_ignore_ascii_case(origin.as_bytes()) => {
+                    Ok(rate(&answer.headers))
+                }
+                Some(_) => Err(Trouble::Unwilling("WebHook-Allowed-Origin names another")),
+                None => {
+                    // A server that is not well says so by its status.
+                    if answer.status >= 500 {
+                        answer.check()?;
+                    }
+                    Err(Trouble::Unwilling("its answer to OPTIONS has no WebHook-Allowed-Origin"))
+                }
+            }
+        }
+        Schema::EventGrid => {
+            answer.check()?;
+            if answer.status == 200 && is_validated(&answer.body, code) {
+                return Ok(None);
+            }
+            Err(Trouble::Unwilling("its answer has no validationResponse with the code that was sent"))
+        }
+    }
+}
+
+/// How often a minute somebody wants to be told at most.
+fn rate(headers: &HeaderMap) -> Option<u32> {
+    let text = headers.get(ALLOWED_RATE)?.to_str().ok()?;
+    text.trim().parse().ok().filter(|rate| *rate > 0)
+}
+
+fn headers(webhook: &Webhook) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    let secret = webhook.authorization.as_ref().map(|secret| HeaderValue::from_str(secret.reveal()));
+    if let Some(Ok(mut secret)) = secret {
+        secret.set_sensitive(true);
+        headers.insert(AUTHORIZATION, secret);
+    }
+    if webhook.schema == Schema::EventGrid
+        && let Ok(name) = HeaderValue::from_str(webhook.name.as_str())
+    {
+        headers.insert(GRID_SUBSCRIPTION, name);
+    }
+    headers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+        let pairs = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
+        Answer { status, headers: pairs.collect::<HeaderMap>(), body: Bytes::from(body.to_owned()) }
+    }
+
+    #[test]
+    fn a_webhook_agrees_to_cloud_events_by_its_headers() {
+        let origin = HeaderValue::from_static("forewarn.example");
+        let said = |status, headers: &[(&str, &str)]| {
+            understood(Schema::CloudEvents, &answer(status, headers, ""), &origin, "c")
+                .map_err(|no| no.to_string())
+        };
+        assert_eq!(said(200, &[("webhook-allowed-origin", "*")]), Ok(None));
+        assert_eq!(
+            said(405, &[("webhook-allowed-origin", "Forewarn.example")]),
+            Ok(None),
+            "no status counts"
+        );
+        let rate = |rate| said(200, &[("webhook-allowed-origin", "*"), ("webhook-allowed-rate", rate)]);
+        assert_eq!(
+            [rate("120"), rate("*"), rate("0"), rate("x")],
+            [Ok(Some(120)), Ok(None), Ok(None), Ok(None)]
+        );
+        let other = said(200, &[("webhook-allowed-origin", "other.example")]).unwrap_err();
+        assert!(other.ends_with("WebHook-Allowed-Origin names another"), "{other}");
+        let none = said(200, &[("allow", "POST")]).unwrap_err();
+        assert!(none.ends_with("has no WebHook-Allowed-Origin"), "{none}");
+        assert_eq!(said(503, &[]), Err("it answers 503".to_owned()));
+    }
+
+    #[test]
+    fn a_webhook_agrees_to_event_grid_by_its_body() {
+        let said = |status, body: &str| {
+            let origin = HeaderValue::from_static("x");
+            understood(Schema::EventGrid, &answer(status, &[], body), &origin, "c0de")
+                .map_err(|no| no.to_string())
+        };
+        assert_eq!(said(200, r#"{"validationResponse":"c0de"}"#), Ok(None));
+        assert!(said(202, r#"{"validationResponse":"c0de"}"#).is_err(), "only 200 counts");
+        assert!(
+            said(200, r#"{"validationResponse":"other"}"#).unwrap_err().contains("no validationResponse")
+        );
+        assert_eq!(said(500, r#"{"validationResponse":"c0de"}"#), Err("it answers 500".to_owned()));
+    }
+}

@@ -1,0 +1,96 @@
+//! Webhooks of the catalogue. Their secrets are kept as they are: whoever reads the journal can read them.
+
+use forewarn_catalogue::{
+    Authorization, Failing, Filter, Handshake, Progress, Schema, Url, Webhook, WebhookChange,
+};
+
+use super::plain::{read_text, write_text};
+use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
+
+impl Stored for Url {
+    fn write(&self, out: &mut Writer) {
+        write_text(self.reveal(), out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::new(read_text(input)?).map_err(|_| Malformed::Impossible("a URL"))
+    }
+}
+
+impl Stored for Authorization {
+    fn write(&self, out: &mut Writer) {
+        write_text(self.reveal(), out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Self::new(read_text(input)?).map_err(|_| Malformed::Impossible("an authorization"))
+    }
+}
+
+stored_struct! {
+    Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress }
+    Filter { scope, kinds }
+    Progress { cursor, lost, failing }
+    Failing { since, head }
+}
+
+stored_enum!(WebhookChange {
+    0 => Added(webhook),
+    1 => Removed(number),
+    2 => Confirmed { webhook, per_minute },
+    3 => Advanced { webhook, progress },
+});
+
+stored_enum!(Schema { 0 => CloudEvents, 1 => EventGrid });
+stored_enum!(Handshake { 0 => Wanted, 1 => Done { at, per_minute } });
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use forewarn_catalogue::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX, URL_BYTES_MAX};
+    use forewarn_catalogue::{Change, ClusterId, Reach, Scope};
+    use forewarn_lifecycle::{Name, Timestamp};
+
+    use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};
+    use super::*;
+
+    #[test]
+    fn the_greatest_webhook_fits_into_a_record_and_is_read_as_it_was_written() {
+        let name = |number| Name::new(&format!("{number:0>80}")).unwrap();
+        let url = format!("https://h/{}", "x".repeat(URL_BYTES_MAX - 10));
+        let webhook = Webhook {
+            number: u32::MAX,
+            name: name(0),
+            url: Url::new(&url).unwrap(),
+            schema: Schema::EventGrid,
+            filter: Filter {
+                scope: Scope {
+                    clusters: (0..100).map(ClusterId).collect(),
+                    tenants: (0..TENANTS_PER_SCOPE_MAX).map(name).collect(),
+                },
+                kinds: Reach::All,
+            },
+            authorization: Some(Authorization::new(&"s".repeat(AUTHORIZATION_BYTES_MAX)).unwrap()),
+            created: Timestamp::from_millis(i64::MAX),
+            by: "x".repeat(255),
+            handshake: Handshake::Done { at: Timestamp::from_millis(-1), per_minute: Some(u32::MAX) },
+            progress: Progress {
+                cursor: u64::MAX,
+                lost: u64::MAX,
+                failing: Some(Failing { since: Timestamp::from_millis(5), head: u64::MAX }),
+            },
+        };
+        let change = Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
+        let bytes = to_bytes(&change);
+        assert!(bytes.len() < RECORD_BYTES_MAX / 2);
+        assert_eq!(from_bytes(&bytes), Ok(change));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        assert!(from_bytes::<Url>(&to_bytes(&"http://u@h".to_owned())).is_err());
+        assert!(from_bytes::<Authorization>(&to_bytes(&"a\nb".to_owned())).is_err());
+        assert!(from_bytes::<Schema>(&[2]).is_err());
+    }
+}
