@@ -5,9 +5,11 @@
 //! valgrind and nginx are used where they are installed.
 
 mod api;
+mod azure;
 mod bench;
 mod breakages;
 mod deb;
+mod environments;
 mod fuzz;
 mod mutants;
 mod packages;
@@ -32,6 +34,7 @@ cargo xtask <command>
   test [--long]     everything that must hold before a change is merged; --long takes hours, not minutes
   clients           real clients against the program, in networks of their own; a step of test
   api               requests that nobody thought of, put to the operator API by its own document; a step of test
+  azure             az and the clients of Azure for Python and JavaScript against the program; a step of test
   disks             power cuts, full disks and damaged files against the journal; steps of test
   deb               a Debian package of the server, tried out; with the build of the tests a step of test
   tidy              what documents and files promise each other
@@ -78,6 +81,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "test" => suite::command(words),
         "clients" => words.done().and_then(|()| suite::run_real_clients()),
         "api" => words.done().and_then(|()| api::command()),
+        "azure" => words.done().and_then(|()| azure::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => words.done().and_then(|()| tidy::command()),

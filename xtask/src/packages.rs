@@ -39,6 +39,27 @@ pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
     lacking(&format!("not on the path, and cannot be installed: {}", packages.join(" ")))
 }
 
+/// Python that can make environments; Debian has that in a package of its own.
+pub(crate) fn prepare_python() -> Readiness {
+    let can_make = || runs(Command::new("python3").args(["-c", "import ensurepip, venv"]));
+    if can_make() {
+        return Readiness::Ready;
+    }
+    if is_root()
+        && runs(Command::new("dpkg-query").arg("--version"))
+        && install(&["python3-venv"])
+        && can_make()
+    {
+        return Readiness::Ready;
+    }
+    lacking("no python3 with venv, and it cannot be installed: python3-venv")
+}
+
+/// Whether there is something that installs what is made of JavaScript.
+pub(crate) fn has_npm() -> bool {
+    runs(Command::new("npm").arg("--version"))
+}
+
 /// Finds packages, or installs them.
 pub(crate) fn prepare(packages: &[&str]) -> Readiness {
     if !is_root() {

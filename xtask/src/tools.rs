@@ -6,7 +6,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::steps::cargo;
-use crate::tree;
 
 /// A program that comes as a crate of the same name.
 pub(crate) struct Tool {
@@ -71,7 +70,8 @@ impl Tool {
     }
 }
 
-fn cache_directory() -> Result<PathBuf> {
+/// Where whoever runs this keeps what can be had again.
+pub(crate) fn cache_directory() -> Result<PathBuf> {
     let chosen = std::env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
     let usual = || std::env::home_dir().map(|home| home.join(".cache"));
     chosen.or_else(usual).context("no cache directory\n  hint: set XDG_CACHE_HOME")
@@ -117,36 +117,6 @@ fn unpack_debian(package: &str, into: &Path) -> Result<()> {
     let archive = archive.with_context(|| format!("not downloaded: {package}"))?;
     ensure!(run("dpkg-deb", &["--extract", &archive.to_string_lossy(), "."]), "cannot unpack: {package}");
     Ok(())
-}
-
-/// What is installed beside it, so that a seed means the same everywhere, is in a list of its own.
-const SCHEMATHESIS: &str = "4.32.5";
-const SCHEMATHESIS_LIST: &str = "xtask/api/requirements.txt";
-
-/// The program that tries out an API by its document, from PyPI, in an environment of its own in the user's cache.
-pub(crate) fn find_or_install_schemathesis() -> Result<PathBuf> {
-    let place = cache_directory()?.join(format!("forewarn/tools/schemathesis-{SCHEMATHESIS}"));
-    let program = place.join("bin/schemathesis");
-    if is_schemathesis(&program) {
-        return Ok(program);
-    }
-    eprintln!("installing schemathesis {SCHEMATHESIS} into {}", place.display());
-    let run = |program: &Path, words: &[&str]| {
-        let mut command = Command::new(program);
-        let status = command.current_dir(tree::root()?).args(words).stdout(Stdio::null()).status();
-        let is_done = status.is_ok_and(|status| status.success());
-        ensure!(is_done, "cannot install schemathesis\n  hint: it takes python3 with venv, and the network");
-        Ok(())
-    };
-    run(Path::new("python3"), &["-m", "venv", "--clear", &place.to_string_lossy()])?;
-    run(&place.join("bin/pip"), &["install", "--quiet", "--requirement", SCHEMATHESIS_LIST])?;
-    ensure!(is_schemathesis(&program), "schemathesis does not run\n  hint: remove {}", place.display());
-    Ok(program)
-}
-
-fn is_schemathesis(program: &Path) -> bool {
-    let output = Command::new(program).arg("--version").stderr(Stdio::null()).output();
-    output.is_ok_and(|output| output.stdout.trim_ascii().ends_with(SCHEMATHESIS.as_bytes()))
 }
 
 #[cfg(test)]

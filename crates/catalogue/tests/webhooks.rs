@@ -89,6 +89,17 @@ fn a_webhook_does_not_go_back() {
 }
 
 #[test]
+fn a_trail_that_begins_anew_is_told_from_its_beginning() {
+    let mut world = World::new();
+    world.submit(&add("ops")).unwrap();
+    let failing = Some(Failing { since: Timestamp::from_millis(5), head: 12 });
+    let progress = Progress { failing, ..told(9, 2) };
+    world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap();
+    world.catalogue.begin_trail();
+    assert_eq!(world.catalogue.find_webhook(0).unwrap().progress, told(0, 2));
+}
+
+#[test]
 fn a_webhook_wants_to_be_told_of_something_that_is_there() {
     let mut world = World::new();
     world.submit(&Command::CreateCluster { name: name("north"), seed: Seed([1; 16]) }).unwrap();

@@ -192,7 +192,8 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
 /// The state as it goes on after an import.
 fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
     // An import goes on wherever it is: no boot is known there.
-    let State { catalogue, clusters, boot: _ } = state;
+    let State { mut catalogue, clusters, boot: _ } = state;
+    catalogue.begin_trail();
     let renew = |(id, estate): (ClusterId, Estate)| Ok((id, renewed_estate(estate, seed.nth(id.0))?));
     let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
     Ok(State { catalogue, clusters, boot: None })

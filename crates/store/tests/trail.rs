@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_lifecycle::{Now, Seed, Timestamp};
+use forewarn_catalogue::{Filter, Handshake, Progress, Schema, Url, Webhook, WebhookChange};
+use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendFailed, Direction, Entry, Journal, OpenError, Options, ReadFailed, Record, SUBJECTS_PER_QUERY_MAX,
     TrailPage, TrailQuery, TrailReader, check, export, import,
@@ -332,10 +333,29 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
 #[test]
 fn an_import_begins_a_new_trail() {
     let (directory, _) = with_entries(3);
+    let mut journal = open(directory.path());
+    let webhook = Webhook {
+        number: 0,
+        name: Name::new("ops").unwrap(),
+        url: Url::new("https://h/x").unwrap(),
+        schema: Schema::CloudEvents,
+        filter: Filter::default(),
+        authorization: None,
+        created: Timestamp::from_millis(0),
+        by: "socket".to_owned(),
+        handshake: Handshake::Wanted,
+        progress: Progress::from(3),
+    };
+    let added = forewarn_catalogue::Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
+    journal.append(&[Record { now: Now::at_millis(6), entry: Entry::Catalogue(added) }], &[]).unwrap();
+    journal.close().unwrap();
     let (to, file) = (tempdir().unwrap(), directory.path().join("export"));
     export(directory.path(), &mut std::fs::File::create(&file).unwrap()).unwrap();
     import(&file, to.path(), &options()).unwrap();
-    assert_eq!(Journal::open(to.path(), &options()).unwrap().1.trail, Chain::default());
+    let imported = Journal::open(to.path(), &options()).unwrap().1;
+    assert_eq!(imported.trail, Chain::default());
+    let webhook = imported.state.catalogue.find_webhook(0).unwrap();
+    assert_eq!((webhook.name.as_str(), webhook.progress.cursor), ("ops", 0), "it is told all of the new one");
 }
 
 #[test]

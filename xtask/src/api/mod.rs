@@ -16,8 +16,8 @@ use anyhow::{Context, Result};
 
 use self::links::Links;
 use self::server::Server;
+use crate::environments::SCHEMATHESIS;
 use crate::steps::{Outcome, built_program, cargo};
-use crate::tools::find_or_install_schemathesis;
 use crate::tree;
 
 /// Where the settings of the program are.
@@ -40,8 +40,8 @@ const TIME_MAX: Duration = Duration::from_secs(480);
 const PATIENCE: Duration = Duration::from_millis(10);
 
 pub(crate) fn command() -> Result<Outcome> {
-    let schemathesis = match find_or_install_schemathesis() {
-        Ok(program) => program,
+    let schemathesis = match SCHEMATHESIS.find_or_install() {
+        Ok(place) => place.join("bin/schemathesis"),
         Err(problem) => return Ok(Outcome::Skipped(format!("{problem:#}"))),
     };
     let mut build = cargo();

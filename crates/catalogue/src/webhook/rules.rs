@@ -31,6 +31,13 @@ impl Catalogue {
         self.webhooks().find(|webhook| webhook.name.as_str() == name)
     }
 
+    /// The trail begins anew, with entry 1: webhooks are told of all that there will be in it.
+    pub fn begin_trail(&mut self) {
+        for webhook in self.webhooks.values_mut() {
+            webhook.progress = Progress { lost: webhook.progress.lost, ..Progress::from(0) };
+        }
+    }
+
     pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> Decision {
         match command {
             WebhookCommand::Add(new) => self.add_webhook(now.wall, new),

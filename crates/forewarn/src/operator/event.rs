@@ -18,6 +18,12 @@ Examples:
   forewarn event approve 28512AF7       as much of an id as is unique, 4 characters at least
   forewarn event approve --tenant web   everything that web sees";
 
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  forewarn event explain 28512AF7   an event, by as much of its id as is unique
+  forewarn event explain web_3      a machine: why it saw no Terminate, or another NotBefore than expected
+  forewarn event explain web        a scale set: also what clients of Azure were refused of it";
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// List events.
@@ -31,10 +37,11 @@ pub(crate) enum Command {
         /// Its id, or how it begins.
         id: Beginning,
     },
-    /// Explain an event: why it is there, who asked for it, who blocks, what comes next. Also one that is over.
+    /// Explain an event: why it is there, who asked for it, who blocks, what comes next. Also one that is over, or was never seen.
+    #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain {
-        /// Its id, or how it begins.
-        id: Beginning,
+        /// Its id, or how it begins; or the machine or scale set of which one is missed.
+        what: Named,
     },
     /// Approve events, as their owner would: they need not wait any longer.
     #[command(after_help = EXAMPLES)]
@@ -62,7 +69,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     match command {
         Command::Ls { tenant } => list(session, tenant.as_ref()),
         Command::Show { id } => show(session, &id),
-        Command::Explain { id } => explain::event(session, &id),
+        Command::Explain { what } => explain::whatever(session, &what),
         Command::Approve { ids, tenant: None } => approve(session, &ids),
         Command::Approve { ids: _, tenant: Some(Named(tenant)) } => approve_all(session, tenant),
         Command::Cancel { id } => {

@@ -1,8 +1,11 @@
-//! `event explain` and `vm explain`: what the server explains, laid out to be read.
+//! `event explain`, `vm explain` and `scaleset explain`: what the server explains, laid out to be read.
 
 use anyhow::Result;
 use forewarn_wire::Moment;
-use forewarn_wire::operator::{AskedView, EventExplanation, MachineExplanation, PollView, Step};
+use forewarn_wire::operator::{
+    AskedView, ComingView, EventExplanation, MachineExplanation, PollView, RefusedView, ScaleSetExplanation,
+    Step,
+};
 use serde_json::Value;
 
 use super::Named;
@@ -15,9 +18,35 @@ use super::watch::who;
 /// Entries of a history that are asked for at once: as many as a server gives.
 const HISTORY_ITEMS: u16 = 200;
 
-pub(super) fn event(session: &Session, id: &Beginning) -> Result<()> {
-    let id = id.resolve_any(session)?;
-    session.show(&format!("/v1/events/{id}/explanation"), |explanation| Ok(of_event(&explanation)))
+/// An event; or, where there is none, the machine or the scale set of which somebody misses one.
+pub(super) fn whatever(session: &Session, what: &Named) -> Result<()> {
+    let Named(name) = what;
+    let beginning = name.parse::<Beginning>().ok();
+    let id = beginning.as_ref().map(|beginning| beginning.look_for_any(session)).transpose()?.flatten();
+    if let Some(id) = id {
+        return session.show(&format!("/v1/events/{id}/explanation"), |event| Ok(of_event(&event)));
+    }
+    if let Some(set) = session.look(&place_of_scale_set(name))? {
+        return session.present(set, |set| Ok(of_scale_set(&set)));
+    }
+    match (session.look(&place_of_machine(name))?, beginning) {
+        (Some(machine), _) => session.present(machine, |machine| Ok(of_machine(&machine))),
+        // It looks like an id, and is none: that is what is said of it.
+        (None, Some(beginning)) => beginning.resolve_any(session).map(drop),
+        (None, None) => machine(session, what, Extent::Newest),
+    }
+}
+
+pub(super) fn scale_set(session: &Session, Named(name): &Named) -> Result<()> {
+    session.show(&place_of_scale_set(name), |set| Ok(of_scale_set(&set)))
+}
+
+fn place_of_scale_set(name: &str) -> String {
+    format!("/v1/scalesets/{}/explanation", escaped(name))
+}
+
+fn place_of_machine(name: &str) -> String {
+    format!("/v1/machines/{}/explanation", escaped(name))
 }
 
 /// How much of a history is told.
@@ -30,7 +59,7 @@ pub(super) enum Extent {
 }
 
 pub(super) fn machine(session: &Session, Named(name): &Named, extent: Extent) -> Result<()> {
-    let path = format!("/v1/machines/{}/explanation", escaped(name));
+    let path = place_of_machine(name);
     if extent == Extent::Newest {
         return session.show(&path, |explanation| Ok(of_machine(&explanation)));
     }
@@ -79,7 +108,7 @@ fn of_event(event: &EventExplanation) -> String {
         event.machines.iter().map(|fate| format!("{} {}", fate.machine, fate.text)),
     );
     section(&mut text, "Who has seen it", event.polls.iter().map(|poll| seen(poll, event.now)));
-    section(&mut text, "Notes", event.hints.iter().map(|hint| say::capital(hint)));
+    notes(&mut text, &event.refused, &event.hints);
     section(&mut text, "So far", event.history.iter().map(step));
     text
 }
@@ -96,20 +125,40 @@ fn of_machine(machine: &MachineExplanation) -> String {
         ("enrolled", enrolled.to_owned()),
     ]);
     let mut text = format!("{}.\n\n{facts}", machine.summary);
-    section(
-        &mut text,
-        "Coming",
-        machine.coming.iter().map(|coming| {
-            let id = coming.event.as_ref().map(|id| format!(" [{id}]"));
-            format!("{}{}", say::capital(&coming.text), id.unwrap_or_default())
-        }),
-    );
-    section(&mut text, "Notes", machine.hints.iter().map(|hint| say::capital(hint)));
+    section(&mut text, "Coming", machine.coming.iter().map(coming));
+    notes(&mut text, &machine.refused, &machine.hints);
     section(&mut text, "History, newest first", machine.history.iter().map(step));
     if machine.next.is_some() {
         text.push_str("  … and older: --all\n");
     }
     text
+}
+
+fn of_scale_set(set: &ScaleSetExplanation) -> String {
+    let enrolled = if set.enrolled { "yes" } else { "no" };
+    let facts = Table::facts([("scale set", set.name.clone()), ("enrolled", enrolled.to_owned())]);
+    let mut text = format!("{}.\n\n{facts}", set.summary);
+    section(&mut text, "Coming", set.coming.iter().map(coming));
+    notes(&mut text, &set.refused, &set.hints);
+    text
+}
+
+fn coming(coming: &ComingView) -> String {
+    let id = coming.event.as_ref().map(|id| format!(" [{id}]"));
+    format!("{}{}", say::capital(&coming.text), id.unwrap_or_default())
+}
+
+/// What clients of Azure were refused, and what is unusual.
+fn notes(text: &mut String, refused: &[RefusedView], hints: &[String]) {
+    section(text, "Refused", refused.iter().map(refusal));
+    section(text, "Notes", hints.iter().map(|hint| say::capital(hint)));
+}
+
+fn refusal(refused: &RefusedView) -> String {
+    let RefusedView { at, by, method, resource, api_version, code, message } = refused;
+    let version = api_version.as_ref().map(|version| format!(" with api-version {version}"));
+    let (at, version) = (say::date(*at), version.unwrap_or_default());
+    format!("{at}  {method}{version}, by {by}: {code}, {message}\n    {resource}")
 }
 
 /// A heading, and a line for each thing; nothing, if there is none.

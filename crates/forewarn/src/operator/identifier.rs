@@ -58,8 +58,18 @@ impl Beginning {
 
     /// The id that is meant, be it of an event that is over.
     pub(super) fn resolve_any(&self, session: &Session) -> Result<String> {
+        match self.look_for_any(session)? {
+            Some(id) => Ok(id),
+            None => {
+                bail!("no such event: {}\n  hint: of one that is long over, the whole id is needed", self.0)
+            }
+        }
+    }
+
+    /// The same, where it may be none.
+    pub(super) fn look_for_any(&self, session: &Session) -> Result<Option<String>> {
         if self.0.len() == WHOLE_CHARS {
-            return Ok(self.0.clone());
+            return Ok(Some(self.0.clone()));
         }
         let fits = |id: &String| id.starts_with(&self.0);
         let visible: Vec<EventView> = session.all("/v1/events")?;
@@ -71,13 +81,10 @@ impl Beginning {
         }
         let mut ids = ids.into_iter();
         match (ids.next(), ids.next()) {
-            (Some(id), None) => Ok(id),
-            (None, _) => {
-                bail!("no such event: {}\n  hint: of one that is long over, the whole id is needed", self.0)
-            }
             (Some(one), Some(other)) => {
                 bail!("several events begin so: {}\n  hint: write {one} or {other}", self.0)
             }
+            (id, _) => Ok(id),
         }
     }
 

@@ -9,7 +9,6 @@ use forewarn_wire::operator::{
 };
 use forewarn_wire::{Span, show_duration};
 
-use super::Named;
 use super::ask::{self, Errand, Patience};
 use super::identifier::short;
 use super::say::date;
@@ -18,6 +17,7 @@ use super::table::{Table, Width, listed, some};
 use super::tenant::automatic;
 use super::vm::eviction;
 use super::wanted::{Approvals, Grouping, Notices, Spot, Upgrades};
+use super::{Named, explain};
 
 const CREATE_EXAMPLES: &str = "\
 Instances are spread over 5 update domains, 3 fault domains, and the healthy hosts that have the fewest of them.
@@ -60,6 +60,11 @@ pub(crate) enum Command {
     Ls,
     /// Show a scale set and its instances.
     Show {
+        /// Its name.
+        name: Named,
+    },
+    /// Explain a scale set: what its instances are told of their deletion, what is unusual, what was refused.
+    Explain {
         /// Its name.
         name: Named,
     },
@@ -166,6 +171,7 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             session.list("/v1/scalesets", |sets: Vec<ScaleSetSummary>| Ok(table(&sets, session.width())))
         }
         Command::Show { name: Named(name) } => session.show(&place(&name, ""), |set| Ok(facts(set))),
+        Command::Explain { name } => explain::scale_set(session, &name),
         Command::Create(wanted) => create(session, wanted),
         Command::Scale { name: Named(name), capacity, bounds, patience } => {
             let phrase = format!("scaling of {name} to {capacity}");

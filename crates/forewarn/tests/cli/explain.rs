@@ -1,6 +1,28 @@
 //! "Why is that?" and "who did that?", as somebody at a terminal asks.
 
-use crate::support::Server;
+use crate::support::{Server, shell};
+
+/// Where the scale set web is for clients of Azure.
+const WEB: &str = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachineScaleSets/web";
+
+/// Sends the documented request that enables terminate notification; gives the status.
+fn enable(server: &Server, place: &str, length: &str, version: &str) -> String {
+    let profile =
+        format!(r#"{{"terminateNotificationProfile":{{"notBeforeTimeout":"{length}","enable":true}}}}"#);
+    let body =
+        format!(r#"{{"properties":{{"virtualMachineProfile":{{"scheduledEventsProfile":{profile}}}}}}}"#);
+    let api = &server.api;
+    let line = format!(
+        "curl -sS -o /dev/null -w '%{{http_code}}' -X PUT -H 'Content-Type: application/json' -d '{body}' '{api}{place}?api-version={version}'"
+    );
+    shell(server, &line).out
+}
+
+/// A machine asks for its events.
+fn poll(server: &Server, machine: &str, version: &str) {
+    let place = format!("{}/vm/{machine}/metadata/scheduledevents?api-version={version}", server.metadata);
+    assert_eq!(shell(server, &format!("curl -fsS -o /dev/null -H Metadata:true '{place}'")).code, Some(0));
+}
 
 /// An event of web_0 that was announced to web.
 fn restarted(server: &Server) -> String {
@@ -79,4 +101,98 @@ fn a_machine_that_is_gone_has_a_history_and_a_long_one_is_told_whole() {
     let numbers: Vec<_> =
         all["history"].as_array().unwrap().iter().map(|step| step["number"].as_u64()).collect();
     assert!(numbers.windows(2).all(|pair| pair[0] > pair[1]) && numbers.len() > 20, "{numbers:?}");
+}
+
+#[test]
+fn a_bad_request_is_explained_by_the_api_version() {
+    let server = Server::start();
+    server.enrol("web_0");
+    assert_eq!(enable(&server, WEB, "PT10M", "2018-10-01"), "400");
+    let note = "  A PUT of web was refused (BadRequest): api-version 2018-10-01 does not know scheduledEventsProfile, 2019-03-01 and newer do\n";
+    let refused = "\nRefused\n  2026-01-01 00:00:00Z  PUT with api-version 2018-10-01, by anyone: BadRequest, \
+                   Could not find member 'scheduledEventsProfile' on object of type 'VirtualMachineProfile'\n";
+    for words in ["event explain web", "scaleset explain web", "event explain web_3", "vm explain web_3"] {
+        let told = server.out(words);
+        assert!(told.contains(note) && told.contains(&format!("{refused}    {WEB}\n")), "{words}: {told}");
+    }
+    let id = server.json("vm restart web_3")["events"][0]["id"].as_str().unwrap().to_owned();
+    assert!(server.out(&format!("event explain {id}")).contains(note));
+    let json = server.json("event explain web");
+    assert_eq!((&json["refused"][0]["method"], &json["scale_set"]["name"]), (&"PUT".into(), &"web".into()));
+    // One that could not even be made is explained too, and nothing else that is not there.
+    let other = WEB.replace("/web", "/new");
+    assert_eq!(enable(&server, &other, "PT10M", "2018-10-01"), "400");
+    let told = server.out("event explain new");
+    assert!(told.starts_with("There is no such scale set, and a request about it was refused.\n"), "{told}");
+    let nothing = server.run("event explain nwe");
+    assert_eq!((nothing.code, nothing.out.as_str()), (Some(1), ""));
+    assert!(nothing.err.starts_with("forewarn: no such machine: nwe"), "{}", nothing.err);
+    let unknown = server.run("scaleset explain wbe");
+    assert_eq!(unknown.err, "forewarn: no such scale set: wbe\n  hint: did you mean web?\n");
+}
+
+#[test]
+fn a_terminate_that_nobody_saw_is_explained() {
+    let server = Server::start();
+    // Nobody has asked.
+    let told = server.out("event explain web");
+    assert!(
+        told.contains("\n  Tenant web is not enrolled: what is done to its machines happens unannounced"),
+        "{told}"
+    );
+    server.out("scaleset delete-instances web 4 --wait");
+    let told = server.out("event explain web/web_4");
+    assert!(told.starts_with("It is gone."), "{told}");
+    let note = "\n  It was deleted without a Terminate event: tenant web is not enrolled\n";
+    assert!(told.contains(note), "{told}");
+    // It asks, in an edition in which there is no Terminate.
+    poll(&server, "web_0", "2017-11-01");
+    server.out("scaleset delete-instances web 0");
+    let note = "\n  Machine web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does\n";
+    let id = server.json("event ls")["items"][0]["id"].as_str().unwrap().to_owned();
+    for words in
+        ["event explain web_0".to_owned(), "event explain web".to_owned(), format!("event explain {id}")]
+    {
+        let told = server.out(&words);
+        assert!(told.contains(note), "{words}: {told}");
+    }
+    // It runs a model without a notice.
+    server.out("scaleset create new --instances 2");
+    poll(&server, "new_0", "2020-07-01");
+    let told = server.out("event explain new");
+    assert!(told.contains("\n  Model 1 has no notice of deletion: a delete makes no Terminate event; enable: `forewarn scaleset update new"), "{told}");
+    server.out("scaleset update new --terminate-notification on");
+    server.out("scaleset delete-instances new 1 --wait");
+    let told = server.out("event explain new/new_1");
+    let note =
+        "\n  It was deleted without a Terminate event: new_1 runs model 1 of 2: no notice of deletion\n";
+    assert!(told.contains(note), "{told}");
+}
+
+#[test]
+fn a_not_before_that_surprises_is_explained_by_the_model_that_counts() {
+    let server = Server::start();
+    server.enrol("web_0");
+    for (length, version) in [("PT6M", 2), ("PT5M", 3), ("PT7M", 4), ("PT10M", 5)] {
+        assert_eq!(enable(&server, WEB, length, "2019-03-01"), "200");
+        assert_eq!(server.json("scaleset show web")["model"], version);
+        if version == 3 {
+            server.out("scaleset upgrade web 3");
+        }
+    }
+    let said = server.json("scaleset delete-instances web 3");
+    let event = &said["events"][0];
+    assert_eq!(event["not_before"], "2026-01-01T00:05:00Z");
+    let note = "\n  Instance web_3 runs model 3 of 5: PT5M, where model 5 has PT10M; upgrade: `forewarn scaleset upgrade web web_3`, \
+                or `az vmss update-instances --resource-group forewarn --name web --instance-ids 3`\n";
+    for what in ["web_3", "web", event["id"].as_str().unwrap()] {
+        let told = server.out(&format!("event explain {what}"));
+        assert!(told.contains(note), "{what}: {told}");
+    }
+    // What the hint says is what helps.
+    server.out(&format!("event cancel {}", event["id"].as_str().unwrap()));
+    server.out("scaleset upgrade web web_3");
+    let said = server.json("scaleset delete-instances web 3");
+    assert_eq!(said["events"][0]["not_before"], "2026-01-01T00:10:00Z");
+    assert!(!server.out("event explain web_3").contains("runs model"));
 }

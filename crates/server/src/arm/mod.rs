@@ -28,6 +28,7 @@ mod lookups;
 mod operations;
 mod place;
 mod refusal;
+mod refusals;
 mod resources;
 mod signing;
 mod subscriptions;
@@ -41,6 +42,7 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use forewarn_wire::Moment;
 use forewarn_wire::arm::{ArmError, GroupId};
 
 use crate::engine::Engine;
@@ -50,6 +52,9 @@ pub(crate) use door::Door;
 pub(crate) use entrance::Entrance;
 pub use entrance::{ArmPlan, Credentials};
 pub(crate) use free::is_path;
+pub(crate) use place::find_group;
+use refusals::Attempt;
+pub(crate) use refusals::Refusals;
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -72,7 +77,15 @@ impl Arm {
 async fn respond(State(arm): State<Arm>, request: Request) -> Response {
     let asked = request.headers().get("x-ms-client-request-id").cloned();
     let answered = match Call::read(request, arm.scheme).await {
-        Ok(call) => serve(&arm, call).await,
+        Ok(call) => {
+            let attempt = Attempt::of(&call);
+            let answered = serve(&arm, call).await;
+            if let (Err(refused), Some(attempt)) = (&answered, attempt) {
+                let at = Moment(arm.engine.clock().now().wall);
+                arm.engine.refusals().remember(attempt, refused, at);
+            }
+            answered
+        }
         Err(refused) => Err(refused),
     };
     let mut response = answered.unwrap_or_else(|refused| show(&refused));
@@ -127,6 +140,12 @@ pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
             groups::one(arm, &call, id).await
         }
         ["subscriptions", _, "resourcegroups", _, "providers", ..] => in_group(arm, &call).await,
+        // Clients also leave out whose deployments they are.
+        ["subscriptions", _, "resourcegroups", _, "deployments", ..] => {
+            let (group, engine) = arm.group(&call, (&call.path[1], &call.path[3])).await?;
+            call.version()?;
+            deployments::serve(&Visit { call: &call, group, engine }, &call.path[5..]).await
+        }
         _ => Err(nothing_here(&call)),
     }
 }

@@ -49,8 +49,13 @@ impl Client {
     }
 
     pub(super) async fn send(&self, method: &str, target: &str, body: Value) -> Answered {
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        self.send_text(method, target, &text).await
+    }
+
+    pub(super) async fn send_text(&self, method: &str, target: &str, text: &str) -> Answered {
         let request = Request::builder().method(method).uri(target).header("host", "localhost:1340");
-        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let body = Body::from(text.to_owned());
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = to_bytes(response.into_body(), 1 << 24).await.unwrap();
@@ -207,4 +212,37 @@ async fn what_is_not_there_or_not_done_is_refused_in_the_words_of_arm() {
         let refused = client.send(method, &target, Value::Null).await;
         assert_eq!(refused.body["error"]["code"], code, "{target}: {}", refused.body);
     }
+}
+
+#[tokio::test]
+async fn what_was_refused_is_remembered_of_the_resource() {
+    let client = Client::new().await;
+    let web = format!(
+        "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachineScaleSets/web"
+    );
+    let profile = json!({ "terminateNotificationProfile": { "notBeforeTimeout": "PT10M", "enable": true } });
+    let body = json!({ "properties": { "virtualMachineProfile": { "scheduledEventsProfile": profile } } });
+    let refused = client.send("PUT", &format!("{web}?api-version=2018-10-01"), body.clone()).await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (StatusCode::BAD_REQUEST, &json!("BadRequest"))
+    );
+    let unsupported = client.send("POST", &format!("{web}/fly?api-version=2024-07-01"), Value::Null).await;
+    assert_eq!(unsupported.status, StatusCode::BAD_REQUEST);
+    let refused = client.send("PUT", &format!("{web}?api-version=2018-10-01"), body.clone()).await;
+    // What is accepted, and what only looks, is not told of.
+    assert_eq!(
+        client.send("PUT", &format!("{web}?api-version=2019-03-01"), body).await.status,
+        StatusCode::OK
+    );
+    assert!(client.get(format!("{web}/fly?api-version=2024-07-01")).await.status.is_client_error());
+    let kept = client.engine.refusals().of_groups(|group| group.name == "forewarn");
+    let [kept] = kept.as_slice() else { panic!("of each resource the newest: {kept:?}") };
+    assert_eq!(
+        (kept.method.as_str(), kept.by.as_str(), kept.resource.as_str()),
+        ("PUT", "anyone", web.as_str())
+    );
+    assert_eq!(kept.api_version.as_deref(), Some("2018-10-01"));
+    assert_eq!(kept.at.to_string(), "2026-01-01T00:00:00Z");
+    assert_eq!(json!(kept.message), refused.body["error"]["message"]);
 }

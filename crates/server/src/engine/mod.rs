@@ -27,6 +27,7 @@ use forewarn_store::{
 use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
+use crate::arm::Refusals;
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Keeping};
@@ -48,6 +49,7 @@ pub struct Engine {
     clock: Clock,
     directory: Arc<Directory>,
     heralds: Heralds,
+    refusals: Arc<Refusals>,
 }
 
 /// What a command has changed, once it is durable and published.
@@ -243,7 +245,14 @@ impl Engine {
         heralds.can_read(keeping.trail_reader());
         let driver =
             Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
-        let engine = Self { cluster: ClusterId::DEFAULT, requests, clock, directory, heralds };
+        let engine = Self {
+            cluster: ClusterId::DEFAULT,
+            requests,
+            clock,
+            directory,
+            heralds,
+            refusals: Arc::default(),
+        };
         let own = engine.downgrade();
         let driving = async move {
             let _lifeline = Lifeline;
@@ -272,6 +281,11 @@ impl Engine {
     #[must_use]
     pub fn directory(&self) -> &Arc<Directory> {
         &self.directory
+    }
+
+    /// What clients of Azure were refused.
+    pub(crate) fn refusals(&self) -> &Refusals {
+        &self.refusals
     }
 
     /// Asks the rules. Answered when the changes are durable and published.

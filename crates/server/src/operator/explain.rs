@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query};
+use forewarn_catalogue::Link;
 use forewarn_lifecycle::EventId;
 use forewarn_store::{Direction, TrailPage, TrailQuery};
+use forewarn_wire::arm::GroupId;
 use forewarn_wire::operator::{
-    Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Scene, Subject,
-    TrailEntry, Wanted, explain_event, explain_machine, find_event, find_machine, full_name,
+    Azure, Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
+    ScaleSetExplanation, Scene, Subject, TrailEntry, Wanted, explain_event, explain_machine,
+    explain_scale_set, find_event, find_machine, find_scale_set, full_name,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -18,7 +21,9 @@ use super::audience::Audience;
 use super::fault::Fault;
 use super::permit::Permit;
 use super::visit::Visit;
-use crate::engine::State;
+use crate::arm::compute::group_of;
+use crate::arm::find_group;
+use crate::engine::{Engine, State};
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -37,6 +42,7 @@ const QUESTIONS_MAX: usize = 8;
 
 /// What somebody may know of a cluster.
 struct Gathered {
+    engine: Engine,
     cluster: String,
     audience: Audience,
     permit: Arc<Permit>,
@@ -129,10 +135,34 @@ pub(super) async fn machine(
     visit.engine.look(explain).await?.map(Json).map_err(|fault| visit.discreet(fault))
 }
 
+pub(super) async fn scale_set(visit: Visit, Path(name): Path<String>) -> Answer<ScaleSetExplanation> {
+    let (audience, engine) = (Audience::of(&visit).await?, visit.engine.clone());
+    let cluster = visit.engine.look(|state| state.name.to_string()).await?;
+    let (permit, chronicle) = (Arc::clone(&visit.permit), Chronicle::default());
+    let gathered = Gathered { engine, cluster, audience, permit, chronicle, next: None, swept: 0 };
+    let explain = move |state: &State<'_>| {
+        let may_know = gathered.permit.sees_named(&name);
+        let explanation =
+            if may_know { gathered.with_scene(state, |scene| explain_scale_set(scene, &name)) } else { None };
+        explanation.ok_or_else(|| match find_scale_set(state.cluster, &name) {
+            Err(unknown) => Fault::from(unknown),
+            Ok(_) => Fault::not_found(format!("no such scale set: {name}")),
+        })
+    };
+    visit.engine.look(explain).await?.map(Json).map_err(|fault| visit.discreet(fault))
+}
+
 impl Gathered {
     /// Explains something, as it is now, to whoever asks.
     fn with_scene<T>(&self, state: &State<'_>, explain: impl FnOnce(&Scene<'_>) -> T) -> T {
         let polls = |machine| state.polls.of(machine);
+        let is_here =
+            |group: &GroupId| find_group(state, group).is_some_and(|group| group.cluster == state.id);
+        let refusals = self.engine.refusals().of_groups(is_here);
+        let group = |resource| match resource {
+            Resource::Machine(machine) => group_of(state, Link::Machine(machine)),
+            Resource::ScaleSet(set) => group_of(state, Link::ScaleSet(set)),
+        };
         let onlooker = Onlooker {
             knows: &|entry: &TrailEntry| self.audience.admits(entry),
             sees: &|tenant| self.permit.sees(state.cluster, tenant),
@@ -145,6 +175,7 @@ impl Gathered {
             polls: &polls,
             troubles: state.troubles,
             chronicle: &self.chronicle,
+            azure: Azure { group_of: &group, refusals: &refusals },
             onlooker,
         })
     }
@@ -187,7 +218,8 @@ async fn gather(
             chronicle.learn(wanted, found);
         }
     }
-    Ok(Gathered { cluster, audience, permit: Arc::clone(&visit.permit), chronicle, next, swept })
+    let (engine, permit) = (visit.engine.clone(), Arc::clone(&visit.permit));
+    Ok(Gathered { engine, cluster, audience, permit, chronicle, next, swept })
 }
 
 /// One entry of the trail, if it is kept.

@@ -62,6 +62,7 @@ fn shown() -> Vec<Route> {
             .link(
                 Link::to("getTenant", "Its first placement group.").with("name", "$response.body#/tenants/0"),
             )
+            .link(Link::to("explainScaleSet", "What its instances are told.").with("name", name))
             .link(Link::to("getScaleSet", "What it is by then.").with("name", name).changed())
             .link(Link::to("updateScaleSet", "It is changed.").with("name", name).unchanged())
             .link(Link::to("scaleScaleSet", "It is scaled.").with("name", name).unchanged())
@@ -125,7 +126,7 @@ fn changed() -> Vec<Route> {
         Route::post::<Scale, _, _>(
             "/v1/scalesets/{name}/scale",
             "scaleScaleSet",
-            "So many instances: new ones are placed, or the newest of the fullest go",
+            "So many instances: new ones are placed, or some go, the newest first",
             scale,
         )
         .edited()

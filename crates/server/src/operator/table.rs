@@ -7,7 +7,7 @@ use forewarn_wire::operator::schema::{EventId, MachineName, Name};
 use forewarn_wire::operator::{
     AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
     HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
-    RolloutView, ServerView, TenantView, Unfinished,
+    RolloutView, ScaleSetExplanation, ServerView, TenantView, Unfinished,
 };
 use serde_json::json;
 
@@ -32,7 +32,7 @@ pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
 
 pub(super) fn routes() -> Vec<Route> {
     let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
-    let server = [trail(), server(), table_access::routes(), webhooks::routes()];
+    let server = [explanations(), trail(), server(), table_access::routes(), webhooks::routes()];
     cluster.into_iter().chain(server).flatten().collect()
 }
 
@@ -234,8 +234,8 @@ fn work() -> Vec<Route> {
     ]
 }
 
-/// What was asked for and what has happened, and what that means.
-fn trail() -> Vec<Route> {
+/// What it means, that was asked for and has happened.
+fn explanations() -> Vec<Route> {
     vec![
         Route::get(
             "/v1/events/{id}/explanation",
@@ -276,6 +276,24 @@ fn trail() -> Vec<Route> {
         .json::<MachineExplanation>()
         .may_be(&[Unavailable])
         .link(Link::to("listAudit", "All that the trail has of it.").with("machine", "$response.body#/name")),
+        Route::get(
+            "/v1/scalesets/{name}/explanation",
+            "explainScaleSet",
+            "What instances of a scale set are told of their deletion, and what is unusual; also of one that could not be made",
+            explain::scale_set,
+        )
+        .about(Subject::Trail)
+        .of_cluster()
+        .part::<Name>("name")
+        .json::<ScaleSetExplanation>()
+        .may_be(&[Unavailable])
+        .link(Link::to("explainEvent", "What is coming.").with("id", "$response.body#/coming/0/event")),
+    ]
+}
+
+/// What was asked for and what has happened.
+fn trail() -> Vec<Route> {
+    vec![
         Route::get(
             "/v1/audit",
             "listAudit",

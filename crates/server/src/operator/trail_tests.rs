@@ -147,6 +147,9 @@ async fn an_explanation_tells_a_tenant_of_no_others() {
     let other = town.get(&west, "/v1/machines/east/explanation").await;
     let never = town.get(&west, "/v1/machines/nobody/explanation").await;
     assert_eq!(other, never);
+    let other = town.get(&west, "/v1/scalesets/east/explanation").await;
+    let own = town.get(&west, "/v1/scalesets/west/explanation").await;
+    assert_eq!((other.0, &other), (403, &own), "neither is there");
     let told = town.json(&west, "/v1/machines/west/west/explanation").await;
     assert!(!told.to_string().contains("east"), "{told}");
     let whole = town.json(&all, "/v1/machines/east/explanation").await;

@@ -9,13 +9,14 @@
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forewarn_catalogue::{ClusterId, Failing, Handshake, Progress, Webhook};
 use forewarn_store::{TrailPage, TrailQuery};
 use forewarn_wire::operator::{Site, Subject, TrailEntry};
 use forewarn_wire::push::{Notice, Push, pushes};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::desk::Desk;
 use super::letters::notification;
@@ -115,25 +116,32 @@ impl Courier {
 
     /// Asks the webhook again and again whether it wants to be told. Says how often a minute.
     async fn shake_hands(&mut self) -> Option<u32> {
-        loop {
-            // Somebody may have tried it out meanwhile.
-            let known = self.post.engine.roster();
-            if let Some(Handshake::Done { per_minute, .. }) =
-                known.webhook(self.webhook.number).map(|webhook| webhook.handshake)
-            {
-                return per_minute;
-            }
+        if let Some(per_minute) = self.agreed() {
+            return per_minute;
+        }
+        let per_minute = loop {
             match handshake(&self.post, &self.webhook, &mut self.line).await {
-                Ok(per_minute) => {
-                    self.stale = self.patience.stale(Instant::now());
-                    self.is_well();
-                    return per_minute;
-                }
+                Ok(per_minute) => break per_minute,
                 Err(trouble) => {
                     let pause = self.failed(&trouble);
                     self.pause(pause).await;
                 }
             }
+            // Somebody may have tried it out meanwhile.
+            if let Some(per_minute) = self.agreed() {
+                break per_minute;
+            }
+        };
+        self.stale = self.patience.stale(Instant::now());
+        self.is_well();
+        per_minute
+    }
+
+    /// How often a minute it wants to be told, if it has agreed to be told at all.
+    fn agreed(&self) -> Option<Option<u32>> {
+        match self.post.engine.roster().webhook(self.webhook.number)?.handshake {
+            Handshake::Done { per_minute, .. } => Some(per_minute),
+            Handshake::Wanted => None,
         }
     }
 
@@ -282,7 +290,7 @@ impl Courier {
     async fn keep_rate(&mut self) {
         let Some(per_minute) = self.per_minute else { return };
         if let Some(ready_at) = self.ready_at {
-            tokio::time::sleep_until(ready_at.into()).await;
+            tokio::time::sleep_until(ready_at).await;
         }
         self.ready_at = Some(Instant::now() + Duration::from_mins(1) / per_minute.max(1));
     }

@@ -15,6 +15,8 @@ mod desk;
 mod letters;
 mod line;
 mod patience;
+#[cfg(test)]
+mod tests;
 mod trust;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,9 @@
 //! ended at some moments. They count on a clock that only grows, and are as good as the hour.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// The first pause, and the longest.
 const PAUSE_MIN: Duration = Duration::from_secs(1);

@@ -82,14 +82,39 @@ fn gates(kind: &str) -> &'static [Gate] {
 /// ```
 pub fn check_version(kind: &str, sent: &Value, version: ApiVersion) -> Result<(), ArmError> {
     let newer = gates(kind).iter().filter(|gate| version < gate.since);
-    for Gate { place, holder, .. } in newer {
-        if find(sent, place).is_some_and(|value| !value.is_null()) {
-            let name = place.rsplit('.').next().unwrap_or(place);
-            let message = format!("Could not find member '{name}' on object of type '{holder}'");
-            return Err(ArmError::new(400, "BadRequest", message));
+    for gate in newer {
+        if find(sent, gate.place).is_some_and(|value| !value.is_null()) {
+            return Err(ArmError::new(400, "BadRequest", gate.message()));
         }
     }
     Ok(())
+}
+
+/// The member that a request was refused for by [`check_version`], and the first version that knows it; nothing, if it was refused
+/// for something else.
+///
+/// ```
+/// use forewarn_wire::arm::{ApiVersion, SCALE_SETS, unknown_member};
+///
+/// let message = "Could not find member 'scheduledEventsProfile' on object of type 'VirtualMachineProfile'";
+/// assert_eq!(unknown_member(SCALE_SETS, message), Some(("scheduledEventsProfile", ApiVersion::new(2019, 3, 1))));
+/// assert_eq!(unknown_member(SCALE_SETS, "at most 15 minutes"), None);
+/// ```
+#[must_use]
+pub fn unknown_member(kind: &str, message: &str) -> Option<(&'static str, ApiVersion)> {
+    let gate = gates(kind).iter().find(|gate| gate.message() == message)?;
+    Some((gate.name(), gate.since))
+}
+
+impl Gate {
+    fn name(&self) -> &'static str {
+        self.place.rsplit('.').next().unwrap_or(self.place)
+    }
+
+    /// What a client is told that speaks an older version.
+    fn message(&self) -> String {
+        format!("Could not find member '{}' on object of type '{}'", self.name(), self.holder)
+    }
 }
 
 /// Leaves out of an answer what a client of that version does not know.

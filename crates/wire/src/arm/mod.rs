@@ -43,7 +43,7 @@ pub use body::{BODY_BYTES_MAX, BODY_DEPTH_MAX, read_body};
 pub use canonical::canonical;
 pub use duration::{parse_iso_duration, show_iso_duration};
 pub use error::ArmError;
-pub use gate::{check_version, hide_newer};
+pub use gate::{check_version, hide_newer, unknown_member};
 pub use id::{GroupId, ResourceId};
 pub use images::{IMAGE_VERSION, Image};
 pub use instances::{Chosen, find_instance, read_instances, read_named_instances};
@@ -60,6 +60,7 @@ pub use read_scale_set::{ScaleSetWanted, read_scale_set};
 pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
 pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
+pub(crate) use show::instance_word;
 pub use show::{
     Expand, Kept, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
     instance_instance_view, instances_there, is_gone, is_leaving, machine_id, machine_instance_view,

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::find::full_name;
+use super::notice::unannounced;
 use super::rollout::rollout_happening;
 use super::trail::Told;
 use super::upgrade::UpgradeWord;
@@ -234,7 +235,8 @@ impl Teller<'_> {
         let told = plan.parts.iter().any(|part| part.announcement.is_some());
         let (kind, how) = if told { ("announced", "is announced") } else { ("planned", "is planned") };
         let until = if told { format!(", not before {}", Moment(plan.not_before)) } else { String::new() };
-        self.of_parts(kind, plan, &all(plan), &format!("{how}{until}"))
+        let why = unannounced(self.cluster, plan).unwrap_or_default();
+        self.of_parts(kind, plan, &all(plan), &format!("{how}{until}{why}"))
     }
 
     fn approved(&self, tenant: TenantId, event: EventId, by: Approver) -> Happening {

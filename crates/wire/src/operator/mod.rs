@@ -28,6 +28,7 @@ mod find;
 mod fleet;
 mod growth;
 mod happening;
+mod notice;
 mod object;
 mod outcome;
 mod preview;
@@ -62,8 +63,9 @@ pub use entry::{
 };
 pub(crate) use entry::{notices, spot};
 pub use explain::{
-    ApprovalView, AskedView, Chronicle, ComingView, EventExplanation, Explained, FateView,
-    MachineExplanation, Onlooker, Poll, PollView, Scene, Step, Wanted, explain_event, explain_machine,
+    ApprovalView, AskedView, Azure, Chronicle, ComingView, EventExplanation, Explained, FateView,
+    MachineExplanation, Onlooker, Poll, PollView, RefusedView, Resource, ScaleSetExplanation, Scene, Step,
+    Wanted, explain_event, explain_machine, explain_scale_set,
 };
 pub use find::{
     Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,

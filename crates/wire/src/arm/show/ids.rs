@@ -55,7 +55,7 @@ pub(super) fn instance_id(set_id: &ResourceId, set: &ScaleSet, machine: &Machine
 }
 
 /// What an instance is called below its scale set: by its number, or by its whole name.
-pub(super) fn instance_word(set: &ScaleSet, machine: &Machine) -> String {
+pub(crate) fn instance_word(set: &ScaleSet, machine: &Machine) -> String {
     match (set.orchestration, machine.name.instance_number(&set.name)) {
         (Orchestration::Uniform, Some(number)) => number.to_string(),
         (Orchestration::Uniform, None) | (Orchestration::Flexible, _) => machine.name.to_string(),

@@ -30,6 +30,7 @@ use crate::operator::{Details, Site};
 use crate::span::Moment;
 
 pub use availability_set::{plain_availability_set, show_availability_set};
+pub(crate) use ids::instance_word;
 pub use ids::{availability_set_id, group_of, machine_id, scale_set_id};
 pub use instance::{instance_instance_view, show_instance};
 pub use machine::{

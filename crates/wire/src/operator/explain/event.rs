@@ -6,9 +6,10 @@ use super::super::find::full_name;
 use super::super::trail::TrailEntry;
 use super::super::view::{cause, event_view, few};
 use super::obstacles::Behind;
-use super::{ApprovalView, EventExplanation, FateView, PollView, Scene, words};
+use super::{
+    ApprovalView, EventExplanation, FateView, PollView, RefusedView, Resource, Scene, notification, words,
+};
 use crate::span::Moment;
-use crate::words::kind;
 
 /// Explains an event of which the trail or the cluster knows; nothing, if neither does.
 #[must_use]
@@ -29,6 +30,7 @@ impl Scene<'_> {
         let behind = work.map(|work| Behind { work, tenant, event });
         let polls = self.polls_of(tenant, announced.map(|entry| entry.number));
         let not_before = work.map(|work| Moment(work.plan.not_before));
+        let refused = self.refused_beside(tenant, event);
         EventExplanation {
             id: view.id.clone(),
             cluster: self.name.to_owned(),
@@ -44,9 +46,10 @@ impl Scene<'_> {
             blockers: behind.as_ref().map(|behind| self.blockers(behind)).unwrap_or_default(),
             next: behind.as_ref().map(|behind| self.next(behind)).unwrap_or_default(),
             machines: behind.as_ref().map(|behind| self.fates(behind)).unwrap_or_default(),
-            hints: self.hints(event, &view.tenant, &polls),
+            hints: self.hints(tenant, event, &polls, &refused),
             event: Some(view),
             polls,
+            refused,
             history: self.chronicle.entries().map(|entry| self.step(entry)).collect(),
         }
     }
@@ -85,6 +88,7 @@ impl Scene<'_> {
             blockers: Vec::new(),
             next: Vec::new(),
             machines: Vec::new(),
+            refused: Vec::new(),
             hints: Vec::new(),
             history: self.chronicle.entries().map(|entry| self.step(entry)).collect(),
         }
@@ -188,40 +192,45 @@ impl Scene<'_> {
         fates.collect()
     }
 
-    /// What is unusual about who knows of the event.
-    fn hints(&self, event: &Event, tenant: &str, polls: &[PollView]) -> Vec<String> {
+    /// What is unusual about who knows of the event, and about how it came to be.
+    fn hints(
+        &self,
+        tenant: TenantId,
+        event: &Event,
+        polls: &[PollView],
+        refused: &[RefusedView],
+    ) -> Vec<String> {
         let mut all = Vec::new();
         let what = event.announcement.kind;
+        let name = self.cluster.tenant(tenant).map(|tenant| tenant.name.to_string()).unwrap_or_default();
         if event.is_unapproved() && polls.iter().all(|poll| !poll.shown) {
-            let mut hint = format!(
-                "no machine of {tenant} has asked since this was announced: nobody there knows of it"
-            );
+            let mut hint =
+                format!("no machine of {name} has asked since this was announced: nobody there knows of it");
             if polls.iter().all(|poll| poll.last.is_none()) {
                 hint.push_str("; none has asked since the server started");
             }
             all.push(hint);
         }
-        let blind = polls.iter().filter(|poll| {
-            let edition = poll.edition.as_deref().and_then(crate::Edition::parse);
-            edition.is_some_and(|edition| !edition.knows(what))
-        });
-        for poll in blind {
-            all.push(blindness(poll, what));
+        all.extend(notification::blind(polls, what));
+        // How long the notice of anything else is, no model says.
+        if what == EventKind::Terminate {
+            let work = self.cluster.maintenance(event.maintenance);
+            all.extend(self.older_models(work.into_iter().flat_map(|work| work.plan.machines())));
         }
+        all.extend(notification::causes(refused));
         all
     }
-}
 
-/// A machine that asks in an edition in which such events are not shown.
-pub(super) fn blindness(poll: &PollView, what: EventKind) -> String {
-    let since = crate::Edition::ALL.into_iter().find(|edition| edition.knows(what));
-    format!(
-        "{} asks with api-version {}, which does not show {}: {} does",
-        poll.machine,
-        poll.edition.as_deref().unwrap_or_default(),
-        kind(what),
-        since.unwrap_or(crate::Edition::newest()).as_str()
-    )
+    /// What was refused of the resources that an event is about: of the scale set, and of a machine that is alone in it.
+    fn refused_beside(&self, tenant: TenantId, event: &Event) -> Vec<RefusedView> {
+        let set = self.cluster.tenant(tenant).and_then(notification::set_of);
+        let part = self.cluster.maintenance(event.maintenance).and_then(|work| work.plan.part(tenant));
+        let machine = match part.map(|part| part.machines.as_slice()) {
+            Some([machine]) => Some(Resource::Machine(*machine)),
+            Some(_) | None => None,
+        };
+        self.refused(set.into_iter().chain(machine))
+    }
 }
 
 /// Why something was announced, by the text of its announcement: `Reboot of web_0 (restart by the owner) is announced, …`.

@@ -1,15 +1,15 @@
 //! What a machine is, what has happened to it, and what is coming.
 
-use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Shape, Tenant};
+use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Tenant};
 
 use super::super::find::full_name;
+use super::super::notice::unannounced_told;
 use super::super::resolve::Details;
 use super::super::rollout::rollout_view;
 use super::super::view::{event_view, few, machine_view};
-use super::event::blindness;
 use super::obstacles::Behind;
-use super::{ComingView, MachineExplanation, Scene};
-use crate::span::{Moment, show_duration};
+use super::{ComingView, MachineExplanation, RefusedView, Scene, notification};
+use crate::span::Moment;
 
 /// The machine that is explained.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,7 @@ pub fn explain_machine(scene: &Scene<'_>, machine: Explained<'_>) -> Option<Mach
         enrolled: false,
         asked_last: None,
         coming: Vec::new(),
+        refused: Vec::new(),
         hints: Vec::new(),
         history,
         next: None,
@@ -44,6 +45,7 @@ pub fn explain_machine(scene: &Scene<'_>, machine: Explained<'_>) -> Option<Mach
         Explained::Gone(name) => {
             name.clone_into(&mut explanation.name);
             explanation.summary = "It is gone".to_owned();
+            explanation.hints.extend(scene.went_untold());
         }
     }
     if let Some(last) = scene.last_done() {
@@ -63,7 +65,8 @@ impl Scene<'_> {
         explanation.enrolled = tenant.is_enrolled();
         explanation.asked_last = self.poll_view(id, None).filter(|poll| poll.last.is_some());
         explanation.coming = self.coming(id, machine, tenant);
-        explanation.hints = self.troubles_known(id, machine, tenant);
+        explanation.refused = self.refused(self.resources_of(id, tenant));
+        explanation.hints = self.troubles_known(id, machine, tenant, &explanation.refused);
         Some(())
     }
 
@@ -123,42 +126,29 @@ impl Scene<'_> {
     }
 
     /// What of the usual troubles can be seen here.
-    fn troubles_known(&self, id: MachineId, machine: &Machine, tenant: &Tenant) -> Vec<String> {
-        let mut all = Vec::new();
-        if !tenant.is_enrolled() {
-            all.push(format!(
-                "tenant {} is not enrolled: what is done to its machines happens unannounced, until one of them asks for events",
-                tenant.name
-            ));
-        }
-        let notice = |terminate: Option<forewarn_lifecycle::TerminateNotice>| match terminate {
-            Some(notice) => show_duration(notice.length()),
-            None => "none".to_owned(),
-        };
-        let set = match tenant.shape {
-            Shape::PlacementGroup(set) => self.cluster.scale_set(set),
-            Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
-        };
-        if let Some(set) = set.filter(|set| set.model_version != machine.model_version) {
-            let mut hint = format!("it runs model {} of {}", machine.model_version, set.model_version);
-            if set.model.terminate != machine.profile.terminate {
-                let (own, new) = (notice(machine.profile.terminate), notice(set.model.terminate));
-                hint.push_str(&format!(": its notice of deletion is {own}, that of the model is {new}"));
-            }
-            hint.push_str(&match set.next_batch() {
-                Some(at) => format!("; instances get it batch by batch, the next at {}", Moment(at.wall)),
-                None => "; an upgrade of the instance brings it up to date".to_owned(),
-            });
-            all.push(hint);
-        }
-        if machine.profile.terminate.is_none() {
-            all.push("it has no notice of deletion: a delete makes no Terminate event".to_owned());
-        }
-        let poll = self.poll_view(id, None);
-        let edition = (self.polls)(id).map(|poll| poll.edition);
-        if let Some((poll, _)) = poll.zip(edition.filter(|edition| !edition.knows(EventKind::Terminate))) {
-            all.push(blindness(&poll, EventKind::Terminate));
-        }
+    fn troubles_known(
+        &self,
+        id: MachineId,
+        machine: &Machine,
+        tenant: &Tenant,
+        refused: &[RefusedView],
+    ) -> Vec<String> {
+        let mut all: Vec<_> = self.not_enrolled(tenant).into_iter().collect();
+        all.extend(self.older_models([id]));
+        all.extend(self.no_notice(machine));
+        all.extend(
+            self.poll_view(id, None)
+                .iter()
+                .flat_map(|poll| notification::blind(std::slice::from_ref(poll), EventKind::Terminate)),
+        );
+        all.extend(notification::causes(refused));
         all
+    }
+
+    /// Why a machine that is gone was not told of its deletion.
+    fn went_untold(&self) -> Option<String> {
+        let known = self.chronicle.entries().rev().filter(|entry| (self.onlooker.knows)(entry));
+        let why = known.filter_map(|entry| unannounced_told(&entry.text)).next()?;
+        Some(format!("it was deleted without a Terminate event: {why}"))
     }
 }

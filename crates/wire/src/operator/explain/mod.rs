@@ -1,18 +1,21 @@
-//! Explanations: why there is an event, what it waits for, what becomes of it; what has happened to a machine, and who asked for it.
+//! Explanations: why there is an event, what it waits for, what becomes of it; what has happened to a machine, and who asked for it;
+//! what instances of a scale set are told of their deletion.
 //!
 //! Pure: made of a cluster as it is, of what the trail tells, and of when machines last asked. Nothing is found out here; who
 //! explains gathers a [`Chronicle`] first.
 //!
 //! ```text
 //!   trail ──▶ Chronicle ──┐
-//!   cluster, polls ───────┼──▶ explain_event, explain_machine ──▶ views, in words
+//!   cluster, polls ───────┼──▶ explain_event, explain_machine, explain_scale_set ──▶ views, in words
 //!   Onlooker (who asks) ──┘
 //! ```
 
 mod chronicle;
 mod event;
 mod machine;
+mod notification;
 mod obstacles;
+mod scale_set;
 mod words;
 
 use std::collections::BTreeMap;
@@ -30,6 +33,8 @@ use crate::span::Moment;
 pub use chronicle::{Chronicle, Wanted};
 pub use event::explain_event;
 pub use machine::{Explained, explain_machine};
+pub use notification::{Azure, RefusedView, Resource};
+pub use scale_set::{ScaleSetExplanation, explain_scale_set};
 
 /// The last time that a machine asked for its events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +62,8 @@ pub struct Scene<'a> {
     pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
     /// What the trail tells.
     pub chronicle: &'a Chronicle,
+    /// How clients of Azure know it.
+    pub azure: Azure<'a>,
     /// To whom it is explained.
     pub onlooker: Onlooker<'a>,
 }
@@ -120,6 +127,9 @@ pub struct EventExplanation {
     pub next: Vec<String>,
     /// What is done to each machine, and what it keeps and loses.
     pub machines: Vec<FateView>,
+    /// Requests of clients of Azure about its machine or its scale set that were refused since the server started: of each the newest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedView>,
     /// What is unusual, and what to do about it.
     pub hints: Vec<String>,
     /// What has happened, oldest first.
@@ -145,6 +155,9 @@ pub struct MachineExplanation {
     pub asked_last: Option<PollView>,
     /// What is announced, under way, or planned for its host.
     pub coming: Vec<ComingView>,
+    /// Requests of clients of Azure about it or its scale set that were refused since the server started: of each the newest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedView>,
     /// What is unusual, and what to do about it.
     pub hints: Vec<String>,
     /// What has happened, newest first.

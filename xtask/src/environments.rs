@@ -1,0 +1,137 @@
+//! Programs of others that neither cargo nor Debian brings: from PyPI and from npm, each in an environment of its own in the
+//! user's cache.
+//!
+//! Everything that is installed is in a list of the repository, with its version. A copy of that list is put into the
+//! environment last: where it is missing, or another, what is there was not finished, or is old.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::tools::cache_directory;
+use crate::tree;
+
+/// The copy of the list.
+const INSTALLED: &str = "forewarn-installed";
+
+/// What npm reads besides its list.
+const NODE_PACKAGE: &str = "package.json";
+
+/// An environment of its own.
+pub(crate) struct Environment {
+    name: &'static str,
+    version: &'static str,
+    kind: Kind,
+    /// What is installed, and what it needs.
+    list: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Python,
+    /// The list is `package-lock.json`, with `package.json` beside it.
+    Node,
+}
+
+/// Tries out an API by its document. The list says what is beside it, so that a seed means the same everywhere.
+pub(crate) const SCHEMATHESIS: Environment = Environment {
+    name: "schemathesis",
+    version: "4.32.5",
+    kind: Kind::Python,
+    list: "xtask/api/requirements.txt",
+};
+
+/// The command line of Azure.
+pub(crate) const AZURE_CLI: Environment =
+    Environment { name: "azure-cli", version: "2.91.0", kind: Kind::Python, list: "xtask/azure/cli.txt" };
+
+/// The compute client of Azure for Python. It wants other versions of what it needs than the command line does.
+pub(crate) const AZURE_PYTHON: Environment = Environment {
+    name: "azure-mgmt-compute",
+    version: "39.0.0",
+    kind: Kind::Python,
+    list: "xtask/azure/sdk.txt",
+};
+
+/// The compute client of Azure for JavaScript.
+pub(crate) const AZURE_NODE: Environment = Environment {
+    name: "azure-arm-compute",
+    version: "24.1.0",
+    kind: Kind::Node,
+    list: "xtask/azure/node/package-lock.json",
+};
+
+impl Environment {
+    /// The directory it is in.
+    pub(crate) fn find_or_install(&self) -> Result<PathBuf> {
+        let Self { name, version, .. } = self;
+        let place = cache_directory()?.join(format!("forewarn/tools/{name}-{version}"));
+        let list = tree::root()?.join(self.list);
+        let wanted = fs::read(&list).with_context(|| format!("cannot read: {}", self.list))?;
+        let installed = place.join(INSTALLED);
+        if fs::read(&installed).is_ok_and(|found| found == wanted) {
+            return Ok(place);
+        }
+        eprintln!("installing {name} {version} into {}; that may take minutes", place.display());
+        match self.kind {
+            Kind::Python => install_python(&place, &list),
+            Kind::Node => install_node(&place, &list),
+        }
+        .with_context(|| format!("cannot install: {name} {version}"))?;
+        fs::write(installed, wanted)?;
+        Ok(place)
+    }
+}
+
+fn install_python(place: &Path, list: &Path) -> Result<()> {
+    let hint = "hint: it takes python3 with venv, and the network";
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(place), hint)?;
+    run(Command::new(place.join("bin/pip")).args(["install", "--quiet", "--requirement"]).arg(list), hint)
+}
+
+fn install_node(place: &Path, list: &Path) -> Result<()> {
+    fs::create_dir_all(place)?;
+    for file in [list, &list.with_file_name(NODE_PACKAGE)] {
+        let name = file.file_name().context("a list is a file")?;
+        fs::copy(file, place.join(name)).with_context(|| format!("cannot copy: {}", file.display()))?;
+    }
+    let words = ["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel", "error"];
+    run(Command::new("npm").args(words).current_dir(place), "hint: it takes npm, and the network")
+}
+
+fn run(command: &mut Command, hint: &str) -> Result<()> {
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    ensure!(status.is_ok_and(|status| status.success()), "{:?} failed\n  {hint}", command.get_program());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [&Environment; 4] = [&SCHEMATHESIS, &AZURE_CLI, &AZURE_PYTHON, &AZURE_NODE];
+
+    #[test]
+    fn a_list_has_what_it_is_for_in_the_version_that_is_said() {
+        for Environment { name, version, kind, list } in ALL {
+            let text = fs::read_to_string(tree::root().unwrap().join(list)).unwrap();
+            let line = match kind {
+                Kind::Python => format!("{name}=={version}\n"),
+                Kind::Node => format!("\"@azure/arm-compute\": \"{version}\""),
+            };
+            assert!(text.contains(&line), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_list_does_not_say_from_where() {
+        for Environment { list, .. } in ALL {
+            let text = fs::read_to_string(tree::root().unwrap().join(list)).unwrap();
+            for word in ["\"resolved\"", "--index-url", "--find-links", " @ "] {
+                assert!(!text.contains(word), "{list}: {word}");
+            }
+        }
+    }
+}
