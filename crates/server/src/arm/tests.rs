@@ -49,8 +49,13 @@ impl Client {
     }
 
     pub(super) async fn send(&self, method: &str, target: &str, body: Value) -> Answered {
+        let text = if body.is_null() { String::new() } else { body.to_string() };
+        self.send_text(method, target, &text).await
+    }
+
+    pub(super) async fn send_text(&self, method: &str, target: &str, text: &str) -> Answered {
         let request = Request::builder().method(method).uri(target).header("host", "localhost:1340");
-        let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string()) };
+        let body = Body::from(text.to_owned());
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = to_bytes(response.into_body(), 1 << 24).await.unwrap();
