@@ -22,7 +22,8 @@ pub(crate) fn ok(body: Value) -> Response {
 }
 
 /// A list, all of it.
-pub(crate) fn list(items: Vec<Value>) -> Response {
+pub(crate) fn list(items: impl IntoIterator<Item = Value>) -> Response {
+    let items: Vec<_> = items.into_iter().collect();
     ok(serde_json::json!({ "value": items }))
 }
 

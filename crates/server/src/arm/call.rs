@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Query;
 use axum::http::{HeaderMap, Method, Request, header};
-use forewarn_wire::arm::{ApiVersion, ArmError};
+use forewarn_wire::arm::{ApiVersion, ArmError, BODY_BYTES_MAX, read_body};
 use serde_json::Value;
 
 use crate::operator::Permit;
@@ -32,9 +32,6 @@ pub(crate) struct Call {
     pub(crate) base: String,
     pub(crate) permit: Arc<Permit>,
 }
-
-/// Bytes of a body: what real ARM takes of a template.
-pub(crate) const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Segments of a path.
 const SEGMENTS_MAX: usize = 32;
@@ -104,11 +101,7 @@ impl Call {
         if self.body.iter().all(u8::is_ascii_whitespace) {
             return Ok(Value::Object(serde_json::Map::new()));
         }
-        let value: Value = serde_json::from_slice(&self.body).map_err(|problem| {
-            let message =
-                format!("The request content was invalid and could not be deserialized: '{problem}'.");
-            ArmError::new(400, "InvalidRequestContent", message)
-        })?;
+        let value = read_body(&self.body)?;
         if value.is_object() {
             return Ok(value);
         }

@@ -140,6 +140,12 @@ pub(crate) async fn serve(arm: &Arm, call: Call) -> Result<Response, ArmError> {
             groups::one(arm, &call, id).await
         }
         ["subscriptions", _, "resourcegroups", _, "providers", ..] => in_group(arm, &call).await,
+        // Clients also leave out whose deployments they are.
+        ["subscriptions", _, "resourcegroups", _, "deployments", ..] => {
+            let (group, engine) = arm.group(&call, (&call.path[1], &call.path[3])).await?;
+            call.version()?;
+            deployments::serve(&Visit { call: &call, group, engine }, &call.path[5..]).await
+        }
         _ => Err(nothing_here(&call)),
     }
 }

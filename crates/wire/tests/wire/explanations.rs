@@ -451,8 +451,8 @@ fn a_not_before_that_surprises_is_explained_by_the_model_that_counts() {
     };
     let first =
         format!("instance web_0 runs model 3 of 5: PT5M, where model 5 has PT10M; {}", upgrade("web_0", 0));
-    assert_eq!(told.hints, [first.clone()]);
-    assert_eq!(tale.machine(WEB_0).hints, [first.clone()]);
+    assert_eq!(told.hints, std::slice::from_ref(&first));
+    assert_eq!(tale.machine(WEB_0).hints, std::slice::from_ref(&first));
     let other = format!(
         "instance web_1 runs model 1 of 5: no notice of deletion, where model 5 has PT10M; {}",
         upgrade("web_1", 1)

@@ -19,7 +19,7 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Role;
 use forewarn_wire::arm::deployment::{Progress, kept as kept_body, status};
-use forewarn_wire::arm::template::{Context, Expanded, expand};
+use forewarn_wire::arm::template::{Context, Expanded, expand, read};
 use forewarn_wire::arm::{ArmError, ResourceId};
 use serde_json::{Value, json};
 
@@ -68,12 +68,12 @@ pub(super) async fn serve(visit: &Visit<'_>, rest: &[String]) -> Result<Response
 async fn expanded(visit: &Visit<'_>, id: &ResourceId) -> Result<Expanded, ArmError> {
     kept::check(&visit.call.permit, Role::Operator)?;
     check_name(id.name())?;
-    let body = visit.call.json()?;
+    let body = visit.call.body.clone();
     let (group, location, name) =
         (visit.group.id.clone(), visit.group.location.clone(), id.name().to_owned());
     let work = move || {
         let context = Context { group: &group, location: &location, deployment: &name };
-        expand(&body["properties"], &context)
+        expand(&read(&body)?["properties"], &context)
     };
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(interrupted()))
 }

@@ -178,3 +178,25 @@ fn live() -> MutexGuard<'static, BTreeSet<u64>> {
     static LIVE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
     LIVE.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_that_nobody_goes_on_with_has_failed() {
+        let id = ResourceId::parse(
+            "/subscriptions/s/resourceGroups/g/providers/Microsoft.Resources/deployments/d",
+        );
+        let (id, catalogue) = (id.unwrap(), Catalogue::new());
+        let (record, live) = Record::begun(Timestamp::from_millis(1_000));
+        assert!(record.is_underway());
+        assert_eq!(record.standing(&catalogue, &id), (Progress::Running, None));
+        drop(live);
+        let (progress, error) = record.standing(&catalogue, &id);
+        assert_eq!((progress, record.is_underway()), (Progress::Failed, false));
+        assert_eq!(error.unwrap()["details"][0]["code"], "DeploymentInterrupted");
+        let over = record.over(Timestamp::from_millis(2_000), None);
+        assert_eq!(over.standing(&catalogue, &id), (Progress::Succeeded, None));
+    }
+}

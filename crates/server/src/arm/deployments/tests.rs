@@ -3,7 +3,8 @@
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 
-use crate::arm::tests::{Answered, Client, group};
+use crate::arm::tests::{Answered, Client, SUBSCRIPTION, group};
+use crate::engine::ClockCommand;
 
 fn deployment(rest: &str) -> String {
     group(&format!("/providers/Microsoft.Resources/deployments/{rest}"))
@@ -149,4 +150,104 @@ async fn a_kind_that_nobody_makes_here_fails_the_deployment() {
     let failed = status(&client, &made).await;
     assert_eq!(failed["error"]["details"][0]["code"], "OperationNotSupported");
     assert!(failed["error"]["details"][0]["target"].as_str().unwrap().ends_with("/sites/x"));
+}
+
+/// What the Azure command line sends.
+const CAPTURED: [(&str, &str); 5] = [
+    ("availability-set", include_str!("../../../../wire/tests/templates/availability-set.json")),
+    ("vm", include_str!("../../../../wire/tests/templates/vm.json")),
+    ("vm-count", include_str!("../../../../wire/tests/templates/vm-count.json")),
+    ("vmss-flexible", include_str!("../../../../wire/tests/templates/vmss-flexible.json")),
+    ("vmss-uniform", include_str!("../../../../wire/tests/templates/vmss-uniform.json")),
+];
+
+#[tokio::test]
+async fn what_the_command_line_sends_is_made() {
+    let client = Client::new().await;
+    client.group().await;
+    for (name, text) in CAPTURED {
+        // Its demo name is taken in this fleet: `web` is a scale set.
+        let text = text.replace("\"web\"", "\"one\"");
+        let made = client.send("PUT", &deployment(name), serde_json::from_str(&text).unwrap()).await;
+        assert_eq!(status(&client, &made).await, json!({ "status": "Succeeded" }), "{name}");
+    }
+    let shown = client.get(&deployment("vmss-uniform")).await.body;
+    let set = &shown["properties"]["outputs"]["VMSS"]["value"];
+    assert_eq!(set["upgradePolicy"]["mode"], "Manual");
+    let notification =
+        &set["virtualMachineProfile"]["scheduledEventsProfile"]["terminateNotificationProfile"];
+    assert_eq!(notification, &json!({ "notBeforeTimeout": "PT10M", "enable": true }));
+    let rule = client
+        .get(&group("/providers/Microsoft.Network/loadBalancers/scaleLB/inboundNatRules/NatRule"))
+        .await
+        .body;
+    assert_eq!(rule["properties"]["frontendPortRangeStart"], 50_000);
+    let machines = client.get(&group("/providers/Microsoft.Compute/virtualMachines")).await.body;
+    let names: Vec<_> =
+        machines["value"].as_array().unwrap().iter().filter_map(|one| one["name"].as_str()).collect();
+    assert!(["one", "many0", "many1"].iter().all(|name| names.contains(name)), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_deployment_runs_until_what_it_has_begun_is_over() {
+    let client = Client::new().await;
+    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).await.unwrap();
+    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+    let set = json!({
+        "type": "Microsoft.Compute/virtualMachineScaleSets",
+        "apiVersion": "2024-07-01",
+        "name": "web",
+        "sku": { "capacity": 1 },
+    });
+    let body = json!({ "properties": { "mode": "Incremental", "template": { "resources": [set] } } });
+    // Some clients leave out whose deployments they are.
+    let target = format!("{SUBSCRIPTION}/resourceGroups/forewarn/deployments/less?api-version=2024-11-01");
+    let made = client.send("PUT", &target, body).await;
+    assert_eq!(status(&client, &made).await, json!({ "status": "Running" }));
+    assert_eq!(client.get(&target).await.body["properties"]["provisioningState"], "Running");
+    client.engine.drive(ClockCommand::Advance(std::time::Duration::from_mins(5))).await.unwrap();
+    assert_eq!(status(&client, &made).await, json!({ "status": "Succeeded" }));
+}
+
+#[tokio::test]
+async fn a_template_may_have_comments_and_names_without_quotes() {
+    let client = Client::new().await;
+    client.group().await;
+    let text = r#"{"properties": {"mode": "Incremental", template:{
+        // Nothing, so far.
+        "resources": [],
+    }}}"#;
+    let made = client.send_text("PUT", &deployment("d"), text).await;
+    assert_eq!(
+        (made.status, status(&client, &made).await),
+        (StatusCode::CREATED, json!({ "status": "Succeeded" }))
+    );
+    let refused = client.send_text("PUT", &deployment("d"), "{template}").await;
+    assert_eq!(refused.body["error"]["code"], "InvalidRequestContent");
+}
+
+#[tokio::test]
+async fn what_a_template_was_refused_is_remembered_of_the_resource() {
+    let client = Client::new().await;
+    client.group().await;
+    let profile = json!({ "terminateNotificationProfile": { "notBeforeTimeout": "PT10M", "enable": true } });
+    let set = json!({
+        "type": "Microsoft.Compute/virtualMachineScaleSets",
+        "apiVersion": "2018-10-01",
+        "name": "new",
+        "location": "eastus",
+        "sku": { "name": "S", "capacity": 1 },
+        "properties": { "virtualMachineProfile": { "scheduledEventsProfile": profile } },
+    });
+    let made = deploy(&client, "d", json!({ "resources": [set] })).await;
+    assert_eq!(status(&client, &made).await["error"]["details"][0]["code"], "BadRequest");
+    let kept = client.engine.refusals().of_groups(|group| group.name == "mine");
+    let [kept] = kept.as_slice() else { panic!("one: {kept:?}") };
+    assert_eq!((kept.method.as_str(), kept.api_version.as_deref()), ("PUT", Some("2018-10-01")));
+    assert!(
+        kept.resource
+            .ends_with("/resourceGroups/mine/providers/Microsoft.Compute/virtualMachineScaleSets/new"),
+        "{kept:?}"
+    );
+    assert_eq!(kept.code, "BadRequest");
 }

@@ -48,6 +48,18 @@ pub fn assign_addresses(
         assign(&mut body["properties"], "ipAddress", before, PUBLIC_RANGE, &taken);
     } else if id.is(INTERFACES) {
         assign_private(body, before, neighbours);
+        assign_number(body);
+    }
+}
+
+/// Gives an interface the number that its card would have.
+fn assign_number(body: &mut Value) {
+    let first = private(body).first().copied();
+    let Some(Value::Object(properties)) = body.get_mut("properties") else { return };
+    if let (Some(address), None) = (first, properties.get("macAddress")) {
+        let [_, two, three, four] = address.to_be_bytes();
+        let number = format!("00-0D-3A-{two:02X}-{three:02X}-{four:02X}");
+        properties.insert("macAddress".to_owned(), json!(number));
     }
 }
 
@@ -155,6 +167,14 @@ mod tests {
             })
             .collect();
         assert_eq!(give(interface("v/subnets/a"), None, &full), Value::Null);
+    }
+
+    #[test]
+    fn an_interface_has_a_number_made_of_its_address() {
+        let (mut body, mut others) = (interface("v/subnets/a"), std::iter::empty());
+        let mut neighbours = Neighbours { others: &mut others, network: &network };
+        assign_addresses(&id("networkInterfaces/n"), &mut body, None, &mut neighbours);
+        assert_eq!(body["properties"]["macAddress"], "00-0D-3A-A8-01-04");
     }
 
     #[test]

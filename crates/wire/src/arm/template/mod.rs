@@ -20,11 +20,14 @@ mod limits;
 mod order;
 mod parameters;
 mod parser;
+mod relaxed;
 mod resources;
 mod scope;
 mod trouble;
 
 use serde_json::{Map, Value};
+
+pub use self::relaxed::read;
 
 use self::limits::{EFFORT_MAX, OUTPUTS_MAX, TEMPLATE_WEIGHT_MAX};
 use self::parameters::{Kind, Parameter, members, parameters, shown};
