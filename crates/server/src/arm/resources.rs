@@ -23,16 +23,19 @@ pub(super) async fn list(
     group: Option<GroupId>,
     engines: Vec<Engine>,
 ) -> Result<Response, ArmError> {
-    let kind = call.parameter("$filter").map(kind_wanted).transpose()?;
+    let limits = call.parameter("$filter").map(limits).transpose()?.unwrap_or_default();
     let mut items = Vec::new();
     for engine in engines {
         let (permit, version, group) = (Arc::clone(&call.permit), call.version()?, group.clone());
         let look = move |state: &State<'_>| all_of(state, (&permit, version), group.as_ref());
         items.extend(engine.look(look).await.map_err(|problem| refusal::of(&problem))?);
     }
-    if let Some(kind) = kind {
-        items.retain(|item: &Value| item["type"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(&kind)));
-    }
+    items.retain(|item| {
+        let is_within = |(limit, wanted): &(Limit, String)| {
+            limit.value(item).is_some_and(|own| own.eq_ignore_ascii_case(wanted))
+        };
+        limits.iter().all(is_within)
+    });
     if items.len() > LISTED_MAX {
         let message = format!("There are more than {LISTED_MAX} resources; list them by type.");
         return Err(ArmError::new(400, "ResponseTooLarge", message));
@@ -40,16 +43,53 @@ pub(super) async fn list(
     Ok(answer::list(items))
 }
 
-/// The one filter that is understood: `resourceType eq 'Microsoft.Compute/virtualMachines'`.
-fn kind_wanted(filter: &str) -> Result<String, ArmError> {
-    let mut words = filter.split_whitespace();
-    let is_kind = words.next().is_some_and(|word| word.eq_ignore_ascii_case("resourceType"))
-        && words.next().is_some_and(|word| word.eq_ignore_ascii_case("eq"));
-    let kind = words.next().and_then(|word| word.strip_prefix('\'')?.strip_suffix('\''));
-    match (is_kind, kind, words.next()) {
-        (true, Some(kind), None) => Ok(kind.to_owned()),
-        _ => Err(ArmError::invalid("$filter", "The filter is not understood: only resourceType eq '…' is.")),
+/// What a list is limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Kind,
+    Group,
+    Name,
+    Location,
+}
+
+impl Limit {
+    /// What limits a list, by the word of a filter.
+    fn of(word: &str) -> Option<Self> {
+        let all = [
+            ("resourceType", Self::Kind),
+            ("resourceGroup", Self::Group),
+            ("name", Self::Name),
+            ("location", Self::Location),
+        ];
+        all.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, limit)| limit)
     }
+
+    /// What an item has there.
+    fn value(self, item: &Value) -> Option<String> {
+        let text = |name: &str| item[name].as_str().map(str::to_owned);
+        match self {
+            Self::Kind => text("type"),
+            Self::Group => Some(ResourceId::parse(item["id"].as_str()?)?.group.name),
+            Self::Name => text("name"),
+            Self::Location => text("location"),
+        }
+    }
+}
+
+/// The filters that are understood: `resourceType eq 'Microsoft.Compute/virtualMachines' and resourceGroup eq 'g'`.
+fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
+    let unclear = || {
+        let known = "resourceType, resourceGroup, name and location eq '…', joined by and";
+        ArmError::invalid("$filter", format!("The filter is not understood: only {known}, are."))
+    };
+    let limit = |clause: &str| {
+        let (word, rest) = clause.trim().split_once(' ')?;
+        let (eq, value) = rest.trim().split_once(' ')?;
+        let value = value.trim().strip_prefix('\'')?.strip_suffix('\'')?;
+        let is_clear = eq.eq_ignore_ascii_case("eq") && !value.contains('\'');
+        Some((Limit::of(word)?, value.to_owned())).filter(|_| is_clear)
+    };
+    filter.split(" and ").map(|clause| limit(clause).ok_or_else(unclear)).collect()
 }
 
 fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), group: Option<&GroupId>) -> Vec<Value> {
