@@ -38,7 +38,12 @@ pub(crate) fn command() -> Result<Outcome> {
     };
     tests.args(if has_nextest() { &["nextest", "run"][..] } else { &["test"] });
     tests.args(["--package", "forewarn", "--locked", "--test", "arm", "--test", "guides"]);
-    tests.args(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
+    // They take minutes: one run tells all that is wrong.
+    tests.args(if has_nextest() {
+        &["--run-ignored", "only", "--no-fail-fast"][..]
+    } else {
+        &["--", "--ignored"]
+    });
     let outcome = status(tests.current_dir(tree::root()?))?;
     Ok(match (outcome, missing) {
         (Outcome::Passed, Some(why)) => Outcome::Skipped(why),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::place::{AFTER_5, NEW, Place, SET, body, instance, notification, refusal, set};
+use crate::place::{AFTER_5, NEW, Place, SET, instance, notification, refusal, set};
 
 /// A scale set whose instances are told five minutes before.
 fn told(place: &Place, capacity: u32) {
@@ -11,17 +11,16 @@ fn told(place: &Place, capacity: u32) {
     place.act(&format!("{}/manualupgrade", set()), &json!({ "instanceIds": ["*"] }));
 }
 
-/// "Getting error BadRequest": the version of the API is too old, and it is explained from which on it is known.
+/// "Getting error BadRequest": the version of the API is too old. The scale set tells from which on the member is known.
 #[test]
-fn a_refusal_is_explained_by_the_version_that_is_needed() {
+fn a_refusal_is_explained_with_the_version_that_is_needed() {
     let place = Place::start();
     place.make_set(1);
     let sent = notification(&json!({ "enable": true })).to_string();
     let answer = place.ask("PUT", &set(), "2018-10-01", &sent);
     assert_eq!(refusal(&answer, 400).0, "BadRequest");
-    let why = place.server.run(&["event", "explain", SET]);
-    assert!(why.contains("BadRequest"), "{why}");
-    assert!(why.contains("2018-10-01") && why.contains("2019-03-01"), "{why}");
+    let explained = place.server.run(&["scaleset", "explain", SET]);
+    assert!(explained.contains("2018-10-01") && explained.contains("2019-03-01"), "{explained}");
 }
 
 /// "Not getting Terminate events": an edition that does not know them was asked, or nobody asked before the deletion.
