@@ -17,8 +17,6 @@ at 16m  expect web_3 gone
 instance of web on h1
 expect web_6 model 2
 at 1h9m59s expect web_5 model 1
-# The server is killed and comes back: the pause is as long as it was.
-crash
 at 1h10m expect web_5 model 2, web_4 gone
 # Without a pause, the batches follow each other at once.
 upgrading web rolling 20%

@@ -1,7 +1,8 @@
 //! `cargo xtask azure`: unmodified clients of Azure Resource Manager against the program.
 //!
 //! The command line `az`, the compute client for Python and, where npm is, the one for JavaScript. What they do and what has to
-//! come of it is in the ignored tests of `crates/forewarn/tests/arm`; here they are only installed and named.
+//! come of it is in the ignored tests of `crates/forewarn/tests/arm`, and in the guides for `az`; here they are only installed and
+//! named.
 
 use anyhow::Result;
 
@@ -36,7 +37,7 @@ pub(crate) fn command() -> Result<Outcome> {
         Err(why) => Some(why),
     };
     tests.args(if has_nextest() { &["nextest", "run"][..] } else { &["test"] });
-    tests.args(["--package", "forewarn", "--locked", "--test", "arm"]);
+    tests.args(["--package", "forewarn", "--locked", "--test", "arm", "--test", "guides"]);
     tests.args(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
     let outcome = status(tests.current_dir(tree::root()?))?;
     Ok(match (outcome, missing) {

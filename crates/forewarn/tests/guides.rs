@@ -2,6 +2,8 @@
 //!
 //! A guide names its server, `forewarn dev …`; its ```` ```toml ```` is the file `fleet.toml` beside it. Everything is compared as it is,
 //! but for where the server listens, which has ports of its own here. `INSTA_UPDATE=always` writes into the guides what is printed.
+//!
+//! Guides for `az` are ignored unless they are asked for: `cargo xtask azure` installs it, and says in `FOREWARN_AZ` where it is.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stumble")]
 
 #[path = "harness/mod.rs"]
@@ -17,15 +19,35 @@ use tempfile::TempDir;
 /// Where a server listens that is not told where.
 const METADATA: &str = "127.0.0.1:1338";
 const API: &str = "127.0.0.1:1339";
+const ARM: &str = "127.0.0.1:1340";
+
+/// Whether a guide needs `az`, and a listener for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Az {
+    Needed,
+    Spared,
+}
 
 #[test]
 fn a_host_update_goes_as_the_guide_says() {
-    check("plan-a-host-update.md");
+    check("plan-a-host-update.md", Az::Spared);
 }
 
 #[test]
 fn who_rebooted_a_machine_is_found_as_the_guide_says() {
-    check("who-rebooted-my-vm.md");
+    check("who-rebooted-my-vm.md", Az::Spared);
+}
+
+#[test]
+#[ignore = "needs az; `cargo xtask azure` installs it"]
+fn terminate_notification_goes_as_the_guide_says() {
+    check("terminate-notification.md", Az::Needed);
+}
+
+#[test]
+#[ignore = "needs az; `cargo xtask azure` installs it"]
+fn az_is_pointed_at_a_server_as_the_guide_says() {
+    check("point-az-at-forewarn.md", Az::Needed);
 }
 
 #[test]
@@ -45,13 +67,13 @@ fn guides() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides")
 }
 
-fn check(name: &str) {
+fn check(name: &str, az: Az) {
     if programs::find_or_skip("curl").is_none() {
         return;
     }
     let file = guides().join(name);
     let written = fs::read_to_string(&file).unwrap();
-    let played = play(&written);
+    let played = play(&written, az);
     if std::env::var_os("INSTA_UPDATE").is_some_and(|value| value == "always") {
         return fs::write(&file, played).unwrap();
     }
@@ -64,8 +86,8 @@ fn check(name: &str) {
 }
 
 /// The guide, with what its commands print now.
-fn play(guide: &str) -> String {
-    let place = Place::new(guide);
+fn play(guide: &str, az: Az) -> String {
+    let mut place = Place::new(guide, az);
     let mut played = String::new();
     let mut in_console = false;
     for line in guide.lines() {
@@ -91,10 +113,13 @@ fn play(guide: &str) -> String {
 struct Place {
     directory: TempDir,
     server: Server,
+    az: Az,
+    /// Lines that set something in the shell: it is another one for each command.
+    set: String,
 }
 
 impl Place {
-    fn new(guide: &str) -> Self {
+    fn new(guide: &str, az: Az) -> Self {
         let directory = TempDir::new().unwrap();
         if let Some((_, rest)) = guide.split_once("\n```toml\n") {
             fs::write(directory.path().join("fleet.toml"), rest.split("```").next().unwrap()).unwrap();
@@ -106,25 +131,59 @@ impl Place {
         let mut command = Command::new(harness::server::program());
         command.arg("dev").args(words.split_whitespace()).current_dir(directory.path());
         command.args(["--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
-        command.args(["--arm-listen", "off"]);
-        Self { server: Server::spawn(command), directory }
+        match az {
+            Az::Spared => command.args(["--arm-listen", "off"]),
+            Az::Needed => {
+                let client = std::env::var("FOREWARN_AZ").expect("`cargo xtask azure` says where az is");
+                let bin = directory.path().join("bin");
+                fs::create_dir(&bin).unwrap();
+                std::os::unix::fs::symlink(client, bin.join("az")).unwrap();
+                command.args(["--arm-listen", "127.0.0.1:0"])
+            }
+        };
+        Self { server: Server::spawn(command), directory, az, set: String::new() }
     }
 
     /// What a line of a shell shows on a terminal.
-    fn type_in(&self, line: &str) -> String {
-        let (metadata, api) = (self.server.metadata().to_string(), self.server.api().to_string());
-        let line = line.replace(METADATA, &metadata).replace(API, &api);
-        let program = PathBuf::from(harness::server::program());
-        let path = std::env::var("PATH").unwrap_or_default();
+    fn type_in(&mut self, line: &str) -> String {
+        let ports = self.ports();
+        let here =
+            |text: &str| ports.iter().fold(text.to_owned(), |text, (usual, own)| text.replace(usual, own));
+        let usual =
+            |text: &str| ports.iter().fold(text.to_owned(), |text, (usual, own)| text.replace(own, usual));
         let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("exec 2>&1\n{line}")).current_dir(self.directory.path());
-        command.env("PATH", format!("{}:{path}", program.parent().unwrap().display()));
-        command.env("CURL_HOME", self.directory.path()).env("FOREWARN_API", format!("http://{api}"));
-        command.env("NO_COLOR", "1").env_remove("FOREWARN_TOKEN").env_remove("FOREWARN_CLUSTER");
+        command.arg("-c").arg(format!("exec 2>&1\n{}{}", self.set, here(line)));
+        self.at_home(&mut command);
         let output = command.stdin(Stdio::null()).output().expect("there is a shell");
-        let shown = String::from_utf8(output.stdout).expect("commands print text");
-        let shown = shown.replace(&metadata, METADATA).replace(&api, API);
+        if line.starts_with("eval ") || line.starts_with("export ") {
+            self.set += &format!("{}\n", here(line));
+        }
+        let shown = usual(&String::from_utf8(output.stdout).expect("commands print text"));
         // What does not end its last line is followed by a prompt; a guide begins a new line there.
         if shown.is_empty() || shown.ends_with('\n') { shown } else { shown + "\n" }
+    }
+
+    /// Where servers usually listen, and where this one does.
+    fn ports(&self) -> Vec<(&'static str, String)> {
+        let mut ports =
+            vec![(METADATA, self.server.metadata().to_string()), (API, self.server.api().to_string())];
+        if self.az == Az::Needed {
+            ports.push((ARM, self.server.arm().to_string()));
+        }
+        ports
+    }
+
+    /// In the directory of this place, with nothing that whoever runs the tests has set.
+    fn at_home(&self, command: &mut Command) {
+        let (program, home) = (PathBuf::from(harness::server::program()), self.directory.path());
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{}:{path}", home.join("bin").display(), program.parent().unwrap().display());
+        command.current_dir(home).env("PATH", path).env("CURL_HOME", home).env("NO_COLOR", "1");
+        command.env("FOREWARN_API", format!("http://{}", self.server.api()));
+        command.env_remove("FOREWARN_TOKEN").env_remove("FOREWARN_CLUSTER");
+        if self.az == Az::Needed {
+            command.env("HOME", home).env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME");
+            command.env("AZURE_CORE_NO_COLOR", "true").env("PYTHONDONTWRITEBYTECODE", "1");
+        }
     }
 }

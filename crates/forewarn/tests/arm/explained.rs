@@ -47,7 +47,7 @@ fn a_deletion_that_nobody_was_told_of_is_explained() {
     place.act(&format!("{}/manualupgrade", set()), &json!({ "instanceIds": ["*"] }));
     place.act(&format!("{}/delete", set()), &json!({ "instanceIds": ["1"] }));
     let explained = place.server.run(&["vm", "explain", &format!("{SET}/{}", instance(1))]);
-    assert!(explained.contains("not enrolled"), "{explained}");
+    assert!(explained.contains("\nenrolled          no\n"), "{explained}");
 }
 
 /// "Getting Terminate event with incorrect NotBefore": the instance runs an older model.

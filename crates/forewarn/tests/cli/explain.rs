@@ -148,7 +148,7 @@ fn a_terminate_that_nobody_saw_is_explained() {
     // It asks, in an edition in which there is no Terminate.
     poll(&server, "web_0", "2017-11-01");
     server.out("scaleset delete-instances web 0");
-    let note = "\n  web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does\n";
+    let note = "\n  Machine web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does\n";
     let id = server.json("event ls")["items"][0]["id"].as_str().unwrap().to_owned();
     for words in
         ["event explain web_0".to_owned(), "event explain web".to_owned(), format!("event explain {id}")]
@@ -183,7 +183,7 @@ fn a_not_before_that_surprises_is_explained_by_the_model_that_counts() {
     let said = server.json("scaleset delete-instances web 3");
     let event = &said["events"][0];
     assert_eq!(event["not_before"], "2026-01-01T00:05:00Z");
-    let note = "\n  web_3 runs model 3 of 5: PT5M, where model 5 has PT10M; upgrade: `forewarn scaleset upgrade web web_3`, \
+    let note = "\n  Instance web_3 runs model 3 of 5: PT5M, where model 5 has PT10M; upgrade: `forewarn scaleset upgrade web web_3`, \
                 or `az vmss update-instances --resource-group forewarn --name web --instance-ids 3`\n";
     for what in ["web_3", "web", event["id"].as_str().unwrap()] {
         let told = server.out(&format!("event explain {what}"));

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Operation;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::call::Call;
 
@@ -23,7 +23,9 @@ pub(crate) fn ok(body: Value) -> Response {
 
 /// A list, all of it.
 pub(crate) fn list(items: Vec<Value>) -> Response {
-    ok(serde_json::json!({ "value": items }))
+    let mut body = Map::new();
+    body.insert("value".to_owned(), Value::Array(items));
+    ok(Value::Object(body))
 }
 
 /// There is nothing, or nothing to say.

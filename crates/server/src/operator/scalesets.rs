@@ -126,7 +126,7 @@ fn changed() -> Vec<Route> {
         Route::post::<Scale, _, _>(
             "/v1/scalesets/{name}/scale",
             "scaleScaleSet",
-            "So many instances: new ones are placed, or the newest of the fullest go",
+            "So many instances: new ones are placed, or some go, the newest first",
             scale,
         )
         .edited()

@@ -32,7 +32,7 @@ pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
 
 pub(super) fn routes() -> Vec<Route> {
     let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
-    let server = [trail(), server(), table_access::routes(), webhooks::routes()];
+    let server = [explanations(), trail(), server(), table_access::routes(), webhooks::routes()];
     cluster.into_iter().chain(server).flatten().collect()
 }
 
@@ -234,8 +234,8 @@ fn work() -> Vec<Route> {
     ]
 }
 
-/// What was asked for and what has happened, and what that means.
-fn trail() -> Vec<Route> {
+/// What it means, that was asked for and has happened.
+fn explanations() -> Vec<Route> {
     vec![
         Route::get(
             "/v1/events/{id}/explanation",
@@ -288,6 +288,12 @@ fn trail() -> Vec<Route> {
         .json::<ScaleSetExplanation>()
         .may_be(&[Unavailable])
         .link(Link::to("explainEvent", "What is coming.").with("id", "$response.body#/coming/0/event")),
+    ]
+}
+
+/// What was asked for and what has happened.
+fn trail() -> Vec<Route> {
+    vec![
         Route::get(
             "/v1/audit",
             "listAudit",

@@ -333,7 +333,8 @@ fn a_withdrawn_event_says_so_and_a_terminate_waits_for_the_others() {
     let told = tale.event(&one).unwrap();
     assert_eq!(told.blockers, [format!("other Terminate events of the tenant are not approved: {other}")]);
     assert_eq!(told.machines[0].text, "is deleted: everything on it is lost");
-    let blind = "web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
+    let blind =
+        "machine web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
     assert_eq!(told.hints, [blind]);
 }
 
@@ -374,9 +375,10 @@ fn the_usual_troubles_are_seen() {
     let told = tale.machine(WEB_0);
     let upgrade = "`forewarn scaleset upgrade web web_0`, or `az vmss update-instances --resource-group g --name web --instance-ids 0`";
     let model = format!(
-        "web_0 runs model 1 of 2: no notice of deletion, where model 2 has PT10M; upgrade: {upgrade}"
+        "instance web_0 runs model 1 of 2: no notice of deletion, where model 2 has PT10M; upgrade: {upgrade}"
     );
-    let blind = "web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
+    let blind =
+        "machine web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
     assert_eq!(told.hints, [model.as_str(), blind]);
     assert_eq!(told.asked_last.unwrap().edition.as_deref(), Some("2017-11-01"));
     let rolling = r#"{"rolling":{"batch_percent":50,"pause":"1h"}}"#;
@@ -447,11 +449,12 @@ fn a_not_before_that_surprises_is_explained_by_the_model_that_counts() {
             "upgrade: `forewarn scaleset upgrade web {name}`, or `az vmss update-instances --resource-group g --name web --instance-ids {number}`"
         )
     };
-    let first = format!("web_0 runs model 3 of 5: PT5M, where model 5 has PT10M; {}", upgrade("web_0", 0));
-    assert_eq!(told.hints, [first.clone()]);
-    assert_eq!(tale.machine(WEB_0).hints, [first.clone()]);
+    let first =
+        format!("instance web_0 runs model 3 of 5: PT5M, where model 5 has PT10M; {}", upgrade("web_0", 0));
+    assert_eq!(told.hints, std::slice::from_ref(&first));
+    assert_eq!(tale.machine(WEB_0).hints, std::slice::from_ref(&first));
     let other = format!(
-        "web_1 runs model 1 of 5: no notice of deletion, where model 5 has PT10M; {}",
+        "instance web_1 runs model 1 of 5: no notice of deletion, where model 5 has PT10M; {}",
         upgrade("web_1", 1)
     );
     let set = tale.scale_set("web").unwrap();
@@ -461,7 +464,7 @@ fn a_not_before_that_surprises_is_explained_by_the_model_that_counts() {
     tale.ask("socket", r#"{"command":"upgrade_instance","machine":"web_1"}"#);
     tale.ask("socket", r#"{"command":"revise_model","scale_set":"web"}"#);
     let hint = &tale.machine(WEB_0 + 1).hints[0];
-    assert!(hint.starts_with("web_1 runs model 5 of 6: PT10M, as model 6 has; upgrade: "), "{hint}");
+    assert!(hint.starts_with("instance web_1 runs model 5 of 6: PT10M, as model 6 has; upgrade: "), "{hint}");
 }
 
 #[test]
@@ -475,8 +478,7 @@ fn a_terminate_that_nobody_saw_is_explained() {
     assert_eq!(set.summary, "Model 1 has no notice of deletion. There are 2 instances, all with this model");
     tale.poll(WEB_0, Edition::V2017_11_01);
     tale.poll(WEB_0 + 1, Edition::V2017_11_01);
-    let blind =
-        "web_0, web_1 ask with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
+    let blind = "machines web_0, web_1 ask with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
     assert_eq!(tale.scale_set("web").unwrap().hints[2], blind);
     // When it is gone, the trail says why it was not told.
     let gone = |tale: &Tale, name: &str| {

@@ -56,10 +56,10 @@ fn chosen(state: &State<'_>, found: &Found, action: Action, body: &Value) -> Res
 
 /// An upgrade reimages instances whose image is not the one of the latest model.
 fn informed(action: Action, found: &Found) -> Action {
-    match action {
-        Action::Upgrade { .. } => Action::Upgrade { image_since: image_noted(found) },
-        other => other,
+    if matches!(action, Action::Upgrade { .. }) {
+        return Action::Upgrade { image_since: image_noted(found) };
     }
+    action
 }
 
 /// As the trail tells it.

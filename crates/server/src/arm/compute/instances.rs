@@ -71,8 +71,8 @@ async fn list(visit: &Visit<'_>, set: &str) -> Result<Response, ArmError> {
         let one = |(_, machine): (u32, MachineId)| show(state, (&permit, version), &found, machine, expand);
         Ok(instances.into_iter().map(one).collect())
     };
-    let items = visit.look(Kind::ScaleSet, set, items).await?;
-    Ok(shown(visit.call, items, None))
+    let items: Vec<Value> = visit.look(Kind::ScaleSet, set, items).await?;
+    Ok(shown(visit.call, &items, None))
 }
 
 async fn one(visit: &Visit<'_>, set: &str, id: &str, view: View) -> Result<Response, ArmError> {

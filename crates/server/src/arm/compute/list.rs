@@ -36,7 +36,7 @@ struct Wanted {
 pub(super) async fn list(visit: &Visit<'_>, kind: Kind) -> Result<Response, ArmError> {
     let wanted = Wanted::of(visit.call, kind, Some(visit.group.id.clone()))?;
     let (items, next) = page(&visit.engine, wanted).await?;
-    Ok(shown(visit.call, items, next.map(|next| next.to_string())))
+    Ok(shown(visit.call, &items, next.map(|next| next.to_string())))
 }
 
 /// Those of a subscription, cluster by cluster.
@@ -58,10 +58,10 @@ pub(crate) async fn list_all(call: &Call, kind: Kind, engines: Vec<Engine>) -> R
             None => None,
         };
         if next.is_some() {
-            return Ok(shown(call, items, next));
+            return Ok(shown(call, &items, next));
         }
     }
-    Ok(shown(call, items, None))
+    Ok(shown(call, &items, None))
 }
 
 impl Wanted {
@@ -142,7 +142,7 @@ fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {
 }
 
 /// A page, and where the next one is.
-pub(super) fn shown(call: &Call, items: Vec<Value>, next: Option<String>) -> Response {
+pub(super) fn shown(call: &Call, items: &[Value], next: Option<String>) -> Response {
     let mut body = json!({ "value": items });
     if let Some(next) = next {
         let others = call.query.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("$skiptoken"));

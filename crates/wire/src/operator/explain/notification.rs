@@ -125,7 +125,7 @@ impl Scene<'_> {
     fn older_model(&self, model: &str, machines: &[&Machine]) -> Option<String> {
         let first = machines.first()?;
         let set = scale_set_of(self.cluster, first)?;
-        let run = if machines.len() == 1 { "runs" } else { "run" };
+        let (whose, run) = if machines.len() == 1 { ("instance", "runs") } else { ("instances", "run") };
         let latest = if set.model.terminate == first.profile.terminate {
             format!(", as model {} has", set.model_version)
         } else {
@@ -135,7 +135,7 @@ impl Scene<'_> {
             Some(at) => format!("instances get it batch by batch, the next at {}", Moment(at.wall)),
             None => format!("upgrade: {}", self.upgrade(set, machines)?),
         };
-        Some(format!("{} {run} {model}{latest}; {upgrade}", few(&names(machines))))
+        Some(format!("{whose} {} {run} {model}{latest}; {upgrade}", few(&names(machines))))
     }
 
     /// How instances get the latest model.
@@ -207,9 +207,9 @@ pub(super) fn blind(polls: &[PollView], what: EventKind) -> Vec<String> {
     }
     let since = Edition::ALL.into_iter().find(|edition| edition.knows(what)).unwrap_or(Edition::newest());
     let says = |(edition, machines): (Edition, Vec<String>)| {
-        let ask = if machines.len() == 1 { "asks" } else { "ask" };
+        let (whose, ask) = if machines.len() == 1 { ("machine", "asks") } else { ("machines", "ask") };
         format!(
-            "{} {ask} with api-version {}, which does not show {}: {} does",
+            "{whose} {} {ask} with api-version {}, which does not show {}: {} does",
             few(&machines),
             edition.as_str(),
             kind(what),
