@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_catalogue::Link;
+use forewarn_catalogue::{Link, Role};
 use forewarn_lifecycle::Shape;
 use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, ResourceId};
 use serde_json::{Value, json};
@@ -17,22 +17,23 @@ use crate::operator::Permit;
 /// Resources that are listed at once; who has more asks for one type after the other.
 const LISTED_MAX: usize = 5_000;
 
+/// What a filter may ask for at once.
+const CLAUSES_MAX: usize = 8;
+
 /// Lists what is in a group, or in all of some clusters.
 pub(super) async fn list(
     call: &Call,
     group: Option<GroupId>,
     engines: Vec<Engine>,
 ) -> Result<Response, ArmError> {
-    let kind = call.parameter("$filter").map(kind_wanted).transpose()?;
+    let clauses = call.parameter("$filter").map(clauses).transpose()?.unwrap_or_default();
     let mut items = Vec::new();
     for engine in engines {
         let (permit, version, group) = (Arc::clone(&call.permit), call.version()?, group.clone());
         let look = move |state: &State<'_>| all_of(state, (&permit, version), group.as_ref());
         items.extend(engine.look(look).await.map_err(|problem| refusal::of(&problem))?);
     }
-    if let Some(kind) = kind {
-        items.retain(|item: &Value| item["type"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(&kind)));
-    }
+    items.retain(|item: &Value| clauses.iter().all(|clause| holds(clause, item)));
     if items.len() > LISTED_MAX {
         let message = format!("There are more than {LISTED_MAX} resources; list them by type.");
         return Err(ArmError::new(400, "ResponseTooLarge", message));
@@ -40,16 +41,54 @@ pub(super) async fn list(
     Ok(answer::list(items))
 }
 
-/// The one filter that is understood: `resourceType eq 'Microsoft.Compute/virtualMachines'`.
-fn kind_wanted(filter: &str) -> Result<String, ArmError> {
+/// What must hold of a resource: some member of it has that value.
+type Clause = (Field, String);
+
+/// What a filter may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Kind,
+    Group,
+    Name,
+    Location,
+}
+
+/// The filters that are understood: `resourceType eq 'Microsoft.Compute/virtualMachines' and resourceGroup eq 'mine'`.
+fn clauses(filter: &str) -> Result<Vec<Clause>, ArmError> {
     let mut words = filter.split_whitespace();
-    let is_kind = words.next().is_some_and(|word| word.eq_ignore_ascii_case("resourceType"))
-        && words.next().is_some_and(|word| word.eq_ignore_ascii_case("eq"));
-    let kind = words.next().and_then(|word| word.strip_prefix('\'')?.strip_suffix('\''));
-    match (is_kind, kind, words.next()) {
-        (true, Some(kind), None) => Ok(kind.to_owned()),
-        _ => Err(ArmError::invalid("$filter", "The filter is not understood: only resourceType eq '…' is.")),
+    let mut clauses = Vec::new();
+    loop {
+        let field = match words.next().map(str::to_lowercase).as_deref() {
+            Some("resourcetype") => Some(Field::Kind),
+            Some("resourcegroup") => Some(Field::Group),
+            Some("name") => Some(Field::Name),
+            Some("location") => Some(Field::Location),
+            Some(_) | None => None,
+        };
+        let field = field.filter(|_| words.next().is_some_and(|word| word.eq_ignore_ascii_case("eq")));
+        let value = words.next().and_then(|word| word.strip_prefix('\'')?.strip_suffix('\''));
+        let clause = field.zip(value).ok_or_else(|| {
+            let message = "The filter is not understood: resourceType, resourceGroup, name and location eq '…' are, with and.";
+            ArmError::invalid("$filter", message)
+        })?;
+        clauses.push((clause.0, clause.1.to_owned()));
+        match words.next() {
+            None => return Ok(clauses),
+            Some(word) if word.eq_ignore_ascii_case("and") && clauses.len() < CLAUSES_MAX => {}
+            Some(_) => return Err(ArmError::invalid("$filter", "The filter is not understood.")),
+        }
     }
+}
+
+fn holds((field, wanted): &Clause, item: &Value) -> bool {
+    let text = |name: &str| item[name].as_str().map(str::to_owned);
+    let own = match field {
+        Field::Kind => text("type"),
+        Field::Name => text("name"),
+        Field::Location => text("location"),
+        Field::Group => text("id").and_then(|id| ResourceId::parse(&id)).map(|id| id.group.name),
+    };
+    own.is_some_and(|own| own.eq_ignore_ascii_case(wanted))
 }
 
 fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), group: Option<&GroupId>) -> Vec<Value> {
@@ -60,6 +99,10 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), group: Option<&GroupI
         if let Some(found) = is_wanted(&own).then(|| found(state, asker, link, &own)).flatten() {
             items.push(short(&compute::show(state, asker, &found, Expand::Nothing)));
         }
+    }
+    if asker.0.check_all_tenants(Role::Viewer).is_err() {
+        // What is only kept belongs to no tenant.
+        return items;
     }
     let written = state.catalogue.entries_below("/subscriptions/");
     let written = written.filter(|(_, entry)| entry.cluster == state.id && entry.link.is_none());
