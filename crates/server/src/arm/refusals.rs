@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use axum::http::Method;
 use forewarn_wire::Moment;
-use forewarn_wire::arm::{ArmError, GroupId, ResourceId, SCALE_SETS};
+use forewarn_wire::arm::{ApiVersion, ArmError, GroupId, ResourceId, SCALE_SETS};
 use forewarn_wire::operator::RefusedView;
 
 use super::call::Call;
@@ -86,12 +86,24 @@ impl Attempt {
             return None;
         }
         let resource = resource(&call.path)?;
-        if !may_know(&call.permit, &resource) {
-            return None;
-        }
-        let (method, by) = (call.method.clone(), call.permit.by.clone());
         let api_version = call.parameter("api-version").map(str::to_owned);
-        Some(Self { resource, method, by, api_version })
+        Self::to(resource, call.method.clone(), &call.permit, api_version)
+    }
+
+    /// The same, where a template is what asks.
+    pub(super) fn of_template(id: &ResourceId, permit: &Permit, version: ApiVersion) -> Option<Self> {
+        let resource = Kind::of(&id.kind()).map(|_| id.clone())?;
+        Self::to(resource, Method::PUT, permit, Some(version.to_string()))
+    }
+
+    fn to(
+        resource: ResourceId,
+        method: Method,
+        permit: &Permit,
+        api_version: Option<String>,
+    ) -> Option<Self> {
+        let by = permit.by.clone();
+        may_know(permit, &resource).then_some(Self { resource, method, by, api_version })
     }
 }
 

@@ -17,23 +17,25 @@ use crate::operator::Permit;
 /// Resources that are listed at once; who has more asks for one type after the other.
 const LISTED_MAX: usize = 5_000;
 
-/// What a filter may ask for at once.
-const CLAUSES_MAX: usize = 8;
-
 /// Lists what is in a group, or in all of some clusters.
 pub(super) async fn list(
     call: &Call,
     group: Option<GroupId>,
     engines: Vec<Engine>,
 ) -> Result<Response, ArmError> {
-    let clauses = call.parameter("$filter").map(clauses).transpose()?.unwrap_or_default();
+    let limits = call.parameter("$filter").map(limits).transpose()?.unwrap_or_default();
     let mut items = Vec::new();
     for engine in engines {
         let (permit, version, group) = (Arc::clone(&call.permit), call.version()?, group.clone());
         let look = move |state: &State<'_>| all_of(state, (&permit, version), group.as_ref());
         items.extend(engine.look(look).await.map_err(|problem| refusal::of(&problem))?);
     }
-    items.retain(|item: &Value| clauses.iter().all(|clause| holds(clause, item)));
+    items.retain(|item| {
+        let is_within = |(limit, wanted): &(Limit, String)| {
+            limit.value(item).is_some_and(|own| own.eq_ignore_ascii_case(wanted))
+        };
+        limits.iter().all(is_within)
+    });
     if items.len() > LISTED_MAX {
         let message = format!("There are more than {LISTED_MAX} resources; list them by type.");
         return Err(ArmError::new(400, "ResponseTooLarge", message));
@@ -41,54 +43,53 @@ pub(super) async fn list(
     Ok(answer::list(items))
 }
 
-/// What must hold of a resource: some member of it has that value.
-type Clause = (Field, String);
-
-/// What a filter may ask for.
+/// What a list is limited to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Field {
+enum Limit {
     Kind,
     Group,
     Name,
     Location,
 }
 
-/// The filters that are understood: `resourceType eq 'Microsoft.Compute/virtualMachines' and resourceGroup eq 'mine'`.
-fn clauses(filter: &str) -> Result<Vec<Clause>, ArmError> {
-    let mut words = filter.split_whitespace();
-    let mut clauses = Vec::new();
-    loop {
-        let field = match words.next().map(str::to_lowercase).as_deref() {
-            Some("resourcetype") => Some(Field::Kind),
-            Some("resourcegroup") => Some(Field::Group),
-            Some("name") => Some(Field::Name),
-            Some("location") => Some(Field::Location),
-            Some(_) | None => None,
-        };
-        let field = field.filter(|_| words.next().is_some_and(|word| word.eq_ignore_ascii_case("eq")));
-        let value = words.next().and_then(|word| word.strip_prefix('\'')?.strip_suffix('\''));
-        let clause = field.zip(value).ok_or_else(|| {
-            let message = "The filter is not understood: resourceType, resourceGroup, name and location eq '…' are, with and.";
-            ArmError::invalid("$filter", message)
-        })?;
-        clauses.push((clause.0, clause.1.to_owned()));
-        match words.next() {
-            None => return Ok(clauses),
-            Some(word) if word.eq_ignore_ascii_case("and") && clauses.len() < CLAUSES_MAX => {}
-            Some(_) => return Err(ArmError::invalid("$filter", "The filter is not understood.")),
+impl Limit {
+    /// What limits a list, by the word of a filter.
+    fn of(word: &str) -> Option<Self> {
+        let all = [
+            ("resourceType", Self::Kind),
+            ("resourceGroup", Self::Group),
+            ("name", Self::Name),
+            ("location", Self::Location),
+        ];
+        all.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, limit)| limit)
+    }
+
+    /// What an item has there.
+    fn value(self, item: &Value) -> Option<String> {
+        let text = |name: &str| item[name].as_str().map(str::to_owned);
+        match self {
+            Self::Kind => text("type"),
+            Self::Group => Some(ResourceId::parse(item["id"].as_str()?)?.group.name),
+            Self::Name => text("name"),
+            Self::Location => text("location"),
         }
     }
 }
 
-fn holds((field, wanted): &Clause, item: &Value) -> bool {
-    let text = |name: &str| item[name].as_str().map(str::to_owned);
-    let own = match field {
-        Field::Kind => text("type"),
-        Field::Name => text("name"),
-        Field::Location => text("location"),
-        Field::Group => text("id").and_then(|id| ResourceId::parse(&id)).map(|id| id.group.name),
+/// The filters that are understood: `resourceType eq 'Microsoft.Compute/virtualMachines' and resourceGroup eq 'g'`.
+fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
+    let unclear = || {
+        let known = "resourceType, resourceGroup, name and location eq '…', joined by and";
+        ArmError::invalid("$filter", format!("The filter is not understood: only {known}, are."))
     };
-    own.is_some_and(|own| own.eq_ignore_ascii_case(wanted))
+    let limit = |clause: &str| {
+        let (word, rest) = clause.trim().split_once(' ')?;
+        let (eq, value) = rest.trim().split_once(' ')?;
+        let value = value.trim().strip_prefix('\'')?.strip_suffix('\'')?;
+        let is_clear = eq.eq_ignore_ascii_case("eq") && !value.contains('\'');
+        Some((Limit::of(word)?, value.to_owned())).filter(|_| is_clear)
+    };
+    filter.split(" and ").map(|clause| limit(clause).ok_or_else(unclear)).collect()
 }
 
 fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), group: Option<&GroupId>) -> Vec<Value> {

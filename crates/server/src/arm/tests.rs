@@ -246,3 +246,31 @@ async fn what_was_refused_is_remembered_of_the_resource() {
     assert_eq!(kept.at.to_string(), "2026-01-01T00:00:00Z");
     assert_eq!(json!(kept.message), refused.body["error"]["message"]);
 }
+
+#[tokio::test]
+async fn everything_is_listed_or_what_a_filter_leaves() {
+    let client = Client::new().await;
+    client.group().await;
+    let body = json!({ "location": "eastus", "properties": {} });
+    assert_eq!(client.send("PUT", &compute("virtualMachines/mine"), body).await.status, StatusCode::CREATED);
+    let list = async |filter: &str| {
+        let filter = filter.replace(' ', "%20");
+        let listed =
+            client.get(format!("{SUBSCRIPTION}/resources?$filter={filter}&api-version=2024-07-01")).await;
+        match listed.body["value"].as_array() {
+            Some(all) => all.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>(),
+            None => vec![listed.body["error"]["code"].as_str().unwrap().to_owned()],
+        }
+    };
+    assert_eq!(list("resourceGroup eq 'MINE'").await, ["mine"]);
+    assert_eq!(list("resourceType eq 'Microsoft.Compute/virtualMachines'").await, ["solo", "mine"]);
+    assert_eq!(
+        list("resourceType eq 'Microsoft.Compute/virtualMachines' and resourceGroup eq 'forewarn'").await,
+        ["solo"]
+    );
+    assert_eq!(list("name eq 'web' and location eq 'local'").await, ["web"]);
+    assert_eq!(list("name eq 'nothing'").await, [""; 0]);
+    for unclear in ["name", "name ne 'x'", "name eq x", "name eq 'x' or name eq 'y'", "tagName eq 'x'"] {
+        assert_eq!(list(unclear).await, ["InvalidParameter"], "{unclear}");
+    }
+}

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use forewarn_wire::Moment;
 use forewarn_wire::arm::deployment::failure;
 use forewarn_wire::arm::template::Expanded;
 use forewarn_wire::arm::{ApiVersion, ArmError, Expand, ResourceId};
@@ -13,7 +14,7 @@ use serde_json::Value;
 use super::record::{Record, Step};
 use crate::arm::compute::{self, Asked, Conditions, Kind, Way};
 use crate::arm::place::Group;
-use crate::arm::{kept, refusal};
+use crate::arm::{Attempt, kept, refusal};
 use crate::engine::{Engine, State};
 use crate::operator::Permit;
 
@@ -50,6 +51,7 @@ impl Run {
             let shown = error.as_ref().map(ArmError::inner);
             self.record.steps.push(Step { resource: id.to_string(), operation, error: shown, at });
             if let Some(refused) = error {
+                self.remember(place, &id, &refused);
                 let failed = failure(&self.id, refused.at_resource(&id));
                 return (self.record, Err(failed));
             }
@@ -80,6 +82,15 @@ impl Run {
         let wish = kept::Wish { permit, id: id.clone(), version, sent, way: Way::Put, conditions };
         kept::write(&self.engine, wish).await?;
         Ok(None)
+    }
+
+    /// So that it can be explained why a resource is not as wanted.
+    fn remember(&self, place: usize, id: &ResourceId, refused: &ArmError) {
+        let version = self.expanded.resources[place].api_version;
+        if let Some(attempt) = Attempt::of_template(id, &self.permit, version) {
+            let at = Moment(self.engine.clock().now().wall);
+            self.engine.refusals().remember(attempt, refused, at);
+        }
     }
 
     async fn body(&mut self, place: usize) -> Result<Value, ArmError> {

@@ -225,3 +225,29 @@ async fn a_template_may_have_comments_and_names_without_quotes() {
     let refused = client.send_text("PUT", &deployment("d"), "{template}").await;
     assert_eq!(refused.body["error"]["code"], "InvalidRequestContent");
 }
+
+#[tokio::test]
+async fn what_a_template_was_refused_is_remembered_of_the_resource() {
+    let client = Client::new().await;
+    client.group().await;
+    let profile = json!({ "terminateNotificationProfile": { "notBeforeTimeout": "PT10M", "enable": true } });
+    let set = json!({
+        "type": "Microsoft.Compute/virtualMachineScaleSets",
+        "apiVersion": "2018-10-01",
+        "name": "new",
+        "location": "eastus",
+        "sku": { "name": "S", "capacity": 1 },
+        "properties": { "virtualMachineProfile": { "scheduledEventsProfile": profile } },
+    });
+    let made = deploy(&client, "d", json!({ "resources": [set] })).await;
+    assert_eq!(status(&client, &made).await["error"]["details"][0]["code"], "BadRequest");
+    let kept = client.engine.refusals().of_groups(|group| group.name == "mine");
+    let [kept] = kept.as_slice() else { panic!("one: {kept:?}") };
+    assert_eq!((kept.method.as_str(), kept.api_version.as_deref()), ("PUT", Some("2018-10-01")));
+    assert!(
+        kept.resource
+            .ends_with("/resourceGroups/mine/providers/Microsoft.Compute/virtualMachineScaleSets/new"),
+        "{kept:?}"
+    );
+    assert_eq!(kept.code, "BadRequest");
+}
