@@ -158,8 +158,11 @@ fn templates() -> Vec<Input> {
         input("lists-in-lists", variables("[createArray(%)]")),
         input("lists-that-double", variables("[createArray(%, %)]")),
         input("two-loops-of-resources", template(&format!("\"resources\":[{resource},{resource}]"))),
-        input("an-expression-of-a-megabyte", variables(&format!("[concat('{}')]", "x".repeat(5_000)))),
-        input("depth-of-calls", variables(&format!("[{}", "f(".repeat(1_000)))),
+        input(
+            "an-expression-of-25-kilobytes",
+            template(&format!("\"variables\":{{\"a\":\"[concat('{}')]\"}}", "x".repeat(25_000))),
+        ),
+        input("depth-of-calls", template(&format!("\"variables\":{{\"a\":\"[{}]\"}}", "f(".repeat(1_000)))),
         input("depth", template(&format!("\"resources\":{}", "[".repeat(100_000)))),
         input("nine-megabytes", template(&format!("\"metadata\":\"{}\"", "x".repeat(9 << 20)))),
     ]

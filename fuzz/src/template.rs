@@ -1,6 +1,6 @@
 //! Templates: whatever they ask for has its limits, comes out the same again, and shows no secret.
 
-use forewarn_wire::arm::template::{Context, expand};
+use forewarn_wire::arm::template::{Context, expand, read};
 use forewarn_wire::arm::{ArmError, GroupId, ResourceId, deployment};
 use serde_json::{Value, json};
 
@@ -8,7 +8,10 @@ use serde_json::{Value, json};
 const RESOURCES_MAX: usize = 800;
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
-    let Ok(body) = serde_json::from_slice::<Value>(bytes) else { return "not JSON".to_owned() };
+    let body = match read(bytes) {
+        Ok(body) => body,
+        Err(refused) => return refused.to_string(),
+    };
     let outcome = deploy(&body["properties"]);
     assert_eq!(outcome, deploy(&body["properties"]), "not the same again");
     match outcome {

@@ -56,6 +56,23 @@ async fn a_network_is_written_shown_and_forgotten() {
         assert_eq!(all["value"][0]["name"], "Net", "{list}");
     }
 
+    for (filter, count) in [
+        ("resourceGroup%20eq%20'MINE'", 1),
+        ("resourceType%20eq%20'Microsoft.Network/virtualNetworks'%20and%20name%20eq%20'net'", 1),
+        ("resourceGroup%20eq%20'other'", 0),
+        ("location%20eq%20'eastus'%20and%20resourceType%20eq%20'Microsoft.Network/loadBalancers'", 0),
+    ] {
+        let all = client
+            .get(&format!("{SUBSCRIPTION}/resources?$filter={filter}&api-version=2024-11-01"))
+            .await
+            .body;
+        assert_eq!(all["value"].as_array().map(Vec::len), Some(count), "{filter}: {all}");
+    }
+    let strange = client
+        .get(&format!("{SUBSCRIPTION}/resources?$filter=tagName%20eq%20'x'&api-version=2024-11-01"))
+        .await;
+    assert_eq!(strange.body["error"]["target"], "$filter");
+
     for (target, expected) in [
         ("virtualNetworks/net/subnets/back", StatusCode::OK),
         ("virtualNetworks/net/subnets/back", StatusCode::NO_CONTENT),

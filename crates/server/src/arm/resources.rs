@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_catalogue::Link;
+use forewarn_catalogue::{Link, Role};
 use forewarn_lifecycle::Shape;
 use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, ResourceId};
 use serde_json::{Value, json};
@@ -100,6 +100,10 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), group: Option<&GroupI
         if let Some(found) = is_wanted(&own).then(|| found(state, asker, link, &own)).flatten() {
             items.push(short(&compute::show(state, asker, &found, Expand::Nothing)));
         }
+    }
+    if asker.0.check_all_tenants(Role::Viewer).is_err() {
+        // What is only kept belongs to no tenant.
+        return items;
     }
     let written = state.catalogue.entries_below("/subscriptions/");
     let written = written.filter(|(_, entry)| entry.cluster == state.id && entry.link.is_none());

@@ -60,6 +60,11 @@ pub(super) async fn serve(visit: &Visit<'_>, rest: &[String]) -> Result<Response
             all.into_iter().find(is_wanted).map(answer::ok).ok_or_else(|| super::nothing_here(call))
         }
         (["cancel"], &Method::POST) => look(visit, id, |_, _| super::show(&not_cancelled())).await,
+        (["whatif"], &Method::POST) => {
+            // A refusal proper would end the Azure command line with a fault of its own.
+            let refused = super::unsupported(call);
+            Ok(answer::ok(json!({ "status": Progress::Failed.word(), "error": refused.inner() })))
+        }
         _ => Err(super::unsupported(call)),
     }
 }

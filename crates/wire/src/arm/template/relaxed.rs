@@ -6,7 +6,7 @@ use std::str::Chars;
 
 use serde_json::Value;
 
-use crate::arm::ArmError;
+use crate::arm::{ArmError, read_body};
 
 /// Reads the body of a request that has a template in it.
 ///
@@ -20,19 +20,16 @@ use crate::arm::ArmError;
 /// # Ok::<_, forewarn_wire::arm::ArmError>(())
 /// ```
 pub fn read(body: &[u8]) -> Result<Value, ArmError> {
-    let invalid = |why: String| {
-        let message = format!("The request content was invalid and could not be deserialized: '{why}'.");
-        ArmError::new(400, "InvalidRequestContent", message)
-    };
-    let text = str::from_utf8(body).map_err(|problem| invalid(problem.to_string()))?;
-    let text = text.trim_start_matches('\u{feff}');
-    // Who writes strictly is told what is wrong where they have written it.
-    let read = serde_json::from_str::<Value>(text)
-        .or_else(|problem| serde_json::from_str(&strict(text)).map_err(|_| problem));
-    match read {
-        Ok(value @ Value::Object(_)) => Ok(value),
-        Ok(_) => Err(invalid("not an object".to_owned())),
-        Err(problem) => Err(invalid(problem.to_string())),
+    let read = read_body(body).or_else(|problem| match str::from_utf8(body) {
+        // Who writes strictly is told what is wrong where they have written it.
+        Ok(text) if problem.status == 400 => read_body(strict(text).as_bytes()).map_err(|_| problem),
+        Ok(_) | Err(_) => Err(problem),
+    });
+    match read? {
+        value @ Value::Object(_) => Ok(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(ArmError::new(400, "InvalidRequestContent", "The request content is not a JSON object."))
+        }
     }
 }
 
