@@ -284,7 +284,7 @@ impl Expanded {
 /// The name of an output as clients are shown it: `VMSS` is `vmss`, and `PublicIP` is `publicIP`. Those of `az` rely on it.
 fn shown_name(name: &str) -> String {
     let all: Vec<_> = name.chars().collect();
-    let is_capital = |place: usize| all.get(place).is_some_and(|letter| letter.is_ascii_uppercase());
+    let is_capital = |place: usize| all.get(place).is_some_and(char::is_ascii_uppercase);
     // A capital before a small letter begins a word; the first of all does not count.
     let begins_word = |place: usize| place > 0 && place + 1 < all.len() && !is_capital(place + 1);
     let end = (0..all.len()).find(|place| !is_capital(*place) || begins_word(*place)).unwrap_or(all.len());
