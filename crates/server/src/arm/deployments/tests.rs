@@ -172,7 +172,7 @@ async fn what_the_command_line_sends_is_made() {
         assert_eq!(status(&client, &made).await, json!({ "status": "Succeeded" }), "{name}");
     }
     let shown = client.get(&deployment("vmss-uniform")).await.body;
-    let set = &shown["properties"]["outputs"]["VMSS"]["value"];
+    let set = &shown["properties"]["outputs"]["vmss"]["value"];
     assert_eq!(set["upgradePolicy"]["mode"], "Manual");
     let notification =
         &set["virtualMachineProfile"]["scheduledEventsProfile"]["terminateNotificationProfile"];
