@@ -12,6 +12,7 @@
 
 mod api_door;
 mod arm;
+mod arm_door;
 mod base64url;
 mod boot;
 mod clock;

@@ -15,8 +15,9 @@ use forewarn_lifecycle::Seed;
 use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 
-use crate::api_door::{ApiDoor, Bound, Opened, first_token};
+use crate::api_door::{ApiDoor, Opened, first_token};
 use crate::arm::{self, ArmPlan, Entrance};
+use crate::arm_door::{ArmDoor, Taken};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
@@ -80,21 +81,13 @@ pub struct Service {
     front: Arc<Front>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
-    arm: Azure,
+    arm: ArmDoor,
     threads: Threads,
     api: Vec<Opened>,
     stop: watch::Sender<bool>,
     office: Office,
     metadata_url: Option<String>,
     first_token: Option<String>,
-}
-
-/// What lets clients of Azure in.
-#[derive(Debug, Default)]
-struct Azure {
-    host_names: HostNames,
-    tls: Option<Arc<Tls>>,
-    door: Option<Opened>,
 }
 
 /// Why a server did not start.
@@ -153,14 +146,14 @@ impl Service {
         let front = Front::new(engine.clone(), plan.settings, Arc::clone(&telemetry));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
         let (stop, stopped) = watch::channel(false);
-        let (entrance, bound) = entrance(plan.arm.as_ref())?;
+        let arm = Taken::new(plan.arm)?;
         let about = ServerView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: plan.mode.to_owned(),
             metadata: addresses.iter().map(|address| format!("http://{address}")).collect(),
             prefix,
             default_machine,
-            arm: bound.as_ref().map(|(bound, _)| format!("https://{}", bound.address)),
+            arm: arm.url(),
         };
         let metadata_url = about.metadata.first().cloned();
         let first_token = first_token(&engine, &plan.api).await?;
@@ -168,18 +161,10 @@ impl Service {
         let post = Post::new(engine.clone(), &plan.webhooks, &telemetry);
         let office = Office::open(Arc::clone(&post), stop.subscribe());
         let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
-        let (mut api, mut tls) = (Vec::new(), None);
-        for door in &plan.api {
-            let azure = entrance.as_ref().map(|entrance| {
-                let (access, names) = (door.access(), host_names.clone());
-                arm::Door::of_operators(&engine, door.scheme(), access, names, entrance)
-            });
-            let router = operator::router(shared.clone(), door.access(), host_names.clone(), azure);
-            let certificates = door.certificates()?;
-            api.push(door.open(certificates.as_ref(), router, stop.subscribe())?);
-            tls = tls.or(certificates);
-        }
-        let arm = Azure::open(&engine, plan.arm, entrance, bound, &stop);
+        let operators = Operators { shared, host_names, entrance: arm.entrance() };
+        let (api, tls) = operators.let_in(&engine, &plan.api, &stop)?;
+        let host_names = operators.host_names;
+        let arm = arm.open(&engine, &stop);
         Ok(Self {
             engine,
             front,
@@ -236,7 +221,7 @@ impl Service {
     /// Where clients of Azure come in with TLS: `https://ADDRESS`.
     #[must_use]
     pub fn arm_url(&self) -> Option<&str> {
-        self.arm.door.as_ref().map(|door| door.url.as_str())
+        self.arm.opened.as_ref().map(|door| door.url.as_str())
     }
 
     /// The first token of operators, if it has just been made: nobody will see it again.
@@ -251,7 +236,7 @@ impl Service {
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());
         let deadline = tokio::time::Instant::now() + STOP_MAX;
-        for mut door in self.api.into_iter().chain(self.arm.door) {
+        for mut door in self.api.into_iter().chain(self.arm.opened) {
             if tokio::time::timeout_at(deadline, &mut door.serving).await.is_err() {
                 // Somebody watches, and would for ever.
                 door.serving.abort();
@@ -265,38 +250,33 @@ impl Service {
     }
 }
 
-/// What doors for clients of Azure share, and the listener with TLS, if there is to be one.
-type Entered = (Option<Arc<Entrance>>, Option<(Bound, Arc<Tls>)>);
-
-fn entrance(plan: Option<&ArmPlan>) -> Result<Entered, StartError> {
-    let Some(plan) = plan else { return Ok((None, None)) };
-    let bound = match &plan.listen {
-        None => None,
-        Some((address, source)) => {
-            let tls = Tls::open(source.clone())?;
-            let bound = Bound::at(*address);
-            Some((bound.map_err(|source| StartError::Arm(address.to_string(), source))?, tls))
-        }
-    };
-    let listener = bound.as_ref().map(|(bound, tls)| (bound.address.port(), Arc::clone(tls)));
-    let entrance = Entrance::new(plan, listener).map_err(StartError::Key)?;
-    Ok((Some(Arc::new(entrance)), bound))
+/// What is behind every door of the operators'.
+struct Operators {
+    shared: operator::Api,
+    host_names: HostNames,
+    entrance: Option<Arc<Entrance>>,
 }
 
-impl Azure {
-    fn open(
+impl Operators {
+    /// Opens their doors; gives the certificates that the first of those with TLS shows.
+    fn let_in(
+        &self,
         engine: &Engine,
-        plan: Option<ArmPlan>,
-        entrance: Option<Arc<Entrance>>,
-        bound: Option<(Bound, Arc<Tls>)>,
+        doors: &[ApiDoor],
         stop: &watch::Sender<bool>,
-    ) -> Self {
-        let (Some(plan), Some(entrance)) = (plan, entrance) else { return Self::default() };
-        let host_names = HostNames::new(plan.host_names);
-        let Some((bound, tls)) = bound else { return Self { host_names, ..Self::default() } };
-        let door = arm::Door::of_listener(engine, host_names.clone(), &entrance);
-        let door = bound.open(Some(&tls), door.router(), stop.subscribe());
-        Self { host_names, tls: Some(tls), door: Some(door) }
+    ) -> Result<(Vec<Opened>, Option<Arc<Tls>>), StartError> {
+        let (mut opened, mut tls) = (Vec::new(), None);
+        for door in doors {
+            let names = || self.host_names.clone();
+            let azure = self.entrance.as_ref().map(|entrance| {
+                arm::Door::of_operators(engine, door.scheme(), door.access(), names(), entrance)
+            });
+            let router = operator::router(self.shared.clone(), door.access(), names(), azure);
+            let certificates = door.certificates()?;
+            opened.push(door.open(certificates.as_ref(), router, stop.subscribe())?);
+            tls = tls.or(certificates);
+        }
+        Ok((opened, tls))
     }
 }
 

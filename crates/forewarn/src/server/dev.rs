@@ -105,7 +105,8 @@ enum LimitsWord {
     Cloud,
 }
 
-pub(crate) fn command(arguments: &Arguments) -> Result<()> {
+/// Nobody else can come in, unless that is meant.
+fn check_open(arguments: &Arguments) -> Result<()> {
     let arm = match arguments.arm_listen {
         ArmListen::Off => None,
         ArmListen::At(address) => Some(address),
@@ -118,6 +119,11 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
             );
         }
     }
+    Ok(())
+}
+
+pub(crate) fn command(arguments: &Arguments) -> Result<()> {
+    check_open(arguments)?;
     log::start(arguments.log, arguments.log_level);
     let keeper = keeper(arguments)?;
     let plan = plan(arguments, keeper.as_ref())?;

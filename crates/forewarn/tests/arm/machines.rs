@@ -118,8 +118,8 @@ fn a_spot_machine_is_evicted_and_a_machine_of_its_own_is_told_of_its_deletion() 
     az.ok(&format!("vm restart --resource-group {GROUP} --name dear"));
     assert_eq!(place.short("dear"), ["Reboot Started dear"]);
     place.server.advance("5m");
-    let properties = "scheduledEventsProfile.terminateNotificationProfile.enable=true scheduledEventsProfile.terminateNotificationProfile.notBeforeTimeout=PT15M";
-    az.ok(&format!("vm update --resource-group {GROUP} --name dear --set {properties}"));
+    let profile = r#"{"terminateNotificationProfile":{"enable":true,"notBeforeTimeout":"PT15M"}}"#;
+    az.ok(&format!("vm update --resource-group {GROUP} --name dear --set scheduledEventsProfile={profile}"));
     let deletion = az.begin(&format!("vm delete --resource-group {GROUP} --name dear --yes"));
     until("it is told", || (!place.seen("dear").is_empty()).then_some(()));
     let seen = place.one("dear");

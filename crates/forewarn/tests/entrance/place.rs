@@ -42,7 +42,8 @@ impl Place {
     /// This program, with a directory of its user here.
     pub(crate) fn forewarn(&self) -> Command {
         let mut command = Command::new(program());
-        for name in ["FOREWARN_API", "FOREWARN_TOKEN", "FOREWARN_CA"] {
+        let proxies = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+        for name in ["FOREWARN_API", "FOREWARN_TOKEN", "FOREWARN_CA"].into_iter().chain(proxies) {
             command.env_remove(name);
         }
         command.env("XDG_STATE_HOME", self.path("state")).stdin(Stdio::null());

@@ -43,6 +43,26 @@ pub(super) fn endpoints(base: &str, version: Option<&str>) -> Result<Value, ArmE
     Ok(if version < ONE { json!([one]) } else { one })
 }
 
+/// What a cloud has besides: here it is nowhere, and clients that insist on an address get this one.
+const ELSEWHERE: [&str; 16] = [
+    "activeDirectoryDataLake",
+    "appInsightsResourceId",
+    "appInsightsTelemetryChannelResourceId",
+    "appServiceResourceId",
+    "attestationResourceId",
+    "batch",
+    "gallery",
+    "graph",
+    "graphAudience",
+    "logAnalyticsResourceId",
+    "media",
+    "microsoftGraphResourceId",
+    "ossrdbmsResourceId",
+    "portal",
+    "sqlManagement",
+    "synapseAnalyticsResourceId",
+];
+
 fn cloud(base: &str) -> Value {
     let authentication = json!({
         "loginEndpoint": base,
@@ -68,25 +88,7 @@ fn cloud(base: &str) -> Value {
         "suffixes": suffixes,
         "vmImageAliasDoc": format!("{base}/aliases.json"),
     });
-    let elsewhere = [
-        "activeDirectoryDataLake",
-        "appInsightsResourceId",
-        "appInsightsTelemetryChannelResourceId",
-        "appServiceResourceId",
-        "attestationResourceId",
-        "batch",
-        "gallery",
-        "graph",
-        "graphAudience",
-        "logAnalyticsResourceId",
-        "media",
-        "microsoftGraphResourceId",
-        "ossrdbmsResourceId",
-        "portal",
-        "sqlManagement",
-        "synapseAnalyticsResourceId",
-    ];
-    for name in elsewhere {
+    for name in ELSEWHERE {
         cloud[name] = json!(base);
     }
     cloud

@@ -9,6 +9,7 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Token;
+use forewarn_lifecycle::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::door::Door;
@@ -16,6 +17,7 @@ use super::entrance::Credentials;
 use super::signing::Purpose;
 use crate::base64url::encode;
 use crate::operator::{NotAdmitted, find_token};
+use crate::roster::Roster;
 
 /// Characters that are repeated of what a client sends.
 const REPEATED_CHARS_MAX: usize = 256;
@@ -118,58 +120,70 @@ pub(super) fn device_code(door: &Door, directory: &Directory) -> Response {
 
 /// A token for whoever shows that they may have one.
 pub(super) fn token(door: &Door, directory: &Directory, form: &Form) -> Response {
-    let now = SystemTime::now();
+    let (now, wall) = (SystemTime::now(), door.arm.engine.clock().now().wall);
     let roster = door.arm.engine.roster();
-    match grant(door, &roster, form, now) {
+    match (Applicant { door, roster: &roster, form, times: (now, wall) }).grant() {
         Ok(granted) => no_store(issue(door, directory, form, &granted, now)),
         Err(refused) => refused.into_response(),
     }
 }
 
-fn grant<'a>(
-    door: &Door,
-    roster: &'a crate::Roster,
-    form: &Form,
-    now: SystemTime,
-) -> Result<Granted<'a>, Refused> {
-    let wall = door.arm.engine.clock().now().wall;
-    let by_text = |name: &str| match door.entrance.credentials {
-        Credentials::Anyone => Ok(None),
-        Credentials::Tokens => {
-            let text = member(form, name).unwrap_or_default();
-            find_token(roster, text, wall).map(Some).map_err(Refused::from)
+/// Somebody who wants a token.
+struct Applicant<'a> {
+    door: &'a Door,
+    roster: &'a Roster,
+    form: &'a Form,
+    /// The real time, and that of the operators' tokens.
+    times: (SystemTime, Timestamp),
+}
+
+impl<'a> Applicant<'a> {
+    fn grant(&self) -> Result<Granted<'a>, Refused> {
+        match member(self.form, "grant_type") {
+            Some("client_credentials") => Ok(Granted { token: self.by_text("client_secret")?, person: None }),
+            Some("password") => Ok(self.person(self.by_text("password")?)),
+            Some("refresh_token") => Ok(self.person(self.by_refresh()?)),
+            Some(DEVICE_CODE | "device_code") => match self.door.entrance.credentials {
+                Credentials::Anyone => Ok(self.person(None)),
+                Credentials::Tokens => Err(no_codes()),
+            },
+            Some(_) | None => Err(Refused {
+                status: StatusCode::BAD_REQUEST,
+                error: "unsupported_grant_type",
+                why: "grant_type is client_credentials, password, refresh_token or device_code".to_owned(),
+            }),
         }
-    };
-    let called = |token: Option<&Token>| match token {
-        Some(token) => token.name.to_string(),
-        None => member(form, "username").map_or_else(|| "dev@forewarn".to_owned(), shortened),
-    };
-    match member(form, "grant_type") {
-        Some("client_credentials") => Ok(Granted { token: by_text("client_secret")?, person: None }),
-        Some("password") => {
-            let token = by_text("password")?;
-            Ok(Granted { token, person: Some(called(token)) })
+    }
+
+    /// The token whose text a member of the form is; where everybody is let in, nobody looks.
+    fn by_text(&self, name: &str) -> Result<Option<&'a Token>, Refused> {
+        match self.door.entrance.credentials {
+            Credentials::Anyone => Ok(None),
+            Credentials::Tokens => {
+                let text = member(self.form, name).unwrap_or_default();
+                Ok(Some(find_token(self.roster, text, self.times.1)?))
+            }
         }
-        Some("refresh_token") => {
-            let text = member(form, "refresh_token").unwrap_or_default();
-            let token = match door.entrance.credentials {
-                Credentials::Anyone => None,
-                Credentials::Tokens => {
-                    let signer = &door.entrance.signer;
-                    Some(signer.admit(roster, text, Purpose::Refresh, (now, wall)).map_err(Refused::from)?)
-                }
-            };
-            Ok(Granted { token, person: Some(called(token)) })
+    }
+
+    /// The token that a signed one stands for, which is good for getting others.
+    fn by_refresh(&self) -> Result<Option<&'a Token>, Refused> {
+        match self.door.entrance.credentials {
+            Credentials::Anyone => Ok(None),
+            Credentials::Tokens => {
+                let text = member(self.form, "refresh_token").unwrap_or_default();
+                let signer = &self.door.entrance.signer;
+                Ok(Some(signer.admit(self.roster, text, Purpose::Refresh, self.times)?))
+            }
         }
-        Some(DEVICE_CODE | "device_code") => match door.entrance.credentials {
-            Credentials::Anyone => Ok(Granted { token: None, person: Some(called(None)) }),
-            Credentials::Tokens => Err(no_codes()),
-        },
-        Some(_) | None => Err(Refused {
-            status: StatusCode::BAD_REQUEST,
-            error: "unsupported_grant_type",
-            why: "grant_type is client_credentials, password, refresh_token or device_code".to_owned(),
-        }),
+    }
+
+    fn person(&self, token: Option<&'a Token>) -> Granted<'a> {
+        let name = match token {
+            Some(token) => token.name.to_string(),
+            None => member(self.form, "username").map_or_else(|| "dev@forewarn".to_owned(), shortened),
+        };
+        Granted { token, person: Some(name) }
     }
 }
 

@@ -192,3 +192,20 @@ fn lists_are_made_by_loops() {
     let outputs = expanded.outputs(&|_| None).unwrap();
     assert_eq!(outputs, json!({ "all": { "type": "Array", "value": [0, 1] } }));
 }
+
+#[test]
+fn outputs_are_called_as_azure_calls_them() {
+    for (name, shown) in [
+        ("VMSS", "vmss"),
+        ("PublicIP", "publicIP"),
+        ("URLOfIt", "urlOfIt"),
+        ("already", "already"),
+        ("X", "x"),
+        ("ID0", "iD0"),
+        ("_A", "_A"),
+    ] {
+        let template = json!({ "resources": [], "outputs": { name: { "type": "int", "value": 1 } } });
+        let outputs = deploy_template(&template).unwrap().outputs(&|_| None).unwrap();
+        assert_eq!(outputs, json!({ shown: { "type": "Int", "value": 1 } }));
+    }
+}

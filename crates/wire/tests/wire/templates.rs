@@ -96,7 +96,7 @@ fn the_output_of_a_scale_set_is_what_the_scale_set_shows() {
         id.to_string().ends_with("Microsoft.Compute/virtualMachineScaleSets/flex").then_some(shown)
     };
     let outputs = expanded.outputs(&look).unwrap();
-    assert_eq!(outputs, json!({ "VMSS": { "type": "Object", "value": { "uniqueId": "u" } } }));
+    assert_eq!(outputs, json!({ "vmss": { "type": "Object", "value": { "uniqueId": "u" } } }));
     let error = expanded.outputs(&|_| None).unwrap_err();
     assert_eq!((error.status, error.code.as_ref()), (404, "DeploymentOutputEvaluationFailed"));
     assert_eq!(error.details[0].code, "ResourceNotFound");

@@ -39,7 +39,7 @@ const ENDPOINTS: &str = "/metadata/endpoints?api-version=2019-05-01";
 /// What `az` remembers of that; it would not look again.
 const REMEMBERED: &str = "cloudEndpoints.json";
 
-/// The variables that are ever set, each with whether it is only for servers that let everybody in.
+/// The variables that are ever set, but for those about proxies, which are somebody else's.
 const VARIABLES: [&str; 9] = [
     "AZURE_CONFIG_DIR",
     "REQUESTS_CA_BUNDLE",
@@ -134,6 +134,11 @@ fn set(session: &Session, options: &Options) -> Result<Set> {
     for name in VARIABLES.iter().filter(|name| name.starts_with("AZURE_CORE_")) {
         variables.push((name, "false".to_owned()));
     }
+    if let Some(hosts) =
+        no_proxy(&[Some(host_of(&place)), session.client().host()], |name| std::env::var(name).ok())
+    {
+        variables.extend(["NO_PROXY", "no_proxy"].map(|name| (name, hosts.clone())));
+    }
     let login = if server.mode == "dev" {
         variables.push(("AZURE_POD_IDENTITY_AUTHORITY_HOST", session.client().to_string()));
         "az login --identity".to_owned()
@@ -142,6 +147,30 @@ fn set(session: &Session, options: &Options) -> Result<Set> {
             .to_owned()
     };
     Ok(Set { variables, login })
+}
+
+/// Who is asked without a proxy, where there is one that would be asked for these hosts otherwise.
+fn no_proxy(hosts: &[Option<&str>], variable: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let either = |name: &str| {
+        let said = variable(&name.to_lowercase()).or_else(|| variable(name));
+        said.filter(|value| !value.is_empty())
+    };
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].iter().find_map(|name| either(name))?;
+    let said = either("NO_PROXY").unwrap_or_default();
+    let mut all: Vec<_> = said.split(',').map(str::trim).filter(|host| !host.is_empty()).collect();
+    let before = all.len();
+    for host in hosts.iter().flatten() {
+        if !all.contains(host) && !all.contains(&"*") {
+            all.push(host);
+        }
+    }
+    (all.len() > before).then(|| all.join(","))
+}
+
+/// The host of `https://HOST:PORT`, as lists of hosts have it.
+fn host_of(place: &str) -> &str {
+    let authority = place.trim_start_matches("https://");
+    authority.rsplit_once(':').map_or(authority, |(host, _)| host).trim_matches(['[', ']'])
 }
 
 impl Set {
@@ -231,6 +260,24 @@ mod tests {
         assert_eq!(folder("https://127.0.0.1:1340"), "127.0.0.1-1340");
         assert_eq!(folder("https://[::1]:1340"), "---1--1340");
         assert_eq!(file_url(Path::new("/a b/ä")), "file:///a%20b/%C3%A4");
+    }
+
+    #[test]
+    fn no_proxy_is_asked_for_the_server() {
+        let list = |set: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            no_proxy(&[Some(host_of("https://[::1]:1340")), Some("localhost")], variable)
+        };
+        assert_eq!(list(&[]), None);
+        assert_eq!(list(&[("https_proxy", ""), ("NO_PROXY", "a")]), None, "there is no proxy");
+        assert_eq!(list(&[("HTTPS_PROXY", "p")]).as_deref(), Some("::1,localhost"));
+        assert_eq!(
+            list(&[("all_proxy", "p"), ("no_proxy", "a, localhost")]).as_deref(),
+            Some("a,localhost,::1")
+        );
+        assert_eq!(list(&[("http_proxy", "p"), ("NO_PROXY", "*")]), None);
     }
 
     #[test]

@@ -260,7 +260,7 @@ impl Expanded {
                 let kind = kind.word();
                 return Err(failed_output(name, refusal(format!("the output is not of type {kind}"))));
             }
-            all.insert(name.clone(), shown(kind, &value));
+            all.insert(shown_name(name), shown(kind, &value));
         }
         Ok(all.into())
     }
@@ -279,6 +279,18 @@ impl Expanded {
         let shown = |parameter: &Parameter| (parameter.name.clone(), parameter.shown(&value(parameter)));
         Value::Object(self.parameters.iter().map(shown).collect())
     }
+}
+
+/// The name of an output as clients are shown it: `VMSS` is `vmss`, and `PublicIP` is `publicIP`. Those of `az` rely on it.
+fn shown_name(name: &str) -> String {
+    let all: Vec<_> = name.chars().collect();
+    let is_capital = |place: usize| all.get(place).is_some_and(|letter| letter.is_ascii_uppercase());
+    // A capital before a small letter begins a word; the first of all does not count.
+    let begins_word = |place: usize| place > 0 && place + 1 < all.len() && !is_capital(place + 1);
+    let end = (0..all.len()).find(|place| !is_capital(*place) || begins_word(*place)).unwrap_or(all.len());
+    let small =
+        |(place, letter): (usize, &char)| if place < end { letter.to_ascii_lowercase() } else { *letter };
+    all.iter().enumerate().map(small).collect()
 }
 
 fn failed_output(name: &str, why: ArmError) -> ArmError {
