@@ -28,6 +28,9 @@ const KEPT: [(&str, &[&str]); 4] = [
     ("Microsoft.Compute", &["disks", "images", "proximityPlacementGroups", "sshPublicKeys"]),
 ];
 
+/// Types of which a new one is answered like one that was there.
+const NEVER_CREATED: [&str; 2] = ["Microsoft.Compute/disks", "Microsoft.Storage/storageAccounts"];
+
 /// What is wanted, by whom, of what.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
@@ -116,8 +119,10 @@ async fn write_sent(visit: &Visit<'_>, id: ResourceId, way: Way) -> Result<Respo
         way,
         conditions: Conditions::of(call),
     };
+    // Clients do not take for made what real ARM would say in another way.
+    let is_never_created = NEVER_CREATED.iter().any(|kind| wish.id.is(kind));
     let (is_new, shown) = write(&visit.engine, wish).await?;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if is_new && !is_never_created { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(shown)).into_response())
 }
 

@@ -158,3 +158,18 @@ async fn images_sizes_and_kinds_are_looked_up() {
     let registered = format!("{SUBSCRIPTION}/providers/Contoso.Things/register?api-version=2021-04-01");
     assert_eq!(client.send("POST", &registered, Value::Null).await.body["registrationState"], "Registered");
 }
+
+#[tokio::test]
+async fn a_disk_is_answered_as_its_clients_expect() {
+    let client = Client::new().await;
+    client.group().await;
+    let body = json!({ "location": "eastus", "properties": { "diskSizeGB": 4 } });
+    for (kind, expected) in [
+        ("Microsoft.Compute/disks", StatusCode::OK),
+        ("Microsoft.Storage/storageAccounts", StatusCode::OK),
+        ("Microsoft.Compute/images", StatusCode::CREATED),
+    ] {
+        let made = client.send("PUT", &group(&format!("/providers/{kind}/x")), body.clone()).await;
+        assert_eq!(made.status, expected, "{kind}: {}", made.body);
+    }
+}

@@ -45,9 +45,7 @@ pub(super) struct Attempt {
 impl Refusals {
     /// A request was refused.
     pub(super) fn remember(&self, attempt: Attempt, refused: &ArmError, at: Moment) {
-        let is_about_the_request =
-            (400..500).contains(&refused.status) && !matches!(refused.status, 401 | 403);
-        if !is_about_the_request {
+        if !(400..500).contains(&refused.status) {
             return;
         }
         let view = RefusedView {
@@ -170,7 +168,7 @@ mod tests {
         refuse("a", 400, "first");
         refuse("A", 409, &"x".repeat(2 * MESSAGE_CHARS_MAX));
         assert_eq!(messages(), ["x".repeat(MESSAGE_CHARS_MAX)]);
-        for (status, message) in [(401, "who?"), (403, "not yours"), (500, "ours"), (503, "not now")] {
+        for (status, message) in [(500, "ours"), (503, "not now")] {
             refuse("a", status, message);
         }
         assert_eq!(messages().len(), 1);

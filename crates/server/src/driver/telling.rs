@@ -5,6 +5,7 @@ use std::sync::Arc;
 use forewarn_catalogue::{ClusterId, Link};
 use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
 use forewarn_wire::Moment;
+use forewarn_wire::arm::ResourceId;
 use forewarn_wire::operator::{
     Chain, Happening, NamedCommand, Told, TrailEntry, find_event, find_machine, full_name,
 };
@@ -139,7 +140,7 @@ fn phrase(command: &Value) -> String {
     let mut words = Vec::new();
     for (key, value) in members {
         let value = match value {
-            Value::String(text) => text.replace(['\n', '\r'], " "),
+            Value::String(text) => short_id(text).unwrap_or_else(|| text.replace(['\n', '\r'], " ")),
             Value::Number(number) => number.to_string(),
             Value::Bool(truth) => truth.to_string(),
             Value::Array(items) if items.iter().all(Value::is_string) && !items.is_empty() => {
@@ -154,6 +155,13 @@ fn phrase(command: &Value) -> String {
         });
     }
     words.join(", ").chars().take(PHRASE_CHARACTERS_MAX).collect()
+}
+
+/// An id of Azure without what is in every one: `GROUP/NAME`. All of it is kept with the command.
+fn short_id(text: &str) -> Option<String> {
+    let id = ResourceId::parse(text)?;
+    let names = id.parts.iter().map(|(_, name)| name.as_str());
+    Some([id.group.name.as_str()].into_iter().chain(names).collect::<Vec<_>>().join("/"))
 }
 
 /// Whom a command names is found under their names.
@@ -200,6 +208,9 @@ mod tests {
         let said = |json: &str| phrase(&serde_json::from_str(json).unwrap());
         assert_eq!(said(r#"{"command":"restart","machine":"web_0"}"#), "restart, machine web_0");
         assert_eq!(said(r#"{"command":"update_hosts","hosts":["h1","h2"]}"#), "update hosts, hosts h1, h2");
+        let id = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/virtualMachineScaleSets/web";
+        let json = format!(r#"{{"command":"delete","resource":"{id}","instances":["web_0","web_1"]}}"#);
+        assert_eq!(said(&json), "delete, resource g/web, instances web_0, web_1");
         assert_eq!(said(r#"{"clock":"advance","by":"15m"}"#), "advance, by 15m");
         assert_eq!(said(r#"{"command":"apply_fleet","commands":[{},{}]}"#), "apply fleet, commands 2");
         assert_eq!(

@@ -332,6 +332,9 @@ fn a_withdrawn_event_says_so_and_a_terminate_waits_for_the_others() {
     tale.poll(WEB_0, Edition::V2017_11_01);
     let told = tale.event(&one).unwrap();
     assert_eq!(told.blockers, [format!("other Terminate events of the tenant are not approved: {other}")]);
+    let next =
+        "it starts as soon as the other Terminate events of its tenant are approved, and at NotBefore, ";
+    assert!(told.next[0].starts_with(next), "{:?}", told.next);
     assert_eq!(told.machines[0].text, "is deleted: everything on it is lost");
     let blind =
         "machine web_0 asks with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";
@@ -473,9 +476,9 @@ fn a_terminate_that_nobody_saw_is_explained() {
     let set = tale.scale_set("web").unwrap();
     assert!(set.hints[0].starts_with("tenant web is not enrolled: "), "{:?}", set.hints);
     let enable = "model 1 has no notice of deletion: a delete makes no Terminate event; enable: `forewarn scaleset update web --terminate-notification on`, \
-                  or `az vmss update --resource-group g --name web --enable-terminate-notification true`";
+                  or `az vmss update --resource-group g --name web --enable-terminate-notification true --terminate-notification-time 5`";
     assert_eq!((set.hints.len(), set.hints[1].as_str()), (2, enable));
-    assert_eq!(set.summary, "Model 1 has no notice of deletion. There are 2 instances, all with this model");
+    assert_eq!(set.summary, "Model 1 has no notice of deletion. There are 2 instances, with this model");
     tale.poll(WEB_0, Edition::V2017_11_01);
     tale.poll(WEB_0 + 1, Edition::V2017_11_01);
     let blind = "machines web_0, web_1 ask with api-version 2017-11-01, which does not show Terminate: 2019-01-01 does";

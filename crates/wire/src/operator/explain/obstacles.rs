@@ -112,7 +112,14 @@ impl Scene<'_> {
             Phase::Scheduled { not_before, .. } => Moment(*not_before),
         };
         let parts = work.plan.parts.iter().filter(|part| part.announcement.is_some()).count();
-        let whose = if parts == 1 { "its tenant approves" } else { "all its tenants approve" };
+        let whose = match parts {
+            // Deletions wait for each other.
+            1 if event.is_approved() && event.announcement.kind == EventKind::Terminate => {
+                "the other Terminate events of its tenant are approved"
+            }
+            1 => "its tenant approves",
+            _ => "all its tenants approve",
+        };
         let is_late = self.now.wall >= work.plan.not_before;
         let starts = match work.wait() {
             Some(Wait::Held(_)) => {

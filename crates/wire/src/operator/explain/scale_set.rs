@@ -80,21 +80,17 @@ impl Scene<'_> {
     }
 
     fn set_summary(&self, set: &ScaleSet, view: Option<&ScaleSetSummary>) -> String {
-        let many = |count: usize, what: &str| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
         let mut text = format!("Model {} has {}", set.model_version, length(set.model.terminate));
         if let Some(view) = view {
-            let (all, older) = (view.capacity + view.leaving, view.outdated);
-            let how = match older {
-                0 => "all with this model".to_owned(),
-                _ => format!("{older} with an older model"),
+            let how = match view.outdated {
+                0 => "with this model".to_owned(),
+                older => format!("{older} with an older model"),
             };
-            text.push_str(&format!(". There are {}", many(all, "instance")));
-            if all > 0 {
-                text.push_str(&format!(", {how}"));
-            }
+            text.push_str(&match view.capacity + view.leaving {
+                0 => ". There are no instances".to_owned(),
+                1 => format!(". There is 1 instance, {how}"),
+                all => format!(". There are {all} instances, {how}"),
+            });
         }
         text
     }
@@ -132,7 +128,7 @@ impl Scene<'_> {
                 "its instances are spot machines, and those have no notice of deletion".to_owned()
             }
             Priority::Regular => format!(
-                "model {version} has no notice of deletion: a delete makes no Terminate event; enable: `forewarn scaleset update {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true`",
+                "model {version} has no notice of deletion: a delete makes no Terminate event; enable: `forewarn scaleset update {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true --terminate-notification-time 5`",
                 self.group_of(set)?
             ),
         })
