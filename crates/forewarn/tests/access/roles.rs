@@ -25,7 +25,12 @@ const TABLE: &[Row] = &[
     Row("GET /v1/scalesets", "", "", [200, 200, 200, 200, 200]),
     Row("POST /v1/scalesets", "", r#"{"name":"front"}"#, [403, 403, 409, 409, 403]),
     Row("GET /v1/scalesets/{name}", "/v1/scalesets/front", "", [200, 200, 200, 200, 403]),
-    Row("GET /v1/scalesets/{name}/explanation", "/v1/scalesets/front/explanation", "", [200, 200, 200, 200, 403]),
+    Row(
+        "GET /v1/scalesets/{name}/explanation",
+        "/v1/scalesets/front/explanation",
+        "",
+        [200, 200, 200, 200, 403],
+    ),
     Row("PATCH /v1/scalesets/{name}", "/v1/scalesets/front", "{}", [403, 403, 200, 200, 403]),
     Row(
         "POST /v1/scalesets/{name}/scale",

@@ -84,7 +84,8 @@ pub fn check_version(kind: &str, sent: &Value, version: ApiVersion) -> Result<()
     let newer = gates(kind).iter().filter(|gate| version < gate.since);
     for gate in newer {
         if find(sent, gate.place).is_some_and(|value| !value.is_null()) {
-            return Err(ArmError::new(400, "BadRequest", gate.message()));
+            let refused = ArmError::new(400, "BadRequest", gate.message());
+            return Err(refused.because(vec![gate.detail(version)]));
         }
     }
     Ok(())
@@ -114,6 +115,13 @@ impl Gate {
     /// What a client is told that speaks an older version.
     fn message(&self) -> String {
         format!("Could not find member '{}' on object of type '{}'", self.name(), self.holder)
+    }
+
+    /// What to do about it: the message, which is the documented one, does not tell.
+    fn detail(&self, version: ApiVersion) -> ArmError {
+        let (name, since) = (self.name(), self.since);
+        let why = format!("'{name}' is known from api-version {since} on; this request has {version}");
+        ArmError::new(400, "ApiVersionTooOld", why).at(self.place)
     }
 }
 
@@ -181,6 +189,8 @@ mod tests {
             let error = check_version(kind, &sent, version(before)).unwrap_err();
             let text = format!("(BadRequest) Could not find member '{name}' on object of type '{holder}'");
             assert_eq!((error.status, error.to_string()), (400, text));
+            let detail = &error.details[0].message;
+            assert!(detail.contains(before) && detail.contains(from), "{detail}");
             assert_eq!(check_version(kind, &sent, version(from)), Ok(()));
         }
     }
