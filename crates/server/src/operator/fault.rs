@@ -314,7 +314,7 @@ impl From<BadWish> for Fault {
     fn from(bad: BadWish) -> Self {
         match bad {
             BadWish::Unknown(unknown) => unknown.into(),
-            BadWish::TooMany(_) => Self::bad(bad.to_string()),
+            BadWish::TooMany(_) | BadWish::FaultDomains(_) => Self::bad(bad.to_string()),
             BadWish::NoHost { .. } | BadWish::Protected { .. } => Self::conflict(bad.to_string()),
         }
     }

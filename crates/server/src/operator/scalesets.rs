@@ -13,9 +13,10 @@ use forewarn_catalogue::Role;
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use forewarn_wire::operator::schema::Name;
 use forewarn_wire::operator::{
-    AvailabilitySetSummary, AvailabilitySetView, DeleteInstances, Items, NamedCommand, NewScaleSet, Outcome,
-    Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish, availability_set_summary,
-    availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary, scale_set_view,
+    AvailabilitySetSummary, AvailabilitySetView, BadWish, DeleteInstances, Items, NamedCommand, NewScaleSet,
+    Outcome, Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish,
+    availability_set_summary, availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary,
+    scale_set_view,
 };
 use serde_json::json;
 
@@ -262,13 +263,17 @@ async fn fulfil(visit: &Visit, wish: Wish, body: &[u8]) -> Result<Json<Outcome>,
 
 /// The commands that a wish comes to, if the scale set is still one that whoever asks has seen.
 fn plan(state: &engine::State<'_>, (wish, tags): &(Wish, Option<Tags>)) -> Result<Vec<NamedCommand>, Fault> {
+    let commands = wish.commands(state.cluster);
+    if let Err(BadWish::Unknown(unknown)) = commands {
+        return Err(unknown.into());
+    }
     // What is not there has not changed, and is refused as such.
     let has_changed =
         |tags: &Tags| view(state.cluster, wish.scale_set()).is_ok_and(|view| !tags.fits(&tag(&view)));
     if tags.as_ref().is_some_and(has_changed) {
         return Err(Problem::Changed.into());
     }
-    Ok(wish.commands(state.cluster)?)
+    Ok(commands?)
 }
 
 /// What was answered when the same was asked before, under the same key: what was true then need not be so now.

@@ -99,6 +99,7 @@ fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<
             BadWish::NoHost { .. }
             | BadWish::Unknown(_)
             | BadWish::TooMany(_)
+            | BadWish::FaultDomains(_)
             | BadWish::Protected { .. } => error,
         }
     })?;

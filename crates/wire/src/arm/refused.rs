@@ -106,6 +106,7 @@ pub fn bad_wish(bad: &BadWish) -> ArmError {
         BadWish::Unknown(unknown) => self::unknown(unknown),
         BadWish::TooMany(_) => ArmError::invalid("sku.capacity", said),
         BadWish::NoHost { .. } => allocation_failed(&said),
+        BadWish::FaultDomains(_) => ArmError::invalid("platformFaultDomainCount", said),
         BadWish::Protected { .. } => ArmError::new(409, "OperationNotAllowed", said).at("sku.capacity"),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_lifecycle::{Cluster, HostId, Orchestration, ScaleSet, Zone};
 
 use super::command::NamedCommand;
@@ -28,8 +29,13 @@ impl Bounds {
         hosts: Option<&[String]>,
         zones: &[u16],
         fault_domains: Option<u16>,
-    ) -> Result<Self, Unknown> {
-        let find = |hosts: &[String]| hosts.iter().map(|host| find_host(cluster, host)).collect();
+    ) -> Result<Self, BadWish> {
+        if let Some(count) = fault_domains.filter(|count| !(1..=FAULT_DOMAINS_MAX).contains(count)) {
+            return Err(BadWish::FaultDomains(count));
+        }
+        let find = |hosts: &[String]| -> Result<_, Unknown> {
+            hosts.iter().map(|host| find_host(cluster, host)).collect()
+        };
         let zones = zones.iter().copied().map(Zone).collect();
         Ok(Self { hosts: hosts.map(find).transpose()?, zones, fault_domains })
     }

@@ -206,6 +206,9 @@ pub enum BadWish {
         /// How many of them have no place.
         missing: usize,
     },
+    /// Not as many fault domains as there can be.
+    #[error("a scale set is spread over 1 to {FAULT_DOMAINS_MAX} fault domains, not {0}")]
+    FaultDomains(u16),
     /// Too many of those that might go are protected.
     #[error("too many instances of {set} are protected from scale-in: {missing} of {wanted} cannot go")]
     Protected {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{Percent, UpgradePolicy};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::object::objects;
 use crate::show_duration;
@@ -48,9 +49,16 @@ pub struct RollingEntry {
 #[schemars(rename = "Upgrading")]
 enum Said {
     /// A word.
+    #[serde(deserialize_with = "word")]
     Word(Word),
     /// Batch by batch, on terms.
     Rolling(RollingTerms),
+}
+
+/// A word is a text: a derived reader would also take `{"rolling": null}` for one.
+fn word<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Word::deserialize(text.into_deserializer())
 }
 
 /// How a change of the model reaches instances.
@@ -184,6 +192,8 @@ mod tests {
     fn what_means_nothing_is_refused() {
         for wrong in [
             json!("sometimes"),
+            json!({ "rolling": null }),
+            json!({ "manual": null }),
             json!({}),
             json!({ "manual": {} }),
             json!({ "rolling": [] }),
