@@ -81,4 +81,4 @@ pub use start_request::{
 };
 pub use unique::Unique;
 pub use versions::VersionList;
-pub use words::{Status, Word, kind as kind_word};
+pub use words::{Status, Word, kind as kind_word, source as source_word};

@@ -79,7 +79,9 @@ pub const fn kind(kind: EventKind) -> &'static str {
     }
 }
 
-pub(crate) const fn source(source: EventSource) -> &'static str {
+/// What documents call a source of events.
+#[must_use]
+pub const fn source(source: EventSource) -> &'static str {
     match source {
         EventSource::Platform => "Platform",
         EventSource::User => "User",

@@ -1,0 +1,1 @@
+//! Reads Scheduled Events from inside a virtual machine.

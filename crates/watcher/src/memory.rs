@@ -1,0 +1,38 @@
+//! What a watcher knows that must not be lost: it is kept before anything is done.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::case::Case;
+use crate::seen::Seen;
+
+/// Events in hand, and what is still to be undone.
+///
+/// It survives restarts of the agent and of the machine, so it holds nothing that counts from either: no process, no steady
+/// clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// In the order in which they were seen first.
+    pub cases: Vec<Case>,
+    /// What has to be undone, by the name of the hook that does it.
+    pub owed: BTreeMap<String, Owed>,
+}
+
+/// Something that has to be undone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Owed {
+    /// The event for which it was done last.
+    pub seen: Seen,
+    /// What the hook has to remember.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<serde_json::Value>,
+    /// Whether its undoing has begun: it may be half undone.
+    #[serde(default)]
+    pub begun: bool,
+    /// Where undoing it stands, in this life of the agent.
+    #[serde(skip)]
+    pub(crate) undoing: crate::undo::Undoing,
+}

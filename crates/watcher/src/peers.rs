@@ -1,0 +1,179 @@
+//! The other machines: what they say of themselves, who leads, and whose turn it is.
+
+use std::collections::BTreeMap;
+
+use forewarn_lifecycle::{EventId, Steady};
+use serde::{Deserialize, Serialize};
+
+use crate::case::{Case, Consent};
+use crate::settings::{Peers, Silence};
+
+/// What a machine says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PeerWord {
+    /// Its name, as it is written in `Resources`.
+    pub name: String,
+    /// The events that it has in hand, by id.
+    pub events: BTreeMap<String, Standing>,
+}
+
+/// How a machine stands to an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// How far it has come.
+    pub stage: Stage,
+    /// Whether it has approved, and that was taken.
+    pub approved: bool,
+}
+
+/// How far a machine has come with an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stage {
+    /// It waits for its turn.
+    Waiting,
+    /// Its hooks run.
+    Preparing,
+    /// It is ready.
+    Ready,
+    /// It is not, and will not be.
+    Failed,
+    /// It is none of its business, or it does nothing about it.
+    Idle,
+}
+
+/// Whom to ask how they are, every second or so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// Nobody: there is nothing to wait for.
+    Nobody,
+    /// These, by name.
+    These(Vec<String>),
+    /// Everybody that there is.
+    Everybody,
+}
+
+/// What was heard of the others.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Views(BTreeMap<String, View>);
+
+#[derive(Clone, Debug)]
+struct View {
+    at: Steady,
+    word: PeerWord,
+}
+
+/// Whether everybody who is named is ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Somebody else has to approve, or somebody is not ready.
+    Wait,
+    /// All are; those were not heard of, and count as ready.
+    Go { without: Vec<String> },
+}
+
+impl Views {
+    pub(crate) fn hear(&mut self, now: Steady, word: PeerWord) {
+        self.0.insert(word.name.clone(), View { at: now, word });
+    }
+
+    /// Whether a peer says that it has approved an event.
+    pub(crate) fn say_approved(&self, event: EventId) -> bool {
+        let id = event.to_string();
+        self.0.values().any(|view| view.word.events.get(&id).is_some_and(|standing| standing.approved))
+    }
+
+    /// Whether this machine has to approve an event for which it is ready.
+    ///
+    /// The first that is named and alive does. Two machines that cannot hear each other may both think so: approving twice is
+    /// approving once.
+    pub(crate) fn verdict(&self, now: Steady, case: &Case, me: &str, peers: &Peers) -> Verdict {
+        let mut without = Vec::new();
+        let mut someone_before_me = false;
+        let mut before_me = true;
+        for name in &case.seen.resources {
+            if name == me {
+                before_me = false;
+                continue;
+            }
+            if self.is_silent(now, name, case, peers) {
+                if !may_go_on(now, case, peers) {
+                    return Verdict::Wait;
+                }
+                without.push(name.clone());
+                continue;
+            }
+            someone_before_me |= before_me;
+            if self.stage(name, case.seen.id) != Some(Stage::Ready) {
+                return Verdict::Wait;
+            }
+        }
+        if someone_before_me { Verdict::Wait } else { Verdict::Go { without } }
+    }
+
+    /// Whether a machine may begin to prepare: fewer than so many are drained for other events, or will be before it.
+    pub(crate) fn has_turn(&self, now: Steady, case: &Case, at_once: u32, peers: &Peers) -> bool {
+        if time_left(now, case).is_some_and(|left| left <= peers.reserve) {
+            return true;
+        }
+        // Whoever is there has answered by then.
+        if now < case.live.since.plus(peers.silent_after)
+            && self.0.values().all(|view| view.at < case.live.since)
+        {
+            return false;
+        }
+        let mine = case.seen.id.to_string();
+        let is_before = |view: &&View| {
+            now.since(view.at) <= peers.silent_after
+                && view.word.events.iter().any(|(id, standing)| {
+                    *id != mine
+                        && match standing.stage {
+                            Stage::Preparing | Stage::Ready | Stage::Failed => true,
+                            Stage::Waiting => *id < mine,
+                            Stage::Idle => false,
+                        }
+                })
+        };
+        let before = self.0.values().filter(is_before).count();
+        u32::try_from(before).is_ok_and(|before| before < at_once)
+    }
+
+    /// A machine that has not been heard of is given time to answer before it is called silent.
+    fn is_silent(&self, now: Steady, name: &str, case: &Case, peers: &Peers) -> bool {
+        let last = self.0.get(name).map_or(case.live.since, |view| view.at.max(case.live.since));
+        now.since(last) > peers.silent_after
+    }
+
+    fn stage(&self, name: &str, event: EventId) -> Option<Stage> {
+        Some(self.0.get(name)?.word.events.get(&event.to_string())?.stage)
+    }
+
+    /// When a peer that is waited for will count as silent, if nothing is heard of it.
+    pub(crate) fn next_silence(&self, now: Steady, case: &Case, me: &str, peers: &Peers) -> Option<Steady> {
+        let others = case.seen.resources.iter().filter(|name| *name != me);
+        let last =
+            others.map(|name| self.0.get(name).map_or(case.live.since, |view| view.at.max(case.live.since)));
+        let next = last.map(|at| at.plus(peers.silent_after + std::time::Duration::from_millis(1)));
+        next.filter(|at| *at > now).min()
+    }
+}
+
+fn may_go_on(now: Steady, case: &Case, peers: &Peers) -> bool {
+    match peers.silence {
+        Silence::Wait => false,
+        Silence::GoOn => true,
+        Silence::GoOnWhenLeft(bound) => time_left(now, case).is_some_and(|left| left <= bound),
+    }
+}
+
+pub(crate) fn time_left(now: Steady, case: &Case) -> Option<std::time::Duration> {
+    case.live.deadline.map(|deadline| deadline.since(now))
+}
+
+/// Whether what is known of a consent is that it was taken.
+pub(crate) fn is_given(consent: Consent) -> bool {
+    match consent {
+        Consent::Given | Consent::ByPeer => true,
+        Consent::None | Consent::Tried => false,
+    }
+}

@@ -1,0 +1,511 @@
+//! The watcher: what it is told, and what it makes of it.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::{EventId, Steady, Timestamp};
+
+use crate::case::{Case, Consent, Gone, Live, PhaseState, Progress, State};
+use crate::deed::{Answer, Deed, Ending, Note, Run, Task, What};
+use crate::memory::Memory;
+use crate::peers::{Asking, PeerWord, Stage, Standing, Views, is_given};
+use crate::seen::{Seen, Sight, Status};
+use crate::settings::{Approval, Failure, Hook, Phase, Settings, Treatment};
+
+/// Before a hook that failed is tried again.
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// A hook without a deadline and with no time of its own still has this much.
+const LEAST_TIME: Duration = Duration::from_secs(1);
+
+/// What an agent makes of what it learns.
+#[derive(Clone, Debug)]
+pub struct Watcher {
+    pub(crate) settings: Settings,
+    pub(crate) memory: Memory,
+    pub(crate) views: Views,
+    pub(crate) told_undoing: bool,
+    /// Whether a document was seen in this life: before that, nothing is done.
+    has_seen: bool,
+}
+
+impl Watcher {
+    /// A watcher that goes on where the one before it was.
+    #[must_use]
+    pub fn new(settings: Settings, memory: Memory) -> Self {
+        Self { settings, memory, views: Views::default(), told_undoing: false, has_seen: false }
+    }
+
+    /// What must not be lost.
+    #[must_use]
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// What it was told once and for all.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// A document was read.
+    pub fn see(&mut self, now: Steady, sight: Sight<'_>) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.has_seen = true;
+        for event in &sight.document.events {
+            let seen = Seen::read(event, sight.edition);
+            self.meet(now, sight.date, seen, &mut deeds);
+        }
+        let is_there = |id: EventId| sight.document.events.iter().any(|event| event.id == id);
+        for index in 0..self.memory.cases.len() {
+            let case = &self.memory.cases[index];
+            if case.gone.is_none() && !is_there(case.seen.id) {
+                self.miss(sight.date, index, &mut deeds);
+            }
+        }
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// A hook has ended.
+    pub fn ended(&mut self, now: Steady, task: &Task, ending: &Ending) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        match task.phase {
+            Phase::Undo => self.undone(now, &task.hook, ending, &mut deeds),
+            Phase::Scheduled | Phase::Started | Phase::Completed | Phase::Cancelled => {
+                self.conclude(now, task, ending, &mut deeds);
+            }
+        }
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// An approval was answered.
+    pub fn answered(&mut self, now: Steady, event: EventId, answer: Answer) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.take_answer(now, event, answer, &mut deeds);
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// A peer has said how it is.
+    pub fn heard(&mut self, now: Steady, word: PeerWord) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.views.hear(now, word);
+        for case in &mut self.memory.cases {
+            if case.gone.is_none() && !is_given(case.consent) && self.views.say_approved(case.seen.id) {
+                case.consent = Consent::ByPeer;
+            }
+        }
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Steady) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// What this machine says of itself.
+    #[must_use]
+    pub fn word(&self) -> PeerWord {
+        let standing = |case: &Case| {
+            let stage = self.stage(case);
+            (case.seen.id.to_string(), Standing { stage, approved: case.consent == Consent::Given })
+        };
+        let open =
+            self.memory.cases.iter().filter(|case| case.gone.is_none() && case.seen.names(&self.settings.me));
+        PeerWord { name: self.settings.me.clone(), events: open.map(standing).collect() }
+    }
+
+    /// Whom to ask how they are.
+    #[must_use]
+    pub fn asking(&self) -> Asking {
+        let waits =
+            |case: &Case| case.live.confirmed && case.gone.is_none() && case.seen.status == Status::Scheduled;
+        let open =
+            || self.memory.cases.iter().filter(|case| waits(case) && case.seen.names(&self.settings.me));
+        if self.settings.peers.at_once.is_some() && open().any(|case| self.is_to_prepare(case) && !case.begun)
+        {
+            return Asking::Everybody;
+        }
+        let led = open().filter(|case| case.approval == Approval::Leader && !is_given(case.consent));
+        let mut names: Vec<String> = led.flat_map(|case| case.seen.resources.clone()).collect();
+        names.retain(|name| *name != self.settings.me);
+        names.sort();
+        names.dedup();
+        if names.is_empty() { Asking::Nobody } else { Asking::These(names) }
+    }
+
+    /// Whether this machine should get no new work: something is prepared for, or not undone yet.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.memory.cases.iter().any(Case::drains) || !self.memory.owed.is_empty()
+    }
+
+    /// When to call [`Watcher::tick`], unless something else happens before.
+    #[must_use]
+    pub fn next_wake(&self, now: Steady) -> Option<Steady> {
+        if !self.has_seen {
+            return None;
+        }
+        let cases = self.memory.cases.iter().flat_map(|case| {
+            let retries =
+                case.runs.values().flat_map(|runs| runs.values()).filter_map(|progress| progress.again_at);
+            let peers = &self.settings.peers;
+            let waits = case.gone.is_none() && case.seen.status == Status::Scheduled;
+            let silence = (waits && case.approval == Approval::Leader)
+                .then(|| self.views.next_silence(now, case, &self.settings.me, peers))
+                .flatten();
+            let turn = (waits && self.is_to_prepare(case) && !case.begun).then(|| now.plus(LEAST_TIME));
+            let bounds = case.live.deadline.filter(|_| waits).into_iter().flat_map(|deadline| {
+                let left = match peers.silence {
+                    crate::settings::Silence::GoOnWhenLeft(left) => left,
+                    crate::settings::Silence::Wait | crate::settings::Silence::GoOn => Duration::ZERO,
+                };
+                [deadline.minus(left), deadline.minus(peers.reserve)]
+            });
+            retries.chain(case.live.approve_at).chain(silence).chain(turn).chain(bounds).collect::<Vec<_>>()
+        });
+        cases.chain(self.next_undo()).filter(|at| *at > now).min()
+    }
+
+    /// An event is in the document.
+    fn meet(&mut self, now: Steady, date: Timestamp, mut seen: Seen, deeds: &mut Vec<Deed>) {
+        let deadline = seen.not_before.map(|at| now.plus(at.0.since(date)));
+        let known = self.memory.cases.iter().position(|case| case.seen.id == seen.id && case.gone.is_none());
+        let Some(index) = known else { return self.open(now, deadline, seen, deeds) };
+        let case = &mut self.memory.cases[index];
+        if !case.live.confirmed {
+            case.live = Live { confirmed: true, since: now, ..Live::default() };
+        }
+        if deadline.is_some() {
+            case.live.deadline = deadline;
+        }
+        let has_started = case.seen.status == Status::Scheduled && seen.status == Status::Started;
+        seen.not_before = seen.not_before.or(case.seen.not_before);
+        case.seen = seen;
+        if has_started {
+            deeds.push(Deed::Note(Note { seen: case.seen.clone(), what: What::Started }));
+        }
+    }
+
+    /// An event is seen for the first time.
+    fn open(&mut self, now: Steady, deadline: Option<Steady>, seen: Seen, deeds: &mut Vec<Deed>) {
+        let mine = seen.names(&self.settings.me);
+        let late = seen.status == Status::Started;
+        let rule = self.settings.rule(&seen).filter(|_| mine);
+        let treatment = rule.map_or(Treatment::default(), |rule| rule.treatment);
+        let note = |what| Deed::Note(Note { seen: seen.clone(), what });
+        deeds.push(note(What::Seen { mine }));
+        match treatment {
+            Treatment::Ignore => deeds.push(note(What::Ignored)),
+            Treatment::Prepare if mine && late => deeds.push(note(What::TooLate)),
+            Treatment::Prepare | Treatment::ApproveAtOnce => {}
+        }
+        let case = Case {
+            treatment,
+            approval: rule.and_then(|rule| rule.approval).unwrap_or(self.settings.approval),
+            on_failure: rule.and_then(|rule| rule.on_failure).unwrap_or(self.settings.on_failure),
+            late,
+            begun: false,
+            consent: Consent::None,
+            gone: None,
+            runs: std::collections::BTreeMap::new(),
+            live: Live { confirmed: true, since: now, deadline, ..Live::default() },
+            seen,
+        };
+        // The same id again is another life of it: what was undone since has to be done again.
+        self.memory.cases.retain(|other| other.seen.id != case.seen.id);
+        self.memory.cases.push(case);
+    }
+
+    /// An event has left the document.
+    ///
+    /// Last seen scheduled, approved by nobody that is known, and before its time: it was cancelled. Otherwise it happened.
+    fn miss(&mut self, date: Timestamp, index: usize, deeds: &mut Vec<Deed>) {
+        let case = &mut self.memory.cases[index];
+        let is_early = case.seen.not_before.is_some_and(|at| date < at.0);
+        let unapproved = case.consent == Consent::None;
+        let gone = match case.seen.status {
+            Status::Scheduled if unapproved && is_early => Gone::Cancelled,
+            Status::Scheduled | Status::Started => Gone::Completed,
+        };
+        case.live.confirmed = true;
+        case.gone = Some(gone);
+        let what = match gone {
+            Gone::Completed => What::Completed,
+            Gone::Cancelled => What::Cancelled,
+        };
+        deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
+        self.try_again();
+    }
+
+    /// A hook of a case has ended.
+    fn conclude(&mut self, now: Steady, task: &Task, ending: &Ending, deeds: &mut Vec<Deed>) {
+        let retries = self.settings.hook(&task.hook).map_or(0, |hook| hook.retries);
+        if let (Some(memory), Some(owed)) = (&ending.memory, self.memory.owed.get_mut(&task.hook)) {
+            owed.memory = Some(memory.clone());
+        }
+        let Some(case) = self.memory.cases.iter_mut().find(|case| case.seen.id == task.event) else { return };
+        let is_over = case.gone.is_some() && matches!(task.phase, Phase::Scheduled | Phase::Started);
+        let deadline = case.live.deadline;
+        let Some(progress) = case.progress_mut(task.phase, &task.hook) else { return };
+        progress.runs = false;
+        let again = now.plus(RETRY_PAUSE);
+        let has_time = task.phase != Phase::Scheduled || deadline.is_none_or(|deadline| again < deadline);
+        match &ending.result {
+            Ok(()) => progress.state = State::Done,
+            Err(_) if progress.stopped => progress.state = State::Skipped,
+            Err(_) if progress.attempts <= retries && has_time && !is_over => progress.again_at = Some(again),
+            Err(why) => {
+                progress.state = State::Failed(why.clone());
+                let what = What::HookFailed { phase: task.phase, hook: task.hook.clone(), why: why.clone() };
+                deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
+            }
+        }
+    }
+
+    /// Everything that can be done now is said, and nothing twice.
+    fn advance(&mut self, now: Steady, deeds: &mut Vec<Deed>) {
+        if !self.has_seen {
+            return;
+        }
+        for index in 0..self.memory.cases.len() {
+            if !self.memory.cases[index].live.confirmed {
+                continue;
+            }
+            let case = &self.memory.cases[index];
+            match (case.gone, case.seen.status) {
+                (Some(gone), _) => self.finish(now, index, gone, deeds),
+                (None, Status::Started) => self.accompany(now, index, deeds),
+                (None, Status::Scheduled) => self.prepare(now, index, deeds),
+            }
+        }
+        self.memory.cases.retain(|case| !case.live.closed);
+        self.undo(now, deeds);
+    }
+
+    /// An event that is announced.
+    fn prepare(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) {
+        let case = &self.memory.cases[index];
+        if !case.seen.names(&self.settings.me) {
+            self.run_phase(now, index, Phase::Scheduled, deeds);
+            return;
+        }
+        match case.treatment {
+            Treatment::Ignore => return,
+            Treatment::ApproveAtOnce => return self.consider(now, index, deeds),
+            Treatment::Prepare => {}
+        }
+        if !case.begun && !self.begin(now, index, deeds) {
+            return;
+        }
+        let state = self.run_phase(now, index, Phase::Scheduled, deeds);
+        let case = &mut self.memory.cases[index];
+        let is_ready = match (state, case.on_failure) {
+            (PhaseState::Open, _) => return,
+            (PhaseState::Done, _) | (PhaseState::Failed, Failure::Approve) => true,
+            (PhaseState::Failed, Failure::Hold) => false,
+        };
+        if !std::mem::replace(&mut case.live.told_ready, true) {
+            let what = if is_ready { What::Ready } else { What::Held };
+            deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
+        }
+        if is_ready {
+            self.consider(now, index, deeds);
+        }
+    }
+
+    /// This machine's turn to prepare, if it has come.
+    fn begin(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) -> bool {
+        // What is being undone would be done again beside it.
+        if self.undo_runs() {
+            return false;
+        }
+        let peers = &self.settings.peers;
+        let case = &self.memory.cases[index];
+        let has_turn = peers.at_once.is_none_or(|at_once| self.views.has_turn(now, case, at_once, peers));
+        let seen = case.seen.clone();
+        let live = &mut self.memory.cases[index].live;
+        if !has_turn {
+            if !std::mem::replace(&mut live.told_turn, true) {
+                deeds.push(Deed::Note(Note { seen, what: What::WaitsForTurn }));
+            }
+            return false;
+        }
+        self.memory.cases[index].begun = true;
+        let undo: Vec<String> =
+            self.settings.hooks_of(Phase::Undo, &seen).into_iter().map(|hook| hook.name.clone()).collect();
+        for hook in undo {
+            self.owe(&hook, &seen);
+        }
+        deeds.push(Deed::Note(Note { seen, what: What::Preparing }));
+        true
+    }
+
+    /// An event that has started.
+    fn accompany(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) {
+        let case = &self.memory.cases[index];
+        let mine = case.seen.names(&self.settings.me);
+        if mine && case.treatment != Treatment::Prepare {
+            return;
+        }
+        if mine
+            && case.late
+            && !self.settings.hooks_of(Phase::Scheduled, &case.seen).iter().all(|hook| !hook.even_late)
+        {
+            if !case.begun && self.undo_runs() {
+                return;
+            }
+            self.memory.cases[index].begun = true;
+            self.run_phase(now, index, Phase::Scheduled, deeds);
+        } else {
+            self.skip_rest(index);
+        }
+        self.run_phase(now, index, Phase::Started, deeds);
+    }
+
+    /// Hooks that have not begun, and hooks that wait to be tried again, no longer will.
+    fn skip_rest(&mut self, index: usize) {
+        let case = &mut self.memory.cases[index];
+        for progress in case.runs.entry(Phase::Scheduled).or_default().values_mut() {
+            if progress.again_at.take().is_some() {
+                progress.state = State::Skipped;
+            }
+        }
+    }
+
+    /// An event that has left the document: what runs for it is ended, then it is told, then the case is closed.
+    fn finish(&mut self, now: Steady, index: usize, gone: Gone, deeds: &mut Vec<Deed>) {
+        let case = &mut self.memory.cases[index];
+        let mine = case.seen.names(&self.settings.me);
+        if mine && case.treatment != Treatment::Prepare {
+            case.live.closed = true;
+            return;
+        }
+        let mut runs = false;
+        let event = case.seen.id;
+        for phase in [Phase::Scheduled, Phase::Started] {
+            for (hook, progress) in case.runs.entry(phase).or_default() {
+                progress.again_at = None;
+                runs |= progress.runs;
+                if progress.runs && !std::mem::replace(&mut progress.stopped, true) {
+                    deeds.push(Deed::Stop(Task { event, phase, hook: hook.clone() }));
+                }
+            }
+        }
+        if runs {
+            return;
+        }
+        let phase = match gone {
+            Gone::Completed => Phase::Completed,
+            Gone::Cancelled => Phase::Cancelled,
+        };
+        match self.run_phase(now, index, phase, deeds) {
+            PhaseState::Open => {}
+            PhaseState::Done | PhaseState::Failed => self.memory.cases[index].live.closed = true,
+        }
+    }
+
+    /// Starts the next hook of a phase, if none of them runs.
+    fn run_phase(&mut self, now: Steady, index: usize, phase: Phase, deeds: &mut Vec<Deed>) -> PhaseState {
+        let case = &self.memory.cases[index];
+        let hooks: Vec<Hook> = self.settings.hooks_of(phase, &case.seen).into_iter().cloned().collect();
+        for hook in hooks {
+            let case = &self.memory.cases[index];
+            if phase == Phase::Scheduled && case.late && case.seen.names(&self.settings.me) && !hook.even_late
+            {
+                continue;
+            }
+            match case.progress(phase, &hook.name) {
+                Some(Progress { state: State::Done | State::Failed(_) | State::Skipped, .. }) => continue,
+                Some(Progress { runs: true, .. }) => return PhaseState::Open,
+                Some(Progress { again_at: Some(at), .. }) if now < *at => return PhaseState::Open,
+                Some(_) | None => {}
+            }
+            return self.start(now, index, phase, &hook, deeds);
+        }
+        if self.memory.cases[index].has_failed(phase) { PhaseState::Failed } else { PhaseState::Done }
+    }
+
+    /// Starts a hook, with as much time as there is.
+    fn start(
+        &mut self,
+        now: Steady,
+        index: usize,
+        phase: Phase,
+        hook: &Hook,
+        deeds: &mut Vec<Deed>,
+    ) -> PhaseState {
+        let case = &mut self.memory.cases[index];
+        let deadline = case.live.deadline.filter(|_| case.seen.status == Status::Scheduled);
+        let own = now.plus(hook.limit);
+        let until = match deadline {
+            Some(deadline) if phase == Phase::Scheduled => own.min(deadline.minus(self.settings.spare)),
+            Some(_) | None => own,
+        };
+        let progress = case
+            .runs
+            .entry(phase)
+            .or_default()
+            .entry(hook.name.clone())
+            .or_insert_with(|| Progress::new(State::Begun));
+        if until <= now {
+            progress.state = State::Failed("there is no time left for it".to_owned());
+            let what = What::HookFailed {
+                phase,
+                hook: hook.name.clone(),
+                why: "there is no time left for it".to_owned(),
+            };
+            deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
+            return self.run_phase(now, index, phase, deeds);
+        }
+        progress.state = State::Begun;
+        progress.attempts += 1;
+        progress.again_at = None;
+        progress.runs = true;
+        let attempt = progress.attempts;
+        let seen = case.seen.clone();
+        if hook.undoes && phase == Phase::Scheduled {
+            self.owe(&hook.name, &seen);
+        }
+        let memory = self.memory.owed.get(&hook.name).and_then(|owed| owed.memory.clone());
+        let task = Task { event: seen.id, phase, hook: hook.name.clone() };
+        deeds.push(Deed::Run(Run { task, attempt, until, seen, deadline, memory }));
+        PhaseState::Open
+    }
+
+    /// Whether nothing keeps this machine drained.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let pending =
+            |case: &Case| case.begun || (case.gone.is_none() && self.is_to_prepare(case) && !case.late);
+        self.has_seen && !self.memory.cases.iter().any(pending)
+    }
+
+    fn is_to_prepare(&self, case: &Case) -> bool {
+        case.treatment == Treatment::Prepare && case.seen.names(&self.settings.me)
+    }
+
+    fn stage(&self, case: &Case) -> Stage {
+        match case.treatment {
+            Treatment::Ignore => return Stage::Idle,
+            Treatment::ApproveAtOnce => return Stage::Ready,
+            Treatment::Prepare => {}
+        }
+        let hooks = self.settings.hooks_of(Phase::Scheduled, &case.seen);
+        let ended = hooks.iter().all(|hook| {
+            case.progress(Phase::Scheduled, &hook.name).is_some_and(|progress| {
+                !progress.runs && progress.again_at.is_none() && progress.state != State::Begun
+            })
+        });
+        match (case.begun, ended, case.has_failed(Phase::Scheduled), case.on_failure) {
+            (false, ..) if case.late => Stage::Idle,
+            (false, ..) => Stage::Waiting,
+            (true, false, ..) => Stage::Preparing,
+            (true, true, true, Failure::Hold) => Stage::Failed,
+            (true, true, true, Failure::Approve) | (true, true, false, _) => Stage::Ready,
+        }
+    }
+}
