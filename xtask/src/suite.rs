@@ -90,6 +90,7 @@ fn long(steps: &mut Steps) {
     steps.run("cost of rules", bench::measure_rules);
     steps.run("cost of polls", bench::measure_polls);
     steps.run("hostile machine", bench::measure_hostile);
+    steps.run("cost of an agent", bench::measure_agent);
 }
 
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.
