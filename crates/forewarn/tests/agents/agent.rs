@@ -15,7 +15,7 @@ use crate::harness::until;
 use crate::settings::Settings;
 
 /// What hooks run: it writes down why.
-const NOTE: &str = "#!/bin/sh\necho \"$FOREWARN_PHASE $FOREWARN_HOOK $EVENT_TYPE${FOREWARN_OUTCOME:+ $FOREWARN_OUTCOME}\" >> \"$1\"\n";
+const NOTE: &str = "#!/bin/sh\necho \"$FOREWARN_PHASE $FOREWARN_HOOK $EVENT_TYPE\" >> \"$1\"\n";
 
 /// Shared by all agents of a world.
 const KEY: &[u8] = b"thirty-two bytes that nobody knows\n";
@@ -90,6 +90,9 @@ impl<'a> Agent<'a> {
         let log = OpenOptions::new().create(true).append(true).open(self.file("log")).unwrap();
         let mut command = self.namespace.command(agent_program());
         command.args(["run", "--config"]).arg(self.file("agent.toml")).current_dir(&self.directory);
+        // Programs that stand in for those of the system.
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:/usr/sbin:/usr/bin:/sbin:/bin:{path}", self.file("bin").display()));
         for name in ["SCHEDULEDEVENTSIP", "NOTIFY_SOCKET", "JOURNAL_STREAM", "FOREWARN_AGENT_CONFIG"] {
             command.env_remove(name);
         }

@@ -4,7 +4,6 @@ use crate::settings::Settings;
 use crate::world::Place;
 
 const DRAINED: &str = "scheduled drain Reboot";
-const UNDONE: &str = "undo drain Reboot completed";
 
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
@@ -72,7 +71,7 @@ fn an_eviction_leaves_hooks_what_is_left_of_thirty_seconds() {
     let eviction = world.announce(&["vm", "evict", "spot_0"]);
     agent.has_file("seconds");
     let left: u32 = std::fs::read_to_string(agent.file("seconds")).unwrap().trim().parse().unwrap();
-    assert!((20..=30).contains(&left), "{left} seconds left of thirty");
+    assert!((1..=10).contains(&left), "{left} seconds left of thirty, with twenty to spare");
     let failed = agent.has_noted("hook-failed");
     assert_eq!(failed["hook"], "slow");
     world.is(&eviction, "Started");
@@ -119,12 +118,9 @@ fn a_cancelled_event_is_undone_at_once() {
     agent.has_noted("ready");
     agent.is_answered_ready("503");
     world.run(&["event", "cancel", &reboot]);
-    agent.has_run("undo drain Reboot cancelled");
+    agent.has_run("undo drain Reboot");
     agent.is_answered_ready("200");
-    assert_eq!(
-        agent.did(),
-        [DRAINED, "cancelled note-cancelled Reboot cancelled", "undo drain Reboot cancelled"]
-    );
+    assert_eq!(agent.did(), [DRAINED, "cancelled note-cancelled Reboot", "undo drain Reboot"]);
     assert_eq!(world.start_requests(), 0);
 }
 
@@ -141,7 +137,7 @@ fn a_machine_stays_drained_until_both_events_are_over() {
     world.run(&["event", "start", &reboot]);
     world.advance("1m");
     world.is(&reboot, "gone");
-    agent.has_run("completed note-completed Reboot completed");
+    agent.has_run("completed note-completed Reboot");
     // The first is over, the second is not: nothing is undone, and no load comes.
     world.is_settled();
     assert_eq!(world.status(&freeze), "Scheduled");
@@ -150,8 +146,11 @@ fn a_machine_stays_drained_until_both_events_are_over() {
     world.run(&["event", "start", &freeze]);
     world.advance("1m");
     world.is(&freeze, "gone");
-    agent.has_run("undo drain Freeze completed");
+    agent.has_run("undo drain Freeze");
     agent.is_answered_ready("200");
-    assert_eq!(agent.did().iter().filter(|line| line.starts_with("undo")).count(), 1);
-    assert_eq!(agent.times(UNDONE), 0, "undone once, after the last");
+    assert_eq!(
+        agent.did().iter().filter(|line| line.starts_with("undo")).count(),
+        1,
+        "undone once, after the last"
+    );
 }

@@ -17,6 +17,7 @@
 //! | the agent is killed in the middle | `lives::an_agent_that_was_killed_goes_on_where_it_was` |
 //! | the machine really reboots | `lives::what_was_done_is_undone_after_the_reboot_itself` |
 //! | the server is away for a while | `lives::an_agent_outlives_its_server` |
+//! | the recipes of `deploy/recipes` | `recipes` |
 //!
 //! They need root and packages, so they are ignored unless they are asked for; `cargo xtask agent` installs what they need and asks for
 //! them, or says why it cannot.
@@ -33,6 +34,8 @@ mod harness;
 mod hooks;
 #[cfg(test)]
 mod lives;
+#[cfg(test)]
+mod recipes;
 #[cfg(test)]
 mod settings;
 #[cfg(test)]

@@ -5,11 +5,25 @@ use std::fmt::Write;
 /// Settings of an agent. `DIR` in them is the directory of that agent, `NOTE` the program that writes down that it was run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Settings {
+    /// A file that says everything but where the endpoint is.
+    whole: Option<String>,
     top: String,
     tables: String,
 }
 
 impl Settings {
+    /// A file that says everything but where the endpoint is.
+    pub(crate) fn whole(text: String) -> Self {
+        Self { whole: Some(text), ..Self::default() }
+    }
+
+    /// The same file, with something else in one place.
+    pub(crate) fn changed(self, from: &str, to: &str) -> Self {
+        let text = self.whole.expect("a whole file");
+        assert!(text.contains(from), "not in the file: {from}");
+        Self::whole(text.replace(from, to))
+    }
+
     /// One hook, `drain`, with an undo, and notes of all other phases. Approves when it is alone.
     pub(crate) fn draining() -> Self {
         Self::default().hook("drain", "scheduled", "command = [NOTE]\nundo = [NOTE]").noting()
@@ -56,6 +70,9 @@ impl Settings {
 
     /// The file, for an agent that lives in that directory.
     pub(crate) fn text(&self, directory: &str, endpoint: &str, peers: &[String]) -> String {
+        if let Some(whole) = &self.whole {
+            return format!("endpoint = \"{endpoint}\"\npoll = \"1s\"\n{whole}").replace("DIR", directory);
+        }
         let peers: Vec<_> = peers.iter().map(|peer| format!("{peer:?}")).collect();
         let text = format!(
             "endpoint = \"{endpoint}\"\npoll = \"1s\"\nstate = \"DIR/state.json\"\nhooks = \"DIR/hooks\"\n\

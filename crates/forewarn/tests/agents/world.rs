@@ -131,9 +131,6 @@ impl World<'_> {
         self.agents.iter()
     }
 
-    pub(crate) fn place(&self) -> &Place {
-        self.place
-    }
 
     /// A command of the operator's.
     pub(crate) fn run(&self, words: &[&str]) -> String {
