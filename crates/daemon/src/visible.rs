@@ -1,12 +1,12 @@
 //! Texts from elsewhere, shown without moving the cursor or colouring the screen.
 
 /// A text whose lines and tabs stay, and whose other control characters can be seen.
-pub(crate) fn visible(text: &str) -> String {
+pub fn visible(text: &str) -> String {
     escape(text, |char| char.is_control() && !matches!(char, '\n' | '\t'))
 }
 
 /// A text that stays on its line: all control characters can be seen.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     escape(text, char::is_control)
 }
 
