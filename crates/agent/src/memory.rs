@@ -129,15 +129,14 @@ fn lock(path: &Path) -> Result<File> {
             "another agent has this memory: {}\n  hint: one agent runs on a machine; `forewarn-agent status` tells how it is",
             path.display()
         ),
-        Err(problem) => {
-            Err(problem).with_context(|| format!("cannot lock: {}", place.display()))
-        }
+        Err(problem) => Err(problem).with_context(|| format!("cannot lock: {}", place.display())),
     }
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = beside(path, ".new");
-    let mut file = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
+    let mut file =
+        OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&unfinished)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&unfinished, path)?;

@@ -63,11 +63,7 @@ impl Table {
     }
 
     /// A row; with more cells, if the table is wide.
-    pub fn row_with_more<const N: usize, const M: usize>(
-        &mut self,
-        cells: [String; N],
-        more: [String; M],
-    ) {
+    pub fn row_with_more<const N: usize, const M: usize>(&mut self, cells: [String; N], more: [String; M]) {
         match self.width {
             Width::Usual => self.row(cells),
             Width::Wide => self.row(cells.into_iter().chain(more)),

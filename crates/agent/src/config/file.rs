@@ -10,8 +10,6 @@ use forewarn_wire::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::hands;
-
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {

@@ -148,7 +148,8 @@ fn remove_from_list(array: &mut DeArray<'_>, span: &Range<usize>) -> bool {
     }
     let is_meant = |value: &Spanned<DeValue<'_>>| contains(&value.span(), span);
     let Some(index) = array.iter().position(is_meant) else { return false };
-    array.remove(index);
+    let rest = array.iter().enumerate().filter(|(other, _)| *other != index);
+    *array = rest.map(|(_, value)| value.clone()).collect();
     true
 }
 
