@@ -1,3 +1,3 @@
-//! The agent.
+//! The program.
 
 fn main() {}
