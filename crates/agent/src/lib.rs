@@ -20,6 +20,7 @@ mod config;
 mod hands;
 mod memory;
 mod metrics;
+mod os;
 mod run;
 
 pub use commands::main;

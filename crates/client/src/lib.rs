@@ -1,1 +1,3 @@
 //! Reads Scheduled Events from inside a virtual machine.
+
+pub mod http;

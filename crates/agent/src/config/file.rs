@@ -10,6 +10,8 @@ use forewarn_wire::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::hands::{SignalWork, SystemdWork, TouchWork, WaitWork};
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
@@ -89,5 +91,8 @@ pub(super) struct HookTable {
     pub(super) even_late: bool,
     pub(super) command: Option<Vec<String>>,
     pub(super) undo: Option<Vec<String>>,
-    pub(super) wait: Option<Span>,
+    pub(super) systemd: Option<SystemdWork>,
+    pub(super) touch: Option<TouchWork>,
+    pub(super) signal: Option<SignalWork>,
+    pub(super) wait: Option<WaitWork>,
 }

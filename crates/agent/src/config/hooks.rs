@@ -16,7 +16,7 @@ use toml::Spanned;
 use super::HOOK_LIMIT_MAX;
 use super::file::HookTable;
 use super::problem::Report;
-use crate::hands::{CommandWork, WaitWork, Work};
+use crate::hands::{CommandWork, Work};
 
 /// Hooks of an agent, and files in a directory of hooks.
 const HOOKS_MAX: usize = 256;
@@ -186,13 +186,18 @@ impl Found {
 
 /// What a hook does: exactly one thing.
 fn work(table: HookTable) -> Result<Work, String> {
-    let HookTable { command, undo, wait, .. } = table;
-    let has_undo = undo.is_some();
-    let is_command = command.is_some();
-    let mut works: Vec<Work> = Vec::new();
-    works.extend(command.map(|command| Work::Command(CommandWork { command, undo })));
-    works.extend(wait.map(|span| Work::Wait(WaitWork(span))));
-    if has_undo && !is_command {
+    let HookTable { command, undo, systemd, touch, signal, wait, .. } = table;
+    let is_lost = undo.is_some() && command.is_none();
+    let command = command.map(|command| Work::Command(CommandWork { command, undo }));
+    let all = [
+        command,
+        systemd.map(Work::Systemd),
+        touch.map(Work::Touch),
+        signal.map(Work::Signal),
+        wait.map(Work::Wait),
+    ];
+    let mut works: Vec<Work> = all.into_iter().flatten().collect();
+    if is_lost {
         return Err("undo goes with a command: other work undoes itself".to_owned());
     }
     match works.pop() {

@@ -54,8 +54,15 @@ async fn run(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
         let (keeper, memory) = recall(&config)?;
         (Some(keeper), memory)
     };
+    let hands = hands(&config);
+    if !dry_run {
+        let ended = hands.end_left_over().await;
+        if ended > 0 {
+            tracing::warn!(ended, "hooks of an agent before this one still ran: they were ended");
+        }
+    }
     let metrics = Metrics::new();
-    let crew = Crew::new(hands(&config));
+    let crew = Crew::new(hands);
     let listener = listen(&config, dry_run).await?;
     let reload = Reload::new(volume);
     let heard = link::start(&config);
@@ -77,7 +84,7 @@ async fn run(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
 }
 
 /// The hands of an agent, with a place for what they have to remember.
-pub(crate) fn hands(config: &Config) -> Hands {
+fn hands(config: &Config) -> Hands {
     Hands::new(memory::beside(&config.state, ".notes"))
 }
 
