@@ -87,10 +87,24 @@ impl Watcher {
         deeds
     }
 
-    /// A peer has said how it is.
-    pub fn heard(&mut self, now: Steady, word: PeerWord) -> Vec<Deed> {
+    /// The service's clock was seen, and nothing else is new.
+    ///
+    /// The time left is what that clock says, not what was left when a document came: it may be a virtual one.
+    pub fn synchronise(&mut self, now: Steady, date: Timestamp) -> Vec<Deed> {
         let mut deeds = Vec::new();
-        self.views.hear(now, word);
+        for case in &mut self.memory.cases {
+            if case.live.confirmed && case.seen.status == Status::Scheduled {
+                case.live.deadline = case.seen.not_before.map(|at| now.plus(at.0.since(date)));
+            }
+        }
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// Peers were asked, and these have said how they are; maybe nobody.
+    pub fn heard(&mut self, now: Steady, words: Vec<PeerWord>) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.views.hear(now, words);
         for case in &mut self.memory.cases {
             if case.gone.is_none() && !is_given(case.consent) && self.views.say_approved(case.seen.id) {
                 case.consent = Consent::ByPeer;
@@ -110,13 +124,15 @@ impl Watcher {
     /// What this machine says of itself.
     #[must_use]
     pub fn word(&self) -> PeerWord {
-        let standing = |case: &Case| {
-            let stage = self.stage(case);
-            (case.seen.id.to_string(), Standing { stage, approved: case.consent == Consent::Given })
-        };
-        let open =
-            self.memory.cases.iter().filter(|case| case.gone.is_none() && case.seen.names(&self.settings.me));
-        PeerWord { name: self.settings.me.clone(), events: open.map(standing).collect() }
+        let is_open = |case: &&Case| case.gone.is_none() && case.seen.names(&self.settings.me);
+        let open = self.memory.cases.iter().filter(is_open).map(|case| {
+            let approved = case.consent == Consent::Given;
+            (case.seen.id.to_string(), Standing { stage: self.stage(case), approved })
+        });
+        // Until all is undone, the machine is as drained as it was.
+        let undone =
+            self.owed_events().map(|id| (id.to_string(), Standing { stage: Stage::Ready, approved: false }));
+        PeerWord { name: self.settings.me.clone(), events: undone.chain(open).collect() }
     }
 
     /// Whom to ask how they are.
@@ -335,14 +351,19 @@ impl Watcher {
             }
             return false;
         }
+        self.begin_now(index, deeds);
+        true
+    }
+
+    fn begin_now(&mut self, index: usize, deeds: &mut Vec<Deed>) {
         self.memory.cases[index].begun = true;
+        let seen = self.memory.cases[index].seen.clone();
         let undo: Vec<String> =
             self.settings.hooks_of(Phase::Undo, &seen).into_iter().map(|hook| hook.name.clone()).collect();
         for hook in undo {
             self.owe(&hook, &seen);
         }
         deeds.push(Deed::Note(Note { seen, what: What::Preparing }));
-        true
     }
 
     /// An event that has started.
@@ -352,14 +373,17 @@ impl Watcher {
         if mine && case.treatment != Treatment::Prepare {
             return;
         }
-        if mine
-            && case.late
-            && !self.settings.hooks_of(Phase::Scheduled, &case.seen).iter().all(|hook| !hook.even_late)
-        {
-            if !case.begun && self.undo_runs() {
-                return;
+        let is_late = mine && (case.late || !case.begun);
+        let has_late_hooks =
+            self.settings.hooks_of(Phase::Scheduled, &case.seen).iter().any(|hook| hook.even_late);
+        self.memory.cases[index].late = is_late;
+        if is_late && has_late_hooks {
+            if !self.memory.cases[index].begun {
+                if self.undo_runs() {
+                    return;
+                }
+                self.begin_now(index, deeds);
             }
-            self.memory.cases[index].begun = true;
             self.run_phase(now, index, Phase::Scheduled, deeds);
         } else {
             self.skip_rest(index);
@@ -468,7 +492,7 @@ impl Watcher {
         progress.runs = true;
         let attempt = progress.attempts;
         let seen = case.seen.clone();
-        if hook.undoes && phase == Phase::Scheduled {
+        if hook.undoes && phase == Phase::Scheduled && case.begun {
             self.owe(&hook.name, &seen);
         }
         let memory = self.memory.owed.get(&hook.name).and_then(|owed| owed.memory.clone());
@@ -479,8 +503,7 @@ impl Watcher {
 
     /// Whether nothing keeps this machine drained.
     pub(crate) fn is_quiet(&self) -> bool {
-        let pending =
-            |case: &Case| case.begun || (case.gone.is_none() && self.is_to_prepare(case) && !case.late);
+        let pending = |case: &Case| case.begun || (case.gone.is_none() && self.is_to_prepare(case));
         self.has_seen && !self.memory.cases.iter().any(pending)
     }
 
