@@ -88,8 +88,9 @@ fn an_instance_approves_its_own_deletion_and_no_other() {
     world.agent("web_1").script("wait", "#!/bin/sh\nuntil [ -e DIR/go ]; do sleep 0.05; done\n");
     world.agents().for_each(crate::agent::Agent::start);
     world.is_settled();
-    let first = world.announce(&["vm", "delete", "web_0"]);
     let second = world.announce(&["vm", "delete", "web_1"]);
+    world.agent("web_1").has_noted("preparing");
+    let first = world.announce(&["vm", "delete", "web_0"]);
     world.agent("web_0").has_run("scheduled drain Terminate");
     world.agent("web_0").has_noted("approved");
     assert_eq!(world.approvers(&first), ["machine web/web_0"]);
@@ -135,6 +136,7 @@ fn a_machine_stays_drained_until_both_events_are_over() {
     let freeze = world.announce(&["host", "update", "h5"]);
     agent.has_run("scheduled drain Freeze");
     world.run(&["event", "start", &reboot]);
+    agent.has_run("started note-started Reboot");
     world.advance("1m");
     world.is(&reboot, "gone");
     agent.has_run("completed note-completed Reboot");
@@ -144,6 +146,7 @@ fn a_machine_stays_drained_until_both_events_are_over() {
     agent.is_answered_ready("503");
     assert!(agent.did().iter().all(|line| !line.starts_with("undo")), "{:?}", agent.did());
     world.run(&["event", "start", &freeze]);
+    agent.has_run("started note-started Freeze");
     world.advance("1m");
     world.is(&freeze, "gone");
     agent.has_run("undo drain Freeze");

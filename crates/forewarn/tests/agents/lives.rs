@@ -102,6 +102,7 @@ fn an_agent_outlives_its_server() {
     assert_eq!(agent.did(), ["scheduled drain Reboot"], "no second time, and no undo");
     crate::harness::until("/readyz is well again", || (agent.status_of("/readyz") == "200").then_some(()));
     world.run(&["event", "start", &reboot]);
+    agent.has_run("started note-started Reboot");
     world.advance("1m");
     agent.has_run("undo drain Reboot");
 }

@@ -131,6 +131,7 @@ fn one_machine_is_drained_at_once() {
     world.agent(name(second)).has_noted("waits");
     world.agent(name(second)).is_answered_ready("200");
     world.run(&["event", "start", &reboots[first]]);
+    world.agent(name(first)).has_run("started note-started Reboot");
     world.advance("1m");
     world.is(&reboots[first], "gone");
     world.agent(name(first)).has_run("undo drain Reboot");

@@ -131,7 +131,6 @@ impl World<'_> {
         self.agents.iter()
     }
 
-
     /// A command of the operator's.
     pub(crate) fn run(&self, words: &[&str]) -> String {
         self.server.borrow().as_ref().expect("the server runs").run(words)
