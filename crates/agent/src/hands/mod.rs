@@ -24,10 +24,14 @@ mod signal;
 mod systemd;
 mod touch;
 mod wait;
+mod webhook;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_client::backoff::Backoff;
+use forewarn_client::http::Trust;
 use forewarn_watcher::{Ending, Run};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -40,6 +44,7 @@ pub(crate) use self::signal::SignalWork;
 pub(crate) use self::systemd::SystemdWork;
 pub(crate) use self::touch::TouchWork;
 pub(crate) use self::wait::WaitWork;
+pub(crate) use self::webhook::WebhookWork;
 
 /// What a hook does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +53,8 @@ pub(crate) enum Work {
     Command(CommandWork),
     /// Stops and starts units of systemd.
     Systemd(SystemdWork),
+    /// Sends a request to a URL.
+    Webhook(WebhookWork),
     /// Creates a file.
     Touch(TouchWork),
     /// Sends a signal to a process.
@@ -73,12 +80,25 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Hands {
     notes: Notes,
+    /// Whoever the system believes. Nothing is read before somebody is asked in secret.
+    trust: Arc<Trust>,
+    /// The first pause before something is tried again, and the longest.
+    pauses: (Duration, Duration),
 }
+
+/// What may pass is tried again after a second, then ever later.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Hands {
     /// Hands that keep their notes in that directory, which is created when there is something to note.
     pub(crate) fn new(notes: PathBuf) -> Self {
-        Self { notes: Notes::new(notes) }
+        Self { notes: Notes::new(notes), trust: Trust::system(), pauses: PAUSES }
+    }
+}
+
+impl Hands {
+    fn backoff(&self) -> Backoff {
+        Backoff::by_chance(self.pauses.0, self.pauses.1)
     }
 }
 
@@ -96,6 +116,7 @@ impl Work {
         match self {
             Self::Command(work) => work.check(),
             Self::Systemd(work) => work.check(),
+            Self::Webhook(work) => work.check(),
             Self::Touch(work) => work.check(),
             Self::Signal(work) => work.check(),
             Self::Wait(work) => work.check(),
@@ -108,7 +129,7 @@ impl Work {
             Self::Command(work) => work.undo.is_some(),
             Self::Systemd(_) | Self::Touch(_) => true,
             Self::Signal(work) => work.undo.is_some(),
-            Self::Wait(_) => false,
+            Self::Webhook(_) | Self::Wait(_) => false,
         }
     }
 
@@ -116,14 +137,16 @@ impl Work {
     pub(crate) async fn perform(&self, job: &Job, hands: &Hands, stop: watch::Receiver<bool>) -> Ending {
         let bounds = Bounds::new(job.limit, stop);
         let setting = Setting { job, hands, earlier: hands.notes.recall(job).await };
-        let mut memory = None;
+        let (mut memory, mut waits) = (None, String::new());
         let result = match self {
             Self::Command(work) => work.perform(&setting, bounds).await,
             Self::Systemd(work) => bounds.around(work.perform(&setting, &mut memory)).await,
+            Self::Webhook(work) => bounds.around(work.perform(&setting, &mut waits)).await,
             Self::Touch(work) => bounds.around(work.perform(&setting, &mut memory)).await,
             Self::Signal(work) => bounds.around(work.perform(&setting, &mut memory)).await,
             Self::Wait(work) => work.perform(&setting, bounds).await,
         };
+        let result = result.map_err(|why| if waits.is_empty() { why } else { format!("{why}: {waits}") });
         Ending { result, memory }
     }
 
@@ -136,7 +159,7 @@ impl Work {
             Self::Systemd(work) => bounds.around(work.undo(&setting)).await,
             Self::Touch(work) => bounds.around(work.undo(&setting)).await,
             Self::Signal(work) => bounds.around(work.undo(&setting)).await,
-            Self::Wait(_) => Ok(()),
+            Self::Webhook(_) | Self::Wait(_) => Ok(()),
         };
         if result.is_ok() {
             hands.notes.forget(job).await;
