@@ -16,6 +16,7 @@
 mod bounds;
 mod command;
 mod event;
+mod kubernetes;
 mod notes;
 mod process;
 #[cfg(test)]
@@ -39,6 +40,7 @@ use tokio::sync::watch;
 use self::bounds::Bounds;
 pub(crate) use self::bounds::GRACE;
 pub(crate) use self::command::CommandWork;
+pub(crate) use self::kubernetes::KubernetesWork;
 use self::notes::{Notes, merged};
 pub(crate) use self::signal::SignalWork;
 pub(crate) use self::systemd::SystemdWork;
@@ -59,6 +61,8 @@ pub(crate) enum Work {
     Touch(TouchWork),
     /// Sends a signal to a process.
     Signal(SignalWork),
+    /// Cordons and drains the node of a Kubernetes cluster.
+    Kubernetes(KubernetesWork),
     /// Waits.
     Wait(WaitWork),
 }
@@ -119,6 +123,7 @@ impl Work {
             Self::Webhook(work) => work.check(),
             Self::Touch(work) => work.check(),
             Self::Signal(work) => work.check(),
+            Self::Kubernetes(work) => work.check(),
             Self::Wait(work) => work.check(),
         }
     }
@@ -127,7 +132,7 @@ impl Work {
     pub(crate) fn undoes(&self) -> bool {
         match self {
             Self::Command(work) => work.undo.is_some(),
-            Self::Systemd(_) | Self::Touch(_) => true,
+            Self::Systemd(_) | Self::Touch(_) | Self::Kubernetes(_) => true,
             Self::Signal(work) => work.undo.is_some(),
             Self::Webhook(_) | Self::Wait(_) => false,
         }
@@ -144,23 +149,29 @@ impl Work {
             Self::Webhook(work) => bounds.around(work.perform(&setting, &mut waits)).await,
             Self::Touch(work) => bounds.around(work.perform(&setting, &mut memory)).await,
             Self::Signal(work) => bounds.around(work.perform(&setting, &mut memory)).await,
+            Self::Kubernetes(work) => {
+                let inner = bounds.clone();
+                bounds.around(work.perform(&setting, &inner, &mut waits)).await
+            }
             Self::Wait(work) => work.perform(&setting, bounds).await,
         };
-        let result = result.map_err(|why| if waits.is_empty() { why } else { format!("{why}: {waits}") });
-        Ending { result, memory }
+        Ending { result: with_waits(result, &waits), memory }
     }
 
     /// Undoes what it has done, and only that. It ends early when `stop` becomes true.
     pub(crate) async fn undo(&self, job: &Job, hands: &Hands, stop: watch::Receiver<bool>) -> Ending {
         let bounds = Bounds::new(job.limit, stop);
         let setting = Setting { job, hands, earlier: hands.notes.recall(job).await };
+        let mut waits = String::new();
         let result = match self {
             Self::Command(work) => work.undo(&setting, bounds).await,
             Self::Systemd(work) => bounds.around(work.undo(&setting)).await,
             Self::Touch(work) => bounds.around(work.undo(&setting)).await,
             Self::Signal(work) => bounds.around(work.undo(&setting)).await,
+            Self::Kubernetes(work) => bounds.around(work.undo(&setting, &mut waits)).await,
             Self::Webhook(_) | Self::Wait(_) => Ok(()),
         };
+        let result = with_waits(result, &waits);
         if result.is_ok() {
             hands.notes.forget(job).await;
         }
@@ -179,6 +190,11 @@ impl Setting<'_> {
         *memory = Some(all);
         Ok(())
     }
+}
+
+/// Why it has failed, with what it was waiting for.
+fn with_waits(result: Result<(), String>, waits: &str) -> Result<(), String> {
+    result.map_err(|why| if waits.is_empty() { why } else { format!("{why}: {waits}") })
 }
 
 /// What may take long on a disk that is slow, away from everything else.
