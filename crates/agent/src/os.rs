@@ -31,6 +31,11 @@ impl Group {
         Self(id.and_then(Pid::from_raw))
     }
 
+    /// That of a process which is the first of its own group, and which this agent has not started.
+    pub(crate) fn led_by(leader: &Process) -> Self {
+        Self(Pid::from_raw(leader.identity.pid))
+    }
+
     /// Asks all of them to end.
     pub(crate) fn terminate(&self) {
         self.tell(Signal::TERM);

@@ -18,6 +18,7 @@
 //! What the caller owes: to keep the [`Memory`] durably before it does what it was told; to tell how each [`Deed::Run`] ended,
 //! whatever became of it; and to call [`Watcher::tick`] at [`Watcher::next_wake`].
 
+mod advance;
 mod approval;
 mod case;
 mod condition;

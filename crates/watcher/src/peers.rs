@@ -55,7 +55,11 @@ pub enum Asking {
 
 /// What was heard of the others.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Views(BTreeMap<String, View>);
+pub(crate) struct Views {
+    by_name: BTreeMap<String, View>,
+    /// When they were asked last.
+    asked: Option<Steady>,
+}
 
 #[derive(Clone, Debug)]
 struct View {
@@ -73,14 +77,15 @@ pub(crate) enum Verdict {
 }
 
 impl Views {
-    pub(crate) fn hear(&mut self, now: Steady, word: PeerWord) {
-        self.0.insert(word.name.clone(), View { at: now, word });
+    pub(crate) fn hear(&mut self, now: Steady, words: Vec<PeerWord>) {
+        self.asked = Some(now);
+        self.by_name.extend(words.into_iter().map(|word| (word.name.clone(), View { at: now, word })));
     }
 
     /// Whether a peer says that it has approved an event.
     pub(crate) fn say_approved(&self, event: EventId) -> bool {
         let id = event.to_string();
-        self.0.values().any(|view| view.word.events.get(&id).is_some_and(|standing| standing.approved))
+        self.by_name.values().any(|view| view.word.events.get(&id).is_some_and(|standing| standing.approved))
     }
 
     /// Whether this machine has to approve an event for which it is ready.
@@ -104,8 +109,10 @@ impl Views {
                 continue;
             }
             someone_before_me |= before_me;
-            if self.stage(name, case.seen.id) != Some(Stage::Ready) {
-                return Verdict::Wait;
+            match self.stage(name, case.seen.id) {
+                // Whoever does nothing about it has nothing to get ready.
+                Some(Stage::Ready | Stage::Idle) => {}
+                Some(Stage::Waiting | Stage::Preparing | Stage::Failed) | None => return Verdict::Wait,
             }
         }
         if someone_before_me { Verdict::Wait } else { Verdict::Go { without } }
@@ -116,10 +123,9 @@ impl Views {
         if time_left(now, case).is_some_and(|left| left <= peers.reserve) {
             return true;
         }
-        // Whoever is there has answered by then.
-        if now < case.live.since.plus(peers.silent_after)
-            && self.0.values().all(|view| view.at < case.live.since)
-        {
+        // Those who are there have to be asked first, unless nobody ever asks them.
+        let was_asked = self.asked.is_some_and(|at| at >= case.live.since);
+        if !was_asked && now.since(case.live.since) <= peers.silent_after {
             return false;
         }
         let mine = case.seen.id.to_string();
@@ -134,25 +140,25 @@ impl Views {
                         }
                 })
         };
-        let before = self.0.values().filter(is_before).count();
+        let before = self.by_name.values().filter(is_before).count();
         u32::try_from(before).is_ok_and(|before| before < at_once)
     }
 
     /// A machine that has not been heard of is given time to answer before it is called silent.
     fn is_silent(&self, now: Steady, name: &str, case: &Case, peers: &Peers) -> bool {
-        let last = self.0.get(name).map_or(case.live.since, |view| view.at.max(case.live.since));
+        let last = self.by_name.get(name).map_or(case.live.since, |view| view.at.max(case.live.since));
         now.since(last) > peers.silent_after
     }
 
     fn stage(&self, name: &str, event: EventId) -> Option<Stage> {
-        Some(self.0.get(name)?.word.events.get(&event.to_string())?.stage)
+        Some(self.by_name.get(name)?.word.events.get(&event.to_string())?.stage)
     }
 
     /// When a peer that is waited for will count as silent, if nothing is heard of it.
     pub(crate) fn next_silence(&self, now: Steady, case: &Case, me: &str, peers: &Peers) -> Option<Steady> {
         let others = case.seen.resources.iter().filter(|name| *name != me);
-        let last =
-            others.map(|name| self.0.get(name).map_or(case.live.since, |view| view.at.max(case.live.since)));
+        let last = others
+            .map(|name| self.by_name.get(name).map_or(case.live.since, |view| view.at.max(case.live.since)));
         let next = last.map(|at| at.plus(peers.silent_after + std::time::Duration::from_millis(1)));
         next.filter(|at| *at > now).min()
     }

@@ -1,6 +1,6 @@
 //! Undoing: only what was done, only when nothing is pending, one after the other, the last first.
 
-use forewarn_lifecycle::Steady;
+use forewarn_lifecycle::{EventId, Steady};
 
 use crate::deed::{Deed, Ending, Note, Run, Task, What};
 use crate::seen::Seen;
@@ -105,6 +105,11 @@ impl Watcher {
                 deeds.push(Deed::Note(Note { seen, what }));
             }
         }
+    }
+
+    /// The events for which something is still to be undone, and will be.
+    pub(crate) fn owed_events(&self) -> impl Iterator<Item = EventId> {
+        self.memory.owed.values().filter(|owed| !owed.undoing.given_up).map(|owed| owed.seen.id)
     }
 
     /// When undoing something is tried again.

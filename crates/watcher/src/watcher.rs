@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Steady, Timestamp};
 
-use crate::case::{Case, Consent, Gone, Live, PhaseState, Progress, State};
-use crate::deed::{Answer, Deed, Ending, Note, Run, Task, What};
+use crate::case::{Case, Consent, Gone, Live, State};
+use crate::deed::{Answer, Deed, Ending, Note, Task, What};
 use crate::memory::Memory;
 use crate::peers::{Asking, PeerWord, Stage, Standing, Views, is_given};
 use crate::seen::{Seen, Sight, Status};
-use crate::settings::{Approval, Failure, Hook, Phase, Settings, Treatment};
+use crate::settings::{Approval, Failure, Phase, Settings, Treatment};
 
 /// Before a hook that failed is tried again.
 pub(crate) const RETRY_PAUSE: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ pub struct Watcher {
     pub(crate) views: Views,
     pub(crate) told_undoing: bool,
     /// Whether a document was seen in this life: before that, nothing is done.
-    has_seen: bool,
+    pub(crate) has_seen: bool,
 }
 
 impl Watcher {
@@ -47,6 +47,18 @@ impl Watcher {
         &self.settings
     }
 
+    /// From now on, that is what it was told. Nothing is forgotten: what has run has run.
+    pub fn change(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// When the notice of an event is over, if it is in hand and that is known.
+    #[must_use]
+    pub fn deadline(&self, event: EventId) -> Option<Steady> {
+        let case = self.memory.cases.iter().find(|case| case.seen.id == event)?;
+        case.live.deadline.filter(|_| case.gone.is_none() && case.seen.status == Status::Scheduled)
+    }
+
     /// A document was read.
     pub fn see(&mut self, now: Steady, sight: Sight<'_>) -> Vec<Deed> {
         let mut deeds = Vec::new();
@@ -57,9 +69,11 @@ impl Watcher {
         }
         let is_there = |id: EventId| sight.document.events.iter().any(|event| event.id == id);
         for index in 0..self.memory.cases.len() {
-            let case = &self.memory.cases[index];
+            let case = &mut self.memory.cases[index];
             if case.gone.is_none() && !is_there(case.seen.id) {
                 self.miss(sight.date, index, &mut deeds);
+            } else {
+                case.live.confirmed = true;
             }
         }
         self.advance(now, &mut deeds);
@@ -87,10 +101,24 @@ impl Watcher {
         deeds
     }
 
-    /// A peer has said how it is.
-    pub fn heard(&mut self, now: Steady, word: PeerWord) -> Vec<Deed> {
+    /// The service's clock was seen, and nothing else is new.
+    ///
+    /// The time left is what that clock says, not what was left when a document came: it may be a virtual one.
+    pub fn synchronise(&mut self, now: Steady, date: Timestamp) -> Vec<Deed> {
         let mut deeds = Vec::new();
-        self.views.hear(now, word);
+        for case in &mut self.memory.cases {
+            if case.live.confirmed && case.seen.status == Status::Scheduled {
+                case.live.deadline = case.seen.not_before.map(|at| now.plus(at.0.since(date)));
+            }
+        }
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// Peers were asked, and these have said how they are; maybe nobody.
+    pub fn heard(&mut self, now: Steady, words: Vec<PeerWord>) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.views.hear(now, words);
         for case in &mut self.memory.cases {
             if case.gone.is_none() && !is_given(case.consent) && self.views.say_approved(case.seen.id) {
                 case.consent = Consent::ByPeer;
@@ -110,13 +138,15 @@ impl Watcher {
     /// What this machine says of itself.
     #[must_use]
     pub fn word(&self) -> PeerWord {
-        let standing = |case: &Case| {
-            let stage = self.stage(case);
-            (case.seen.id.to_string(), Standing { stage, approved: case.consent == Consent::Given })
-        };
-        let open =
-            self.memory.cases.iter().filter(|case| case.gone.is_none() && case.seen.names(&self.settings.me));
-        PeerWord { name: self.settings.me.clone(), events: open.map(standing).collect() }
+        let is_open = |case: &&Case| case.gone.is_none() && case.seen.names(&self.settings.me);
+        let open = self.memory.cases.iter().filter(is_open).map(|case| {
+            let approved = case.consent == Consent::Given;
+            (case.seen.id.to_string(), Standing { stage: self.stage(case), approved })
+        });
+        // Until all is undone, the machine is as drained as it was.
+        let undone =
+            self.owed_events().map(|id| (id.to_string(), Standing { stage: Stage::Ready, approved: false }));
+        PeerWord { name: self.settings.me.clone(), events: undone.chain(open).collect() }
     }
 
     /// Whom to ask how they are.
@@ -177,6 +207,10 @@ impl Watcher {
         let known = self.memory.cases.iter().position(|case| case.seen.id == seen.id && case.gone.is_none());
         let Some(index) = known else { return self.open(now, deadline, seen, deeds) };
         let case = &mut self.memory.cases[index];
+        if case.seen.status == Status::Started && seen.status == Status::Scheduled {
+            // No event goes back. Whoever says so has not heard yet that it has started.
+            seen = case.seen.clone();
+        }
         if !case.live.confirmed {
             case.live = Live { confirmed: true, since: now, ..Live::default() };
         }
@@ -267,220 +301,9 @@ impl Watcher {
         }
     }
 
-    /// Everything that can be done now is said, and nothing twice.
-    fn advance(&mut self, now: Steady, deeds: &mut Vec<Deed>) {
-        if !self.has_seen {
-            return;
-        }
-        for index in 0..self.memory.cases.len() {
-            if !self.memory.cases[index].live.confirmed {
-                continue;
-            }
-            let case = &self.memory.cases[index];
-            match (case.gone, case.seen.status) {
-                (Some(gone), _) => self.finish(now, index, gone, deeds),
-                (None, Status::Started) => self.accompany(now, index, deeds),
-                (None, Status::Scheduled) => self.prepare(now, index, deeds),
-            }
-        }
-        self.memory.cases.retain(|case| !case.live.closed);
-        self.undo(now, deeds);
-    }
-
-    /// An event that is announced.
-    fn prepare(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) {
-        let case = &self.memory.cases[index];
-        if !case.seen.names(&self.settings.me) {
-            self.run_phase(now, index, Phase::Scheduled, deeds);
-            return;
-        }
-        match case.treatment {
-            Treatment::Ignore => return,
-            Treatment::ApproveAtOnce => return self.consider(now, index, deeds),
-            Treatment::Prepare => {}
-        }
-        if !case.begun && !self.begin(now, index, deeds) {
-            return;
-        }
-        let state = self.run_phase(now, index, Phase::Scheduled, deeds);
-        let case = &mut self.memory.cases[index];
-        let is_ready = match (state, case.on_failure) {
-            (PhaseState::Open, _) => return,
-            (PhaseState::Done, _) | (PhaseState::Failed, Failure::Approve) => true,
-            (PhaseState::Failed, Failure::Hold) => false,
-        };
-        if !std::mem::replace(&mut case.live.told_ready, true) {
-            let what = if is_ready { What::Ready } else { What::Held };
-            deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
-        }
-        if is_ready {
-            self.consider(now, index, deeds);
-        }
-    }
-
-    /// This machine's turn to prepare, if it has come.
-    fn begin(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) -> bool {
-        // What is being undone would be done again beside it.
-        if self.undo_runs() {
-            return false;
-        }
-        let peers = &self.settings.peers;
-        let case = &self.memory.cases[index];
-        let has_turn = peers.at_once.is_none_or(|at_once| self.views.has_turn(now, case, at_once, peers));
-        let seen = case.seen.clone();
-        let live = &mut self.memory.cases[index].live;
-        if !has_turn {
-            if !std::mem::replace(&mut live.told_turn, true) {
-                deeds.push(Deed::Note(Note { seen, what: What::WaitsForTurn }));
-            }
-            return false;
-        }
-        self.memory.cases[index].begun = true;
-        let undo: Vec<String> =
-            self.settings.hooks_of(Phase::Undo, &seen).into_iter().map(|hook| hook.name.clone()).collect();
-        for hook in undo {
-            self.owe(&hook, &seen);
-        }
-        deeds.push(Deed::Note(Note { seen, what: What::Preparing }));
-        true
-    }
-
-    /// An event that has started.
-    fn accompany(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) {
-        let case = &self.memory.cases[index];
-        let mine = case.seen.names(&self.settings.me);
-        if mine && case.treatment != Treatment::Prepare {
-            return;
-        }
-        if mine
-            && case.late
-            && !self.settings.hooks_of(Phase::Scheduled, &case.seen).iter().all(|hook| !hook.even_late)
-        {
-            if !case.begun && self.undo_runs() {
-                return;
-            }
-            self.memory.cases[index].begun = true;
-            self.run_phase(now, index, Phase::Scheduled, deeds);
-        } else {
-            self.skip_rest(index);
-        }
-        self.run_phase(now, index, Phase::Started, deeds);
-    }
-
-    /// Hooks that have not begun, and hooks that wait to be tried again, no longer will.
-    fn skip_rest(&mut self, index: usize) {
-        let case = &mut self.memory.cases[index];
-        for progress in case.runs.entry(Phase::Scheduled).or_default().values_mut() {
-            if progress.again_at.take().is_some() {
-                progress.state = State::Skipped;
-            }
-        }
-    }
-
-    /// An event that has left the document: what runs for it is ended, then it is told, then the case is closed.
-    fn finish(&mut self, now: Steady, index: usize, gone: Gone, deeds: &mut Vec<Deed>) {
-        let case = &mut self.memory.cases[index];
-        let mine = case.seen.names(&self.settings.me);
-        if mine && case.treatment != Treatment::Prepare {
-            case.live.closed = true;
-            return;
-        }
-        let mut runs = false;
-        let event = case.seen.id;
-        for phase in [Phase::Scheduled, Phase::Started] {
-            for (hook, progress) in case.runs.entry(phase).or_default() {
-                progress.again_at = None;
-                runs |= progress.runs;
-                if progress.runs && !std::mem::replace(&mut progress.stopped, true) {
-                    deeds.push(Deed::Stop(Task { event, phase, hook: hook.clone() }));
-                }
-            }
-        }
-        if runs {
-            return;
-        }
-        let phase = match gone {
-            Gone::Completed => Phase::Completed,
-            Gone::Cancelled => Phase::Cancelled,
-        };
-        match self.run_phase(now, index, phase, deeds) {
-            PhaseState::Open => {}
-            PhaseState::Done | PhaseState::Failed => self.memory.cases[index].live.closed = true,
-        }
-    }
-
-    /// Starts the next hook of a phase, if none of them runs.
-    fn run_phase(&mut self, now: Steady, index: usize, phase: Phase, deeds: &mut Vec<Deed>) -> PhaseState {
-        let case = &self.memory.cases[index];
-        let hooks: Vec<Hook> = self.settings.hooks_of(phase, &case.seen).into_iter().cloned().collect();
-        for hook in hooks {
-            let case = &self.memory.cases[index];
-            if phase == Phase::Scheduled && case.late && case.seen.names(&self.settings.me) && !hook.even_late
-            {
-                continue;
-            }
-            match case.progress(phase, &hook.name) {
-                Some(Progress { state: State::Done | State::Failed(_) | State::Skipped, .. }) => continue,
-                Some(Progress { runs: true, .. }) => return PhaseState::Open,
-                Some(Progress { again_at: Some(at), .. }) if now < *at => return PhaseState::Open,
-                Some(_) | None => {}
-            }
-            return self.start(now, index, phase, &hook, deeds);
-        }
-        if self.memory.cases[index].has_failed(phase) { PhaseState::Failed } else { PhaseState::Done }
-    }
-
-    /// Starts a hook, with as much time as there is.
-    fn start(
-        &mut self,
-        now: Steady,
-        index: usize,
-        phase: Phase,
-        hook: &Hook,
-        deeds: &mut Vec<Deed>,
-    ) -> PhaseState {
-        let case = &mut self.memory.cases[index];
-        let deadline = case.live.deadline.filter(|_| case.seen.status == Status::Scheduled);
-        let own = now.plus(hook.limit);
-        let until = match deadline {
-            Some(deadline) if phase == Phase::Scheduled => own.min(deadline.minus(self.settings.spare)),
-            Some(_) | None => own,
-        };
-        let progress = case
-            .runs
-            .entry(phase)
-            .or_default()
-            .entry(hook.name.clone())
-            .or_insert_with(|| Progress::new(State::Begun));
-        if until <= now {
-            progress.state = State::Failed("there is no time left for it".to_owned());
-            let what = What::HookFailed {
-                phase,
-                hook: hook.name.clone(),
-                why: "there is no time left for it".to_owned(),
-            };
-            deeds.push(Deed::Note(Note { seen: case.seen.clone(), what }));
-            return self.run_phase(now, index, phase, deeds);
-        }
-        progress.state = State::Begun;
-        progress.attempts += 1;
-        progress.again_at = None;
-        progress.runs = true;
-        let attempt = progress.attempts;
-        let seen = case.seen.clone();
-        if hook.undoes && phase == Phase::Scheduled {
-            self.owe(&hook.name, &seen);
-        }
-        let memory = self.memory.owed.get(&hook.name).and_then(|owed| owed.memory.clone());
-        let task = Task { event: seen.id, phase, hook: hook.name.clone() };
-        deeds.push(Deed::Run(Run { task, attempt, until, seen, deadline, memory }));
-        PhaseState::Open
-    }
-
     /// Whether nothing keeps this machine drained.
     pub(crate) fn is_quiet(&self) -> bool {
-        let pending =
-            |case: &Case| case.begun || (case.gone.is_none() && self.is_to_prepare(case) && !case.late);
+        let pending = |case: &Case| case.begun || (case.gone.is_none() && self.is_to_prepare(case));
         self.has_seen && !self.memory.cases.iter().any(pending)
     }
 

@@ -19,6 +19,7 @@ mod event;
 mod kubernetes;
 mod notes;
 mod process;
+mod register;
 #[cfg(test)]
 mod samples;
 mod signal;
@@ -42,6 +43,7 @@ pub(crate) use self::bounds::GRACE;
 pub(crate) use self::command::CommandWork;
 pub(crate) use self::kubernetes::KubernetesWork;
 use self::notes::{Notes, merged};
+use self::register::Register;
 pub(crate) use self::signal::SignalWork;
 pub(crate) use self::systemd::SystemdWork;
 pub(crate) use self::touch::TouchWork;
@@ -84,6 +86,7 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Hands {
     notes: Notes,
+    register: Register,
     /// Whoever the system believes. Nothing is read before somebody is asked in secret.
     trust: Arc<Trust>,
     /// The first pause before something is tried again, and the longest.
@@ -94,13 +97,17 @@ pub(crate) struct Hands {
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Hands {
+    /// Ends programs that an agent before this one has left running; gives how many there were.
+    pub(crate) async fn end_left_over(&self) -> usize {
+        self.register.end_all().await
+    }
+
     /// Hands that keep their notes in that directory, which is created when there is something to note.
     pub(crate) fn new(notes: PathBuf) -> Self {
-        Self { notes: Notes::new(notes), trust: Trust::system(), pauses: PAUSES }
+        let register = Register::new(notes.join("running"));
+        Self { register, notes: Notes::new(notes), trust: Trust::system(), pauses: PAUSES }
     }
-}
 
-impl Hands {
     fn backoff(&self) -> Backoff {
         Backoff::by_chance(self.pauses.0, self.pauses.1)
     }

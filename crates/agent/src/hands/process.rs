@@ -15,6 +15,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bounds::{Bounds, GRACE};
+use super::register::Register;
 use crate::os::{Group, ended_badly, not_started};
 
 /// What is kept of this agent's own environment.
@@ -35,6 +36,8 @@ pub(super) struct Program<'a> {
     pub(super) variables: Vec<(&'static str, String)>,
     /// What it may read.
     pub(super) input: &'a [u8],
+    /// Where it is written down for as long as it runs.
+    pub(super) register: Option<&'a Register>,
 }
 
 /// Where output comes out.
@@ -58,6 +61,7 @@ pub(super) async fn run(
 ) -> Result<(), String> {
     let mut child = start(program).await.map_err(|problem| not_started(program.path, &problem))?;
     let mut group = Group::of(&child);
+    let _entry = program.register.and_then(|register| register.enter(child.id()?));
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut talking = pin!(async {
         let (stdin, stdout, stderr) = pipes;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::Method;
-use hyper::body::Bytes;
+use hyper::body::{Body as _, Bytes};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::header::{HOST, HeaderMap, HeaderValue, USER_AGENT};
 use hyper_util::rt::TokioIo;
@@ -243,6 +243,10 @@ async fn read(
     limits: Limits,
 ) -> Result<(Answer, Option<Connection>), Trouble> {
     let (head, body) = response.into_parts();
+    // Of what says that it is too long nothing is read.
+    if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes > limits.body_bytes) {
+        return Err(Trouble::TooLong(limits.body_bytes));
+    }
     let body = Limited::new(body, limits.body_bytes).collect().await;
     let body = body.map_err(|problem| {
         if problem.is::<LengthLimitError>() {

@@ -3,7 +3,7 @@
 //! What stands behind `?` is often a key, and shown to nobody.
 
 use std::fmt;
-use std::net::Ipv6Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
 /// Characters of a URL.
 const URL_BYTES_MAX: usize = 2048;
@@ -90,6 +90,18 @@ impl Url {
         check_host(host)?;
         let host = (begin, begin + host.len());
         Ok(Self { text: text.to_owned(), scheme, host, path, port: port.unwrap_or(scheme.usual_port()) })
+    }
+
+    /// An address, in the clear and on the usual port.
+    pub(crate) fn at(address: IpAddr) -> Self {
+        let scheme = Scheme::Http;
+        let host = match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+        let text = format!("http://{host}");
+        let end = text.len();
+        Self { host: (end - host.len(), end), path: end, port: scheme.usual_port(), scheme, text }
     }
 
     /// How one speaks to it.

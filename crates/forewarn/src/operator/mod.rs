@@ -22,10 +22,8 @@ mod scaleset;
 mod session;
 mod sets;
 mod settings;
-mod table;
 mod tenant;
 mod token;
-mod visible;
 mod vm;
 mod wait;
 mod wanted;
@@ -38,7 +36,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use crate::client;
 use session::Session;
 pub(crate) use session::print;
-pub(crate) use visible::visible;
+pub(crate) use forewarn_daemon::visible::visible;
+use forewarn_daemon::{table, visible};
 
 /// Where the server is, and how to show what it says.
 #[derive(Args)]

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::harness::patience::until_for;
 use crate::harness::server::program;
 use crate::place::{GROUP, Place, SUBSCRIPTION};
 
@@ -131,14 +132,7 @@ impl Running {
 
     /// Waits until it ends.
     pub(crate) fn end(mut self) -> Ran {
-        let begin = Instant::now();
-        let code = loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => break status.code(),
-                None if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
-                None => panic!("{} hangs: {}{}", self.line, read(&self.out), read(&self.err)),
-            }
-        };
+        let code = until_for(PATIENCE, &self.line, || self.child.try_wait().unwrap()).code();
         let ran = Ran { line: self.line.clone(), code, out: read(&self.out), err: read(&self.err) };
         // Whatever it is told, a client does not break.
         for word in ["Traceback", "unexpected error", "az feedback"] {

@@ -33,6 +33,8 @@ mod start_requests;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
+mod tale;
+#[cfg(test)]
 mod template_functions;
 #[cfg(test)]
 mod template_limits;
@@ -42,6 +44,8 @@ mod templates;
 mod town;
 #[cfg(test)]
 mod trail;
+#[cfg(test)]
+mod troubles;
 #[cfg(test)]
 mod views;
 #[cfg(test)]

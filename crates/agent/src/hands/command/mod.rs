@@ -72,6 +72,7 @@ async fn start(command: &[String], setting: &Setting<'_>, mut bounds: Bounds) ->
         arguments,
         variables: facts(job).into_iter().map(|fact| (fact.variable, fact.value)).collect(),
         input: input.as_bytes(),
+        register: Some(&setting.hands.register),
     };
     let mut output = Output::new(&job.run.task);
     let result = run(&program, &mut bounds, &mut output).await;
