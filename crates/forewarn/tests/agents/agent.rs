@@ -159,6 +159,11 @@ impl<'a> Agent<'a> {
         })
     }
 
+    /// Waits for something in its log.
+    pub(crate) fn has_said(&self, what: &str) {
+        until(&format!("{} has said {what:?}", self.name), || self.log().contains(what).then_some(()));
+    }
+
     /// The status of what it serves at a path.
     pub(crate) fn status_of(&self, path: &str) -> String {
         self.namespace.shell(&format!(
