@@ -178,7 +178,7 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-        assert!(!text.contains("forewarn_agent_seconds_left "), "{text}");
+        assert!(!text.contains("\nforewarn_agent_seconds_left "), "{text}");
         metrics.stands(true, 2, Some(clock::now().plus(Duration::from_secs(100))));
         assert!(metrics.text().contains("forewarn_agent_seconds_left 9"), "{}", metrics.text());
     }
