@@ -176,10 +176,8 @@ impl Agent {
 
     /// Peers have said how they are.
     pub(super) fn heard(&mut self, words: Vec<PeerWord>) {
-        for word in words {
-            let deeds = self.watcher.heard(clock::now(), word);
-            self.act(deeds);
-        }
+        let deeds = self.watcher.heard(clock::now(), words);
+        self.act(deeds);
     }
 
     /// Time has passed.

@@ -57,7 +57,13 @@ impl Systemctl<'_> {
             .chain(options.iter().copied())
             .chain(["--"]);
         let arguments: Vec<String> = fixed.map(str::to_owned).chain(units.iter().cloned()).collect();
-        let program = Program { path: self.0, arguments: &arguments, variables: Vec::new(), input: b"", register: None };
+        let program = Program {
+            path: self.0,
+            arguments: &arguments,
+            variables: Vec::new(),
+            input: b"",
+            register: None,
+        };
         let mut heard = Heard::default();
         let (_nobody, stop) = watch::channel(false);
         let mut bounds = Bounds::new(Duration::MAX, stop);
