@@ -216,7 +216,7 @@ impl<'a> Drill<'a> {
     async fn play(&mut self, cancelled: bool) -> Result<Report> {
         self.show(vec![self.event.clone()]);
         let begun = Instant::now();
-        while !(self.is_prepared && self.crew.is_idle()) && !self.is_cut_short {
+        while !(self.is_cut_short || self.is_prepared && self.crew.is_idle()) {
             self.step().await;
         }
         self.report.prepared(begun.elapsed());
@@ -237,9 +237,13 @@ impl<'a> Drill<'a> {
 
     /// Goes on until nothing runs and nothing is due.
     async fn settle(&mut self) {
-        while !(self.crew.is_idle() && self.watcher.next_wake(clock::now()).is_none()) && !self.is_cut_short {
+        while !(self.is_cut_short || self.is_settled()) {
             self.step().await;
         }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.crew.is_idle() && self.watcher.next_wake(clock::now()).is_none()
     }
 
     /// A document says that this is all there is.

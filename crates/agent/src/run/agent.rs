@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_client::{Client, Endpoint, Sighting, Turn};
+use forewarn_client::{Endpoint, Sighting, Turn};
 use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
@@ -15,6 +15,8 @@ use forewarn_wire::Moment;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::approvals::Approvals;
+use super::chain;
 use super::crew::{Crew, Ended};
 use super::endpoint::{EndpointState, Trouble};
 use super::link::Heard;
@@ -37,7 +39,7 @@ pub(super) struct Agent {
     pub(super) config: Config,
     pub(super) watcher: Watcher,
     pub(super) crew: Crew,
-    pub(super) approvals: JoinSet<(EventId, Answer)>,
+    pub(super) approvals: Approvals,
     pub(super) metrics: Metrics,
     /// Nothing is kept where nothing is done.
     keeper: Option<Keeper>,
@@ -70,7 +72,7 @@ impl Agent {
             config,
             watcher,
             crew,
-            approvals: JoinSet::new(),
+            approvals: Approvals::default(),
             metrics,
             is_kept: true,
             keeper,
@@ -91,7 +93,7 @@ impl Agent {
 
     /// Whether nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
-        self.crew.is_idle() && self.approvals.is_empty()
+        self.crew.is_idle() && self.approvals.is_idle()
     }
 
     /// The settings are others now.
@@ -131,9 +133,11 @@ impl Agent {
                 self.endpoint.answered(true);
                 self.see(&sighting);
             }
-            Turn::Quiet { .. } => {
+            Turn::Quiet { date } => {
                 self.metrics.polled("quiet");
                 self.endpoint.answered(false);
+                let deeds = self.watcher.synchronise(clock::now(), date);
+                self.act(deeds);
             }
             Turn::Failed { error, .. } => {
                 self.metrics.polled("failed");
@@ -174,7 +178,7 @@ impl Agent {
         self.act(deeds);
     }
 
-    /// Peers have said how they are.
+    /// Peers were asked, and these have said how they are.
     pub(super) fn heard(&mut self, words: Vec<PeerWord>) {
         let deeds = self.watcher.heard(clock::now(), words);
         self.act(deeds);
@@ -269,16 +273,11 @@ impl Agent {
         self.watcher.ended(clock::now(), &run.task, &Ending { result: Ok(()), memory: None })
     }
 
-    /// Approves over a line of its own, which waits for nobody.
     fn approve(&mut self, event: EventId) {
-        let Some(endpoint) = self.place.clone() else { return };
-        self.approvals.spawn(async move {
-            let answer = match Client::new(endpoint).approve(&[event]).await {
-                Ok(()) => Answer::Taken,
-                Err(error) => Answer::Refused(chain(&error)),
-            };
-            (event, answer)
-        });
+        // Without an endpoint there are no events.
+        if let Some(endpoint) = self.place.clone() {
+            self.approvals.start(endpoint, event);
+        }
     }
 
     /// Shows how everything stands to whoever asks.
@@ -321,15 +320,4 @@ impl Agent {
             self.told_status = text;
         }
     }
-}
-
-/// A problem with what is behind it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

@@ -1,6 +1,7 @@
 //! `forewarn-agent run`: from settings to an agent that runs until it is told to stop.
 
 mod agent;
+mod approvals;
 mod crew;
 mod endpoint;
 mod link;
@@ -161,12 +162,7 @@ async fn attend(
                 None => bail!("the endpoint is no longer asked: this is a mistake of the agent"),
             },
             ended = agent.crew.next() => agent.ended(&ended),
-            Some(answered) = agent.approvals.join_next() => {
-                // A task that panics leaves its event as it is: it is looked at again in a moment.
-                if let Ok((event, answer)) = answered {
-                    agent.answered(event, answer);
-                }
-            }
+            (event, answer) = agent.approvals.next() => agent.answered(event, answer),
             Some(words) = agent.asks.join_next() => agent.heard(words.unwrap_or_default()),
             () = doze(pause) => agent.tick(),
             () = next(&mut well) => notify(News::Watchdog),
@@ -209,4 +205,15 @@ async fn end(agent: &mut Agent) {
     if timeout(STOP_MAX, all).await.is_err() {
         tracing::warn!("hooks do not end: they are left to the operating system");
     }
+}
+
+/// A problem with what is behind it.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(&format!(": {cause}"));
+        source = cause.source();
+    }
+    text
 }
