@@ -64,7 +64,10 @@ impl<M: Fn() -> String> Desk<M> {
             return say(StatusCode::FORBIDDEN, "only peers are told\n");
         }
         if word.name.is_empty() {
-            return say(StatusCode::SERVICE_UNAVAILABLE, "this machine does not know yet what it is called\n");
+            return say(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "this machine does not know yet what it is called\n",
+            );
         }
         // A word has nothing in it that cannot be written.
         let body = serde_json::to_vec(word).unwrap_or_default();
