@@ -51,7 +51,7 @@ fn everything_can_be_said() {
         hook_limit = "1m"
         spare = "0s"
         event_log = "/tmp/events.jsonl"
-        listen = "off"
+        listen = "10.0.0.4:9911"
         [log]
         format = "json"
         level = "debug"
@@ -147,6 +147,9 @@ fn a_leader_needs_peers_and_peers_need_a_key() {
     );
     assert!(problem("[[rule]]\napproval = \"leader\"").contains("a leader waits for its peers"));
     assert!(problem("[peers]\nmembers = true").contains("peers share a key"));
+    let told = problems("listen = \"off\"\n[peers]\nmembers = true\nkey_file = \"/nonexistent\"");
+    assert!(told[0].contains("peers ask this agent as well"), "{told:?}");
+    assert!(told[1].contains("/nonexistent: "), "{told:?}");
     let told = problems("[peers]\nkey_file = \"/x\"");
     assert!(told.iter().any(|what| what.contains("peers are found in one way")), "{told:?}");
     let told = problems("[peers]\nlist = [\"web_0\", \"a=b:1\", \"a=c:2\"]\nmembers = true\nat_once = 0\n");
