@@ -22,9 +22,19 @@ pub(crate) struct Server {
     arm: Option<SocketAddr>,
 }
 
-/// The program that is tested: the one that was built, or one that was installed somewhere.
+/// The program that is tested: the one that was built, or one that was installed somewhere. Tests of the agent find it beside
+/// the agent.
 pub(crate) fn program() -> OsString {
-    std::env::var_os("FOREWARN_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_forewarn").into())
+    if let Some(installed) = std::env::var_os("FOREWARN_PROGRAM") {
+        return installed;
+    }
+    if let Some(built) = option_env!("CARGO_BIN_EXE_forewarn") {
+        return built.into();
+    }
+    let agent = option_env!("CARGO_BIN_EXE_forewarn-agent").expect("a program of this project is tested");
+    let beside = Path::new(agent).with_file_name("forewarn");
+    assert!(beside.exists(), "it is not built: {}\n  hint: cargo build --package forewarn", beside.display());
+    beside.into()
 }
 
 /// What the clock of `dev` shows unless a test wants something else.
