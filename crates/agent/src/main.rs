@@ -1,3 +1,5 @@
-//! The agent.
+//! The command `forewarn-agent`; everything is in the library beside it.
 
-fn main() {}
+fn main() -> std::process::ExitCode {
+    forewarn_agent::main()
+}

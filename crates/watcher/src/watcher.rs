@@ -47,6 +47,18 @@ impl Watcher {
         &self.settings
     }
 
+    /// From now on, that is what it was told. Nothing is forgotten: what has run has run.
+    pub fn change(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
+    /// When the notice of an event is over, if it is in hand and that is known.
+    #[must_use]
+    pub fn deadline(&self, event: EventId) -> Option<Steady> {
+        let case = self.memory.cases.iter().find(|case| case.seen.id == event)?;
+        case.live.deadline.filter(|_| case.gone.is_none() && case.seen.status == Status::Scheduled)
+    }
+
     /// A document was read.
     pub fn see(&mut self, now: Steady, sight: Sight<'_>) -> Vec<Deed> {
         let mut deeds = Vec::new();

@@ -22,10 +22,8 @@ mod scaleset;
 mod session;
 mod sets;
 mod settings;
-mod table;
 mod tenant;
 mod token;
-mod visible;
 mod vm;
 mod wait;
 mod wanted;
@@ -36,9 +34,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::client;
+pub(crate) use forewarn_daemon::visible::visible;
+use forewarn_daemon::{table, visible};
 use session::Session;
 pub(crate) use session::print;
-pub(crate) use visible::visible;
 
 /// Where the server is, and how to show what it says.
 #[derive(Args)]

@@ -3,8 +3,6 @@
 pub(crate) mod config;
 pub(crate) mod dev;
 mod greeting;
-mod log;
-mod notify;
 mod reload;
 mod resources;
 pub(crate) mod serve;
@@ -14,10 +12,11 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use forewarn_daemon::log;
+use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
-use notify::{News, notify};
 pub(crate) use resources::{files_allowed, files_needed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

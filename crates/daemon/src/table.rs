@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::visible::one_line;
+use crate::visible::one_line;
 
 /// Blanks between two columns.
 const GAP: usize = 2;
@@ -17,14 +17,14 @@ const NAMES_MAX: usize = 8;
 const NAMES_SHOWN: usize = 3;
 
 /// Rows of cells.
-pub(super) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     width: Width,
 }
 
 /// How many columns a table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
+pub enum Width {
     /// Those that are looked at most.
     Usual,
     /// And the rest.
@@ -33,12 +33,12 @@ pub(super) enum Width {
 
 impl Table {
     /// A table with a line of headings.
-    pub(super) fn new(headings: &[&str]) -> Self {
+    pub fn new(headings: &[&str]) -> Self {
         Self::with_more(Width::Usual, headings, &[])
     }
 
     /// A table with a line of headings; with more of them, if it is wide.
-    pub(super) fn with_more(width: Width, headings: &[&str], more: &[&str]) -> Self {
+    pub fn with_more(width: Width, headings: &[&str], more: &[&str]) -> Self {
         let more = match width {
             Width::Usual => &[],
             Width::Wide => more,
@@ -48,7 +48,7 @@ impl Table {
     }
 
     /// Names and values, one pair a line.
-    pub(super) fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
+    pub fn facts(facts: impl IntoIterator<Item = (&'static str, String)>) -> Self {
         let mut table = Self { rows: Vec::new(), width: Width::Usual };
         for (name, value) in facts {
             table.row([name.to_owned(), value]);
@@ -56,17 +56,14 @@ impl Table {
         table
     }
 
-    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+    /// A row; a cell without anything in it shows that.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         let shown = |cell: String| if cell.is_empty() { NOTHING.to_owned() } else { one_line(&cell) };
         self.rows.push(cells.into_iter().map(shown).collect());
     }
 
     /// A row; with more cells, if the table is wide.
-    pub(super) fn row_with_more<const N: usize, const M: usize>(
-        &mut self,
-        cells: [String; N],
-        more: [String; M],
-    ) {
+    pub fn row_with_more<const N: usize, const M: usize>(&mut self, cells: [String; N], more: [String; M]) {
         match self.width {
             Width::Usual => self.row(cells),
             Width::Wide => self.row(cells.into_iter().chain(more)),
@@ -74,7 +71,7 @@ impl Table {
     }
 
     /// Names and values; a name with several values has one a line.
-    pub(super) fn long_facts(facts: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
+    pub fn long_facts(facts: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
         let mut table = Self { rows: Vec::new(), width: Width::Usual };
         for (name, values) in facts {
             let mut values = values.into_iter();
@@ -106,7 +103,7 @@ impl fmt::Display for Table {
 }
 
 /// Names in a sentence; of many, the first few.
-pub(super) fn some<T: AsRef<str>>(names: &[T]) -> String {
+pub fn some<T: AsRef<str>>(names: &[T]) -> String {
     if names.len() <= NAMES_MAX {
         return listed(names);
     }
@@ -114,7 +111,7 @@ pub(super) fn some<T: AsRef<str>>(names: &[T]) -> String {
 }
 
 /// Several things in one cell.
-pub(super) fn listed<T: AsRef<str>>(things: impl IntoIterator<Item = T>) -> String {
+pub fn listed<T: AsRef<str>>(things: impl IntoIterator<Item = T>) -> String {
     let things: Vec<_> = things.into_iter().collect();
     let words: Vec<_> = things.iter().map(AsRef::as_ref).collect();
     words.join(", ")

@@ -1,0 +1,20 @@
+//! The clock that everything is counted on: it only grows, and goes on while the machine sleeps.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use forewarn_lifecycle::{Steady, Timestamp};
+use rustix::time::{ClockId, clock_gettime};
+
+/// How long the machine has been up, times of sleep included.
+pub(crate) fn now() -> Steady {
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let millis = u64::try_from(time.tv_nsec / 1_000_000).unwrap_or(0);
+    Steady::from_millis(seconds.saturating_mul(1_000).saturating_add(millis))
+}
+
+/// What the machine takes for the date and time. Nothing is decided by it: it is for people.
+pub(crate) fn wall() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,36 @@
+//! `forewarn-agent check-config`: all that is wrong with the settings, or what they come to.
+
+use anyhow::Result;
+use forewarn_daemon::table::Table;
+use forewarn_watcher::Phase;
+use forewarn_wire::show_duration;
+
+use super::{Options, print};
+
+pub(super) fn command(options: &Options) -> Result<()> {
+    let config = options.load()?;
+    for note in &config.notes {
+        eprintln!("note: {note}");
+    }
+    let mut table = Table::new(&["phase", "order", "hook", "limit", "retries", "undo"]);
+    for phase in Phase::ALL {
+        let mut hooks: Vec<_> = config.hooks.iter().filter(|hook| hook.phase == phase).collect();
+        hooks.sort_by(|one, other| (one.order, &one.name).cmp(&(other.order, &other.name)));
+        for hook in hooks {
+            table.row([
+                phase.as_str().to_owned(),
+                hook.order.to_string(),
+                hook.name.clone(),
+                show_duration(hook.limit),
+                hook.retries.to_string(),
+                if hook.undoes { "yes" } else { "" }.to_owned(),
+            ]);
+        }
+    }
+    print(&table.to_string())?;
+    match &config.file {
+        Some(file) => eprintln!("{} is well", file.display()),
+        None => eprintln!("there is no {}: these are the usual settings", crate::config::FILE),
+    }
+    Ok(())
+}

@@ -1,0 +1,1 @@
+//! That the reference speaks of every command and option.

@@ -1,0 +1,117 @@
+//! `forewarn-agent events`: what the endpoint says now. It asks itself; no agent needs to run.
+
+use anyhow::{Result, bail};
+use clap::Args;
+use forewarn_client::{Client, News, Sighting};
+use forewarn_daemon::table::{Table, some};
+use forewarn_watcher::{Seen, Status};
+use forewarn_wire::show_duration;
+use serde_json::json;
+
+use super::{Options, block_on, print};
+use crate::config::Config;
+
+/// Show the events that the endpoint tells of now.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  forewarn-agent events\n  forewarn-agent events --json | jq '.[].id'")]
+pub(super) struct Arguments {
+    /// As JSON: a list.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Events as they are told of now, and for whom.
+pub(super) struct Listing {
+    pub(super) events: Vec<Seen>,
+    pub(super) me: String,
+    date: forewarn_lifecycle::Timestamp,
+}
+
+impl Listing {
+    /// Asks for it.
+    pub(super) async fn ask(client: &mut Client, config: &Config) -> Result<Self> {
+        let me = match &config.name {
+            Some(name) => name.clone(),
+            None => client.name().await?,
+        };
+        let Sighting { document, edition, date, .. } = match client.poll().await? {
+            News::Document(sighting) => sighting,
+            News::Unchanged { .. } | News::NoNews { .. } => bail!(
+                "there is no document yet: Scheduled Events are being enabled\n  hint: this may take two minutes; try again"
+            ),
+        };
+        let events = document.events.iter().map(|event| Seen::read(event, edition)).collect();
+        Ok(Self { events, me, date })
+    }
+
+    /// How long it is until an event may start by itself.
+    pub(super) fn left(&self, seen: &Seen) -> Option<std::time::Duration> {
+        let is_scheduled = seen.status == Status::Scheduled;
+        seen.not_before.filter(|_| is_scheduled).map(|at| at.0.since(self.date))
+    }
+
+    /// Rows of a table, for some of them.
+    pub(super) fn table<'a>(&self, events: impl IntoIterator<Item = &'a Seen>) -> Table {
+        let headings = [
+            "id",
+            "type",
+            "status",
+            "not before",
+            "left",
+            "source",
+            "duration",
+            "mine",
+            "resources",
+            "description",
+        ];
+        let mut table = Table::new(&headings);
+        for seen in events {
+            let duration = seen.duration().map(show_duration).unwrap_or_default();
+            table.row([
+                seen.id.to_string(),
+                seen.kind.clone(),
+                seen.status.as_str().to_owned(),
+                seen.not_before.map(|at| at.to_string()).unwrap_or_default(),
+                self.left(seen).map(show_duration).unwrap_or_default(),
+                seen.source.clone().unwrap_or_default(),
+                duration,
+                if seen.names(&self.me) { "yes" } else { "no" }.to_owned(),
+                some(&seen.resources),
+                seen.description.clone().unwrap_or_default(),
+            ]);
+        }
+        table
+    }
+}
+
+pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
+    let listing = block_on(async {
+        let (mut client, config) = options.client().await?;
+        Listing::ask(&mut client, &config).await
+    })?;
+    if arguments.json {
+        let list: Vec<_> = listing.events.iter().map(|seen| entry(&listing, seen)).collect();
+        return print(&format!("{:#}\n", json!(list)));
+    }
+    if listing.events.is_empty() {
+        eprintln!("no event is pending");
+        return Ok(());
+    }
+    print(&listing.table(&listing.events).to_string())
+}
+
+fn entry(listing: &Listing, seen: &Seen) -> serde_json::Value {
+    json!({
+        "id": seen.id.to_string(),
+        "type": seen.kind,
+        "status": seen.status.as_str(),
+        "not_before": seen.not_before,
+        "seconds_left": listing.left(seen).map(|left| left.as_secs()),
+        "source": seen.source,
+        "duration_seconds": seen.duration_seconds,
+        "mine": seen.names(&listing.me),
+        "resource_type": seen.resource_type,
+        "resources": seen.resources,
+        "description": seen.description,
+    })
+}

@@ -1,0 +1,330 @@
+//! `forewarn-agent rehearse`: a drill. An event that nobody has announced goes through all hooks and is undone again.
+//!
+//! The same watcher decides as in earnest, with the same rules and the same hands; but the documents are made up here, the memory is
+//! of this process only, and nothing is approved. Hooks do what they do: a unit that is stopped is stopped, and started again by the
+//! undo. A drill is refused while something real is in hand, and cut short, with its undo, when it is interrupted.
+
+mod report;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use forewarn_client::{Client, News};
+use forewarn_daemon::log;
+use forewarn_lifecycle::{EventId, EventKind};
+use forewarn_watcher::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Watcher, What};
+use forewarn_wire::{Edition, ReadDocument, ReadEvent, Span, Word};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::{Options, block_on};
+use crate::config::Config;
+use crate::hands::Hands;
+use crate::run::{Crew, search};
+use crate::{clock, memory};
+use report::Report;
+
+/// How long the endpoint may take to say whether something real is pending.
+const ASK_MAX: Duration = Duration::from_secs(5);
+
+/// What hooks read of an event that is made up.
+const DESCRIPTION: &str = "This is a rehearsal: nothing will happen to this machine.";
+
+/// Send an event that nobody has announced through all hooks, undo it, and say how long everything took.
+///
+/// Hooks do what they do; nothing is approved.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  forewarn-agent rehearse\n  forewarn-agent rehearse --type Preempt --left 30s\n  forewarn-agent rehearse --cancelled --json"
+)]
+pub(super) struct Arguments {
+    /// What is announced.
+    #[arg(long = "type", value_name = "TYPE", default_value = "Reboot")]
+    kind: Kind,
+    /// How long it is until it would start.
+    #[arg(long, value_name = "TIME", default_value = "15m")]
+    left: Span,
+    /// How long the interruption is said to be; without it, it is not known.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Span>,
+    /// The event is cancelled instead of started.
+    #[arg(long)]
+    cancelled: bool,
+    /// The report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What can be announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "PascalCase")]
+enum Kind {
+    /// Paused for a few seconds.
+    Freeze,
+    /// Restarted.
+    Reboot,
+    /// Moved to another host, without its temporary disk.
+    Redeploy,
+    /// A spot machine is taken away.
+    Preempt,
+    /// Deleted.
+    Terminate,
+}
+
+impl From<Kind> for EventKind {
+    fn from(kind: Kind) -> Self {
+        match kind {
+            Kind::Freeze => Self::Freeze,
+            Kind::Reboot => Self::Reboot,
+            Kind::Redeploy => Self::Redeploy,
+            Kind::Preempt => Self::Preempt,
+            Kind::Terminate => Self::Terminate,
+        }
+    }
+}
+
+pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
+    let config = options.load()?;
+    log::start(config.format, config.level);
+    let report = block_on(async {
+        let me = check(&config).await?;
+        let place = Place::new()?;
+        let mut drill = Drill::new(&config, &me, arguments, &place)?;
+        drill.play(arguments.cancelled).await
+    })?;
+    report.print(arguments.json)?;
+    match report.failed() {
+        0 => Ok(()),
+        1 => bail!("a hook has failed"),
+        failed => bail!("{failed} hooks have failed"),
+    }
+}
+
+/// Refuses if something real is in hand; otherwise gives the name of this machine.
+async fn check(config: &Config) -> Result<String> {
+    let Memory { cases, owed } = memory::look(&config.state).context(
+        "whether an agent has an event in hand is not known\n  hint: run this as the user of the agent",
+    )?;
+    let me = config.name.clone();
+    if cases.iter().any(|case| me.as_deref().is_none_or(|me| case.seen.names(me))) {
+        bail!("an event is in hand, and that one is real\n  hint: forewarn-agent status");
+    }
+    if let Some(hook) = owed.keys().next() {
+        bail!("what a real event has led to is not undone yet: {hook}\n  hint: forewarn-agent status");
+    }
+    match tokio::time::timeout(ASK_MAX, ask(config)).await {
+        Ok(Ok((me, events))) if events.iter().any(|seen| seen.names(&me)) => {
+            bail!("an event of this machine is pending, and that one is real\n  hint: forewarn-agent events")
+        }
+        Ok(Ok((me, _))) => Ok(me),
+        Ok(Err(problem)) => without_endpoint(me, &format!("{problem:#}")),
+        Err(_) => without_endpoint(me, "it does not answer"),
+    }
+}
+
+async fn ask(config: &Config) -> Result<(String, Vec<Seen>)> {
+    let mut client = Client::new(search(config).run().await?.endpoint);
+    let me = match &config.name {
+        Some(name) => name.clone(),
+        None => client.name().await?,
+    };
+    let events = match client.poll().await? {
+        News::Document(sighting) => {
+            sighting.document.events.iter().map(|event| Seen::read(event, sighting.edition)).collect()
+        }
+        News::Unchanged { .. } | News::NoNews { .. } => Vec::new(),
+    };
+    Ok((me, events))
+}
+
+/// A drill needs no endpoint; only what hooks are told this machine is called.
+fn without_endpoint(me: Option<String>, why: &str) -> Result<String> {
+    eprintln!("the endpoint cannot be asked whether a real event is pending: {why}");
+    me.with_context(|| {
+        "the name of this machine is not known\n  hint: name = \"…\" in the settings".to_owned()
+    })
+}
+
+/// A directory for what hooks have to remember; it goes with the drill.
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("forewarn-rehearsal-{}", std::process::id()));
+        // Nobody else has made it: it must not be there.
+        std::fs::create_dir(&path).with_context(|| format!("cannot make a directory: {}", path.display()))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        std::fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// A drill under way.
+struct Drill<'a> {
+    config: &'a Config,
+    watcher: Watcher,
+    crew: Crew,
+    event: ReadEvent,
+    incarnation: u64,
+    report: Report,
+    interrupt: Signal,
+    is_cut_short: bool,
+    /// Whether preparing has come to its end.
+    is_prepared: bool,
+}
+
+impl<'a> Drill<'a> {
+    fn new(config: &'a Config, me: &str, arguments: &Arguments, place: &Place) -> Result<Self> {
+        let usual = config.settings(me);
+        let mut rules = usual.rules.clone();
+        rules.iter_mut().for_each(|rule| rule.approval = Some(Approval::Never));
+        let mut peers = usual.peers.clone();
+        peers.at_once = None;
+        let settings = Settings { approval: Approval::Never, rules, peers, ..usual };
+        let seconds = arguments.duration.and_then(|Span(span)| i64::try_from(span.as_secs()).ok());
+        let event = ReadEvent {
+            id: random_id()?,
+            status: Word::Known(forewarn_wire::Status::Scheduled),
+            kind: Word::Known(arguments.kind.into()),
+            resource_type: "VirtualMachine".to_owned(),
+            resources: vec![me.to_owned()],
+            not_before: Some(clock::wall().plus(arguments.left.0)),
+            description: Some(DESCRIPTION.to_owned()),
+            source: Some(Word::Known(forewarn_lifecycle::EventSource::Platform)),
+            duration_seconds: Some(seconds.unwrap_or(-1)),
+        };
+        let report = Report::new(&event, arguments.left.0);
+        Ok(Self {
+            config,
+            watcher: Watcher::new(settings, Memory::default()),
+            crew: Crew::new(Hands::new(place.0.clone())),
+            event,
+            incarnation: 1,
+            report,
+            interrupt: signal(SignalKind::interrupt())?,
+            is_cut_short: false,
+            is_prepared: false,
+        })
+    }
+
+    /// Announced, prepared for, started or cancelled, over, undone.
+    async fn play(&mut self, cancelled: bool) -> Result<Report> {
+        self.show(vec![self.event.clone()]);
+        let begun = Instant::now();
+        while !(self.is_cut_short || self.is_prepared && self.crew.is_idle()) {
+            self.step().await;
+        }
+        self.report.prepared(begun.elapsed());
+        if !cancelled && !self.is_cut_short {
+            self.event.status = Word::Known(forewarn_wire::Status::Started);
+            self.event.not_before = None;
+            self.show(vec![self.event.clone()]);
+            self.settle().await;
+        }
+        self.show(Vec::new());
+        self.is_cut_short = false;
+        self.settle().await;
+        if self.is_cut_short {
+            bail!("interrupted twice: what was done may not be undone");
+        }
+        Ok(std::mem::take(&mut self.report))
+    }
+
+    /// Goes on until nothing runs and nothing is due.
+    async fn settle(&mut self) {
+        while !(self.is_cut_short || self.is_settled()) {
+            self.step().await;
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        self.crew.is_idle() && self.watcher.next_wake(clock::now()).is_none()
+    }
+
+    /// A document says that this is all there is.
+    fn show(&mut self, events: Vec<ReadEvent>) {
+        let document = ReadDocument { incarnation: self.incarnation, events };
+        self.incarnation += 1;
+        let sight = Sight { document: &document, edition: Edition::newest(), date: clock::wall() };
+        let deeds = self.watcher.see(clock::now(), sight);
+        self.act(deeds);
+    }
+
+    async fn step(&mut self) {
+        let now = clock::now();
+        let pause = self.watcher.next_wake(now).map_or(ASK_MAX, |at| at.since(now).min(ASK_MAX));
+        tokio::select! {
+            ended = self.crew.next() => {
+                self.report.ended(&ended);
+                let deeds = self.watcher.ended(clock::now(), &ended.task, &ended.ending);
+                self.act(deeds);
+            }
+            () = tokio::time::sleep(pause) => {
+                let deeds = self.watcher.tick(clock::now());
+                self.act(deeds);
+            }
+            _ = self.interrupt.recv() => {
+                eprintln!("interrupted: what was done is undone; once more, and it is not");
+                self.is_cut_short = true;
+            }
+        }
+    }
+
+    fn act(&mut self, deeds: Vec<Deed>) {
+        for deed in deeds {
+            match deed {
+                Deed::Run(run) => {
+                    let work = self.config.works.get(&run.task.hook).cloned();
+                    let hook = self.config.hooks.iter().find(|hook| hook.name == run.task.hook);
+                    let me = self.watcher.settings().me.clone();
+                    self.crew.start(&me, work, hook.map(|hook| hook.phase), run);
+                }
+                Deed::Stop(task) => self.crew.stop(&task),
+                // Nothing is, in a drill.
+                Deed::Approve(_) => {}
+                Deed::Note(Note { what, .. }) => self.note(&what),
+            }
+        }
+    }
+
+    fn note(&mut self, what: &What) {
+        match what {
+            What::Ready => self.is_prepared = true,
+            What::Held => {
+                self.is_prepared = true;
+                self.report.held();
+            }
+            What::Ignored => {
+                self.is_prepared = true;
+                self.report.ignored();
+            }
+            What::HookFailed { phase, hook, why } => self.report.lost(*phase, hook, why),
+            What::UndoFailed { hook, why } => self.report.lost(forewarn_watcher::Phase::Undo, hook, why),
+            What::Seen { .. }
+            | What::TooLate
+            | What::WaitsForTurn
+            | What::Preparing
+            | What::Approving { .. }
+            | What::Approved
+            | What::Unapproved { .. }
+            | What::Started
+            | What::Completed
+            | What::Cancelled
+            | What::Undoing
+            | What::Undone => {}
+        }
+    }
+}
+
+fn random_id() -> Result<EventId> {
+    use std::io::Read;
+    let mut bytes = [0; 16];
+    let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.context("no random numbers to be had: /dev/urandom")?;
+    Ok(EventId::from_bytes(bytes))
+}

@@ -1,0 +1,152 @@
+//! The peers: where they are, what is said to them is signed with, and what it means if they do not answer.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use forewarn_watcher::{Peers, Silence};
+use forewarn_wire::Span;
+use toml::Spanned;
+
+use super::file::{PeersTable, SilenceWord};
+use super::problem::Report;
+use super::within;
+
+/// Peers in a list.
+const PEERS_MAX: usize = 256;
+
+/// The port of peers, unless said.
+const PORT: u16 = 9911;
+
+/// How long a peer may say nothing, unless said, and at the least and most.
+const SILENT_AFTER: Duration = Duration::from_secs(10);
+const SILENT_AFTER_MIN: Duration = Duration::from_secs(2);
+const SILENT_AFTER_MAX: Duration = Duration::from_mins(10);
+
+/// With so little time left a machine no longer waits for its turn, unless said.
+const RESERVE: Duration = Duration::from_mins(5);
+
+/// What was said of peers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PeersConfig {
+    /// What the watcher is told.
+    pub(crate) watched: Peers,
+    /// Where they are, if there are any.
+    pub(crate) places: Option<PeerPlaces>,
+    /// Where the key is that they share.
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+/// How peers are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PeerPlaces {
+    /// Address and port of each, by name.
+    List(BTreeMap<String, String>),
+    /// All addresses of a name, and a port.
+    Dns(String),
+    /// The endpoint says who they are; a name, what is added to it, and a port lead there.
+    Members {
+        /// Added to the name of a machine.
+        suffix: String,
+        /// Where it listens.
+        port: u16,
+    },
+}
+
+pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>) -> PeersConfig {
+    let usual = Peers { silent_after: SILENT_AFTER, silence: Silence::Wait, at_once: None, reserve: RESERVE };
+    let Some(spanned) = table else {
+        return PeersConfig { watched: usual, places: None, key_file: None };
+    };
+    let (table, span) = (spanned.get_ref(), spanned.span());
+    let places = places(table, &span, report);
+    let key_file = table.key_file.as_ref().map(|file| file.get_ref().clone());
+    if key_file.is_none() {
+        report.at(
+            &span,
+            "peers share a key, and there is none\n  \
+             hint: key_file = \"/etc/forewarn-agent/peers.key\", with the same 32 bytes or more on each machine",
+        );
+    }
+    let silence = match (table.silence, table.go_on_when_left) {
+        (Some(_), Some(_)) => {
+            report.at(&span, "silence and go_on_when_left exclude each other");
+            Silence::Wait
+        }
+        (None | Some(SilenceWord::Wait), None) => Silence::Wait,
+        (Some(SilenceWord::GoOn), None) => Silence::GoOn,
+        (None, Some(Span(left))) => Silence::GoOnWhenLeft(left),
+    };
+    if let Some(at_once) = table.at_once.as_ref().filter(|at_once| *at_once.get_ref() == 0) {
+        report.at(&at_once.span(), "at_once = 0 would let nobody prepare\n  hint: at_once = 1");
+    }
+    let allowed = SILENT_AFTER_MIN..=SILENT_AFTER_MAX;
+    let watched = Peers {
+        silent_after: within(table.silent_after.as_ref(), "silent_after", SILENT_AFTER, allowed, report),
+        silence,
+        at_once: table.at_once.as_ref().map(|at_once| *at_once.get_ref()),
+        reserve: table.reserve.map_or(RESERVE, |Span(reserve)| reserve),
+    };
+    PeersConfig { watched, places, key_file }
+}
+
+fn places(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut Report<'_>) -> Option<PeerPlaces> {
+    let PeersTable { list, dns, members, suffix, port, .. } = table;
+    let members = members.unwrap_or(false);
+    if !members && (suffix.is_some() || port.is_some()) {
+        report.at(span, "suffix and port go with members = true");
+    }
+    match (list, dns, members) {
+        (Some(list), None, false) => listed(list, report),
+        (None, Some(dns), false) => {
+            if !is_place(dns.get_ref()) {
+                report.at(
+                    &dns.span(),
+                    format!(
+                        "not a name and a port: {:?}\n  hint: dns = \"agents.example:{PORT}\"",
+                        dns.get_ref()
+                    ),
+                );
+            }
+            Some(PeerPlaces::Dns(dns.get_ref().clone()))
+        }
+        (None, None, true) => Some(PeerPlaces::Members {
+            suffix: suffix.clone().unwrap_or_default(),
+            port: port.unwrap_or(PORT),
+        }),
+        (Some(_) | None, Some(_) | None, _) => {
+            report.at(span, "peers are found in one way\n  hint: one of list, dns and members");
+            None
+        }
+    }
+}
+
+fn listed(list: &[Spanned<String>], report: &mut Report<'_>) -> Option<PeerPlaces> {
+    let mut places = BTreeMap::new();
+    for peer in list {
+        let text = peer.get_ref();
+        let parts = text.split_once('=').filter(|(name, place)| !name.is_empty() && is_place(place));
+        let Some((name, place)) = parts else {
+            report.at(
+                &peer.span(),
+                format!("not a name and where it is: {text:?}\n  hint: \"web_0=10.0.0.4:{PORT}\""),
+            );
+            continue;
+        };
+        if places.insert(name.to_owned(), place.to_owned()).is_some() {
+            report.at(&peer.span(), format!("a peer is named twice: {name}"));
+        }
+    }
+    if list.len() > PEERS_MAX {
+        report.anywhere(format!("there are {} peers\n  hint: at most {PEERS_MAX}", list.len()));
+    }
+    Some(PeerPlaces::List(places))
+}
+
+/// Whether a text is a name or an address, and a port.
+fn is_place(text: &str) -> bool {
+    let is_host = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']');
+    text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && host.chars().all(is_host) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    })
+}

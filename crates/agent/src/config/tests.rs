@@ -1,0 +1,1 @@
+//! What settings mean, and what is wrong with them.

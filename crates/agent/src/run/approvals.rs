@@ -1,0 +1,53 @@
+//! Approvals that are under way, each over a line of its own: none waits behind a question, or behind another.
+
+use std::collections::HashMap;
+
+use forewarn_client::{Client, Endpoint};
+use forewarn_lifecycle::EventId;
+use forewarn_watcher::Answer;
+use tokio::task::{Id, JoinSet};
+
+use super::chain;
+
+/// Approvals that are under way.
+#[derive(Debug, Default)]
+pub(super) struct Approvals {
+    tasks: JoinSet<Answer>,
+    events: HashMap<Id, EventId>,
+}
+
+impl Approvals {
+    /// Approves an event.
+    pub(super) fn start(&mut self, endpoint: Endpoint, event: EventId) {
+        let handle = self.tasks.spawn(async move {
+            match Client::new(endpoint).approve(&[event]).await {
+                Ok(()) => Answer::Taken,
+                Err(error) => Answer::Refused(chain(&error)),
+            }
+        });
+        self.events.insert(handle.id(), event);
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// The next one that is answered; never, if none is under way. Nothing is lost if it is not waited for to the end.
+    pub(super) async fn next(&mut self) -> (EventId, Answer) {
+        loop {
+            let Some(joined) = self.tasks.join_next_with_id().await else {
+                std::future::pending::<()>().await;
+                continue;
+            };
+            let (id, answer) = match joined {
+                Ok((id, answer)) => (id, answer),
+                Err(problem) => {
+                    (problem.id(), Answer::Refused(format!("the agent itself has failed at it: {problem}")))
+                }
+            };
+            if let Some(event) = self.events.remove(&id) {
+                return (event, answer);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! An agent in ten lines: prints what changes, and approves what concerns this machine alone.
+//!
+//! `cargo run --package forewarn-client --example watch`; where the endpoint is not at its usual place, `SCHEDULEDEVENTSIP` names it.
+
+use forewarn_client::Client;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut client = Client::find().await?;
+    let me = client.name().await?;
+    loop {
+        let seen = client.next().await;
+        println!("{}: {:#?}", seen.document.incarnation, seen.document.events);
+        let mine = seen.document.events.iter().filter(|event| event.resources == [me.as_str()]);
+        let scheduled: Vec<_> =
+            mine.filter(|event| event.not_before.is_some()).map(|event| event.id).collect();
+        // Here a real one drains, saves, hands over.
+        client.approve(&scheduled).await?;
+    }
+}

@@ -1,0 +1,139 @@
+//! When to ask: as soon as it is due, and never more often than is good for the endpoint.
+//!
+//! ```text
+//!   news          ask again: at once where the endpoint can wait (but five times a second at most), after the pace elsewhere
+//!   nothing new   the same; an endpoint that does not wait although it could is asked once per pace
+//!   failure       after a pause that grows, is never the same on two machines, and heeds Retry-After
+//! ```
+//!
+//! Deliberately absent: giving up.
+
+use std::time::Duration;
+
+use forewarn_lifecycle::Timestamp;
+use tokio::time::{Instant, sleep_until};
+
+use crate::backoff::Backoff;
+use crate::client::{Client, News, Sighting};
+use crate::error::Error;
+
+/// How often an endpoint is asked that cannot wait.
+const PACE: Duration = Duration::from_secs(1);
+
+/// How long an endpoint may wait that can.
+const WAIT: Duration = Duration::from_secs(30);
+
+/// The rate at which a machine may ask, shared with everything else on it.
+const APART_MIN: Duration = Duration::from_millis(200);
+
+/// When to ask next.
+#[derive(Debug)]
+pub(crate) struct Rhythm {
+    pace: Duration,
+    long_poll: bool,
+    backoff: Backoff,
+    due: Option<Instant>,
+}
+
+/// One step of watching.
+#[derive(Debug)]
+pub enum Turn {
+    /// Another document than before.
+    News(Sighting),
+    /// Nothing new; the endpoint is well.
+    Quiet {
+        /// What the service's clock showed.
+        date: Timestamp,
+    },
+    /// It went wrong. The next turn waits so long before it asks.
+    Failed {
+        /// What went wrong.
+        error: Error,
+        /// Until it is tried again.
+        pause: Duration,
+    },
+}
+
+impl Rhythm {
+    pub(crate) fn new(backoff: Backoff) -> Self {
+        Self { pace: PACE, long_poll: true, backoff, due: None }
+    }
+}
+
+impl Client {
+    /// How often an endpoint is asked that cannot wait: every second, unless it is said otherwise, and not more than five times a
+    /// second.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Duration) -> Self {
+        self.rhythm.pace = pace.max(APART_MIN);
+        self
+    }
+
+    /// Whether an endpoint that can wait for news is let wait. It is, unless it is said otherwise.
+    #[must_use]
+    pub fn with_long_poll(mut self, long_poll: bool) -> Self {
+        self.rhythm.long_poll = long_poll;
+        self
+    }
+
+    /// How often asking has failed since it last went well.
+    #[must_use]
+    pub fn failures(&self) -> u32 {
+        self.rhythm.backoff.failures()
+    }
+
+    /// Waits until it is time to ask, and asks once.
+    ///
+    /// It may be dropped at any moment: a question that is under way is given up with its connection, and the next turn asks
+    /// again, but not before it is due. Whoever drops it more often than it asks never hears anything: keep it while doing other
+    /// things.
+    pub async fn turn(&mut self) -> Turn {
+        if let Some(due) = self.rhythm.due {
+            sleep_until(due).await;
+        }
+        let begun = Instant::now();
+        let waits = self.rhythm.long_poll && self.can_wait() && self.known.is_some();
+        // Whoever drops this turn and takes another does not hammer either.
+        let apart = if waits { APART_MIN } else { self.rhythm.pace };
+        self.rhythm.due = Some(begun + apart);
+        match self.ask(waits.then_some(WAIT)).await {
+            Ok(news) => {
+                self.rhythm.backoff.reset();
+                self.heard(news, begun)
+            }
+            Err(error) => {
+                let pause = self.rhythm.backoff.pause(error.retry_after());
+                self.rhythm.due = Some(Instant::now() + pause);
+                tracing::debug!(%error, ?pause, "no answer");
+                Turn::Failed { error, pause }
+            }
+        }
+    }
+
+    fn heard(&mut self, news: News, begun: Instant) -> Turn {
+        match news {
+            News::Document(sighting) => {
+                // Where it can wait, it is let wait at once.
+                let apart =
+                    if self.rhythm.long_poll && self.can_wait() { APART_MIN } else { self.rhythm.pace };
+                self.rhythm.due = Some(begun + apart);
+                Turn::News(sighting)
+            }
+            News::Unchanged { date } | News::NoNews { date } => {
+                self.rhythm.due = Some(begun + self.rhythm.pace);
+                Turn::Quiet { date }
+            }
+        }
+    }
+
+    /// Waits for the next document that differs from the last, however long that takes and whatever goes wrong meanwhile.
+    ///
+    /// Whoever wants to know what goes wrong takes [`Client::turn`]s.
+    pub async fn next(&mut self) -> Sighting {
+        loop {
+            if let Turn::News(sighting) = self.turn().await {
+                return sighting;
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What a program says while it runs, on standard error.
+//!
+//! Where standard error is the journal of systemd, a line begins with its priority (`<6>`) and has neither time nor level: the
+//! journal keeps both itself.
+
+use std::fmt;
+use std::io::IsTerminal;
+
+use clap::ValueEnum;
+use serde::Deserialize;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::format::{Format as Lines, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Registry, reload};
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// How much is said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Detail {
+    /// What went wrong.
+    Error,
+    /// And what may go wrong.
+    Warn,
+    /// And what the program does.
+    #[default]
+    Info,
+    /// And how.
+    Debug,
+}
+
+/// How much is said, to be changed while it is.
+#[derive(Clone, Debug)]
+pub struct Volume(reload::Handle<LevelFilter, Registry>);
+
+impl Volume {
+    /// From now on, that much.
+    pub fn set(&self, detail: Detail) {
+        // It is an error if nothing is logged any more: then it does not matter how much.
+        drop(self.0.reload(LevelFilter::from(detail)));
+    }
+}
+
+impl From<Detail> for LevelFilter {
+    fn from(detail: Detail) -> Self {
+        match detail {
+            Detail::Error => Self::ERROR,
+            Detail::Warn => Self::WARN,
+            Detail::Info => Self::INFO,
+            Detail::Debug => Self::DEBUG,
+        }
+    }
+}
+
+/// From now on, log lines look like that.
+pub fn start(format: Format, detail: Detail) -> Volume {
+    let (filter, handle) = reload::Layer::new(LevelFilter::from(detail));
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    // A line that cannot be written is lost. To say so in another one would end the thread that tried: the disk may be full.
+    let lines = lines.log_internal_errors(false);
+    let all = tracing_subscriber::registry().with(filter);
+    let kept = Lines::default().with_target(false).with_ansi(false).without_time();
+    match (format, is_journal()) {
+        (Format::Text, false) => all.with(lines.with_ansi(colours)).init(),
+        (Format::Json, false) => all.with(lines.json().flatten_event(true)).init(),
+        (Format::Text, true) => {
+            all.with(lines.with_ansi(false).event_format(Ranked(kept.with_level(false)))).init();
+        }
+        (Format::Json, true) => {
+            let lines = lines.json().flatten_event(true);
+            all.with(lines.map_event_format(Ranked)).init();
+        }
+    }
+    Volume(handle)
+}
+
+/// Whether standard error is the stream that systemd says it has connected to its journal.
+fn is_journal() -> bool {
+    let Some(stream) = std::env::var("JOURNAL_STREAM").ok() else { return false };
+    let Ok(stat) = rustix::fs::fstat(rustix::stdio::stderr()) else { return false };
+    stream == format!("{}:{}", stat.st_dev, stat.st_ino)
+}
+
+/// Lines that begin with their priority.
+struct Ranked<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for Ranked<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut text = String::new();
+        self.0.format_event(context, Writer::new(&mut text), event)?;
+        let priority = priority(*event.metadata().level());
+        text.lines().try_for_each(|line| writeln!(writer, "<{priority}>{line}"))
+    }
+}
+
+/// The number by which syslog calls a level.
+fn priority(level: Level) -> u8 {
+    match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        Level::DEBUG | Level::TRACE => 7,
+    }
+}
