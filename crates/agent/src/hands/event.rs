@@ -6,7 +6,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forewarn_lifecycle::Timestamp;
-use forewarn_watcher::{Phase, Seen};
+use forewarn_watcher::{Gone, Seen};
 use forewarn_wire::{Moment, print_date};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ pub(super) fn facts(job: &Job) -> Vec<Fact> {
         job.run.attempt.to_string(),
         job.limit.as_secs().to_string(),
         job.me.clone(),
-        outcome(job.run.task.phase).to_owned(),
+        outcome(job.run.outcome).to_owned(),
     ];
     let fact = |(variable, value): (&'static str, String)| Fact { variable, value: plain(&value) };
     VARIABLES.into_iter().zip(values).map(fact).collect()
@@ -125,12 +125,12 @@ fn live_migration(seen: &Seen) -> &'static str {
     }
 }
 
-/// How the event ended, where the phase says so.
-fn outcome(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Completed => "completed",
-        Phase::Cancelled => "cancelled",
-        Phase::Scheduled | Phase::Started | Phase::Undo => "",
+/// How the event ended, if it has.
+fn outcome(gone: Option<Gone>) -> &'static str {
+    match gone {
+        Some(Gone::Completed) => "completed",
+        Some(Gone::Cancelled) => "cancelled",
+        None => "",
     }
 }
 
@@ -138,12 +138,14 @@ fn outcome(phase: Phase) -> &'static str {
 mod tests {
     use super::*;
     use crate::hands::samples;
+    use forewarn_watcher::Phase;
 
     #[test]
     fn a_hook_is_told_everything_and_nothing_but_plain_text() {
         let mut job = samples::job("drain", Phase::Completed);
         job.run.seen.description = Some("a\nb\0c\u{1b}[31m$(reboot)".to_owned());
         job.run.seen.resources = vec!["web_0".to_owned(), "web_1".to_owned()];
+        job.run.outcome = Some(Gone::Completed);
         job.left = Some(Duration::from_millis(61_900));
         let facts = facts(&job);
         let value = |name: &str| facts.iter().find(|fact| fact.variable == name).unwrap().value.clone();
