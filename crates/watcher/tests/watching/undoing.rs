@@ -142,11 +142,11 @@ fn who_undoes_is_told_what_became_of_the_event_also_in_the_next_life() {
         let mut machine = Machine::with_hooks(&[drain()]);
         machine.see(&[Event::reboot(1)]);
         assert_eq!(machine.run("drain").outcome, None);
-        machine.done("drain");
         if is_started {
             machine.see(&[Event::reboot(1).started()]);
         }
         machine.see(&[]);
+        machine.done("drain");
         let outcome = machine.run("drain").outcome;
         let mut machine = machine.restart(10);
         machine.see(&[]);
