@@ -21,6 +21,8 @@ mod hands;
 mod memory;
 mod metrics;
 mod os;
+mod peers;
 mod run;
+mod web;
 
 pub use commands::main;

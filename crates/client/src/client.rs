@@ -52,7 +52,7 @@ pub struct Client {
     documents: Line,
     others: Line,
     editions: Ladder,
-    pub(crate) known: Option<Known>,
+    known: Option<Known>,
     server: Option<String>,
     /// How long the next document may take.
     patience: Duration,
@@ -61,8 +61,8 @@ pub struct Client {
 
 /// The document that was seen last.
 #[derive(Debug)]
-pub(crate) struct Known {
-    pub(crate) document: ReadDocument,
+struct Known {
+    document: ReadDocument,
     /// By which the endpoint would know it again.
     tag: Option<HeaderValue>,
 }
@@ -212,6 +212,11 @@ impl Client {
     /// Whether the endpoint answers when there is something to say, instead of at once.
     pub(crate) fn can_wait(&self) -> bool {
         self.server().is_some_and(|server| server.starts_with(FOREWARN))
+    }
+
+    /// Whether the document that was seen last is known by a tag: after a failure it is not, and is asked for whole.
+    pub(crate) fn has_tag(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| known.tag.is_some())
     }
 
     /// Asks for the document; `wait`: for another than the one that is known, which may take so long.

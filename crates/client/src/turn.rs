@@ -92,7 +92,7 @@ impl Client {
             sleep_until(due).await;
         }
         let begun = Instant::now();
-        let waits = self.rhythm.long_poll && self.can_wait() && self.known.is_some();
+        let waits = self.rhythm.long_poll && self.can_wait() && self.has_tag();
         // Whoever drops this turn and takes another does not hammer either.
         let apart = if waits { APART_MIN } else { self.rhythm.pace };
         self.rhythm.due = Some(begun + apart);

@@ -1,0 +1,148 @@
+//! Asks peers how they are: all at once, each for itself, none for long.
+//!
+//! That a peer does not answer is told once, not once a second.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use forewarn_client::Endpoint;
+use forewarn_client::http::{HeaderName, HeaderValue, Limits, Line, Request, Trust, Url};
+use forewarn_watcher::{Asking, PeerWord};
+use tokio::task::JoinSet;
+
+use super::PATH;
+use super::find::{Finder, Peer};
+use super::proof::{ASKER, Key, NONCE, Nonce, PROOF};
+use crate::config::PeerPlaces;
+
+/// How long a peer may take, connecting included, and how much it may say.
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(2), answer: Duration::from_secs(2), body_bytes: 256 * 1024 };
+
+/// Events of a word, bytes of an id, and bytes of a name.
+const EVENTS_MAX: usize = 1000;
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// Asks peers.
+#[derive(Clone, Debug)]
+pub(crate) struct Asker(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    finder: Finder,
+    key: Key,
+    /// What is wrong with whom, as it was told.
+    told: Mutex<BTreeMap<String, String>>,
+}
+
+/// Why a peer has not said how it is.
+#[derive(Debug, thiserror::Error)]
+enum Trouble {
+    #[error("no place that can be asked: {0}")]
+    Place(#[from] forewarn_client::http::BadUrl),
+    #[error("{0}")]
+    Line(#[from] forewarn_client::http::Trouble),
+    #[error("it does not believe us: it answers 403\n  hint: do both have the same key?")]
+    Forbidden,
+    #[error("it does not know yet what it is called")]
+    Nameless,
+    #[error("it answers {0}\n  hint: is it an agent, and does it have a key?")]
+    Status(u16),
+    #[error("its answer has no proof, or not one for this question\n  hint: do both have the same key?")]
+    Unproved,
+    #[error("what it says is of another form")]
+    Form,
+    #[error("it calls itself {0:?}")]
+    Name(String),
+    #[error("nothing can be asked: {0}")]
+    Own(&'static str),
+}
+
+impl Asker {
+    /// Asks in the name of `me`, those who are at `places`; who that is may be told by the endpoint.
+    pub(crate) fn new(places: PeerPlaces, key: Key, me: impl Into<String>, endpoint: Endpoint) -> Self {
+        let finder = Finder::new(places, me.into(), endpoint);
+        Self(Arc::new(Inner { finder, key, told: Mutex::default() }))
+    }
+
+    /// What those say who answer, and are believed. It takes two seconds at most, and two more where they have to be looked up.
+    pub(crate) async fn ask(&self, asking: &Asking) -> Vec<PeerWord> {
+        let peers = self.0.finder.find(asking).await;
+        let mut questions = JoinSet::new();
+        for peer in peers {
+            let inner = Arc::clone(&self.0);
+            questions.spawn(async move {
+                let said = inner.ask(&peer).await;
+                inner.tell(&peer, said.as_ref().err());
+                said.ok()
+            });
+        }
+        let words = questions.join_all().await;
+        // One name leads to oneself, where everybody is asked that a name of DNS leads to.
+        words.into_iter().flatten().filter(|word| word.name != self.0.finder.me()).collect()
+    }
+}
+
+impl Inner {
+    async fn ask(&self, peer: &Peer) -> Result<PeerWord, Trouble> {
+        let url = Url::parse(&format!("http://{}{PATH}", peer.place))?;
+        let nonce = Nonce::fresh().ok_or(Trouble::Own("the system has no random numbers"))?;
+        let request = self.question(&nonce).ok_or(Trouble::Own("a name that cannot be sent"))?;
+        let answer = Line::new(url, Trust::system()).send(&request, LIMITS).await?;
+        match answer.status {
+            200 => {}
+            403 => return Err(Trouble::Forbidden),
+            503 => return Err(Trouble::Nameless),
+            status => return Err(Trouble::Status(status)),
+        }
+        let proof = answer.header(PROOF).ok_or(Trouble::Unproved)?;
+        // Before anything in it is looked at.
+        if !self.key.is_word(&nonce, &answer.body, proof) {
+            return Err(Trouble::Unproved);
+        }
+        let word = read(&answer.body).ok_or(Trouble::Form)?;
+        match &peer.name {
+            Some(name) if *name != word.name => Err(Trouble::Name(word.name)),
+            Some(_) | None => Ok(word),
+        }
+    }
+
+    fn question(&self, nonce: &Nonce) -> Option<Request> {
+        let me = self.finder.me();
+        let proof = self.key.prove_ask(nonce, me);
+        let mut request = Request::get(PATH);
+        let fields = [(ASKER, me), (NONCE, nonce.as_str()), (PROOF, proof.as_str())];
+        for (name, value) in fields {
+            let value = HeaderValue::from_bytes(value.as_bytes()).ok()?;
+            request.headers.insert(HeaderName::from_static(name), value);
+        }
+        Some(request)
+    }
+
+    /// Tells how it goes with a peer, if that is news.
+    fn tell(&self, peer: &Peer, trouble: Option<&Trouble>) {
+        let who = peer.name.as_deref().unwrap_or(&peer.place);
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match trouble.map(ToString::to_string) {
+            Some(why) if told.get(who) != Some(&why) => {
+                let shown = forewarn_daemon::visible::flat(&why);
+                tracing::warn!(peer = who, why = shown, "a peer does not say how it is");
+                told.insert(who.to_owned(), why);
+            }
+            Some(_) => {}
+            None => {
+                if told.remove(who).is_some() {
+                    tracing::info!(peer = who, "a peer says again how it is");
+                }
+            }
+        }
+    }
+}
+
+fn read(body: &[u8]) -> Option<PeerWord> {
+    let word: PeerWord = serde_json::from_slice(body).ok()?;
+    let fits = |text: &str| (1..=TEXT_BYTES_MAX).contains(&text.len());
+    (fits(&word.name) && word.events.len() <= EVENTS_MAX && word.events.keys().all(|id| fits(id)))
+        .then_some(word)
+}

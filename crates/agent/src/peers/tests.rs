@@ -1,0 +1,154 @@
+//! Asking peers: those that answer, those that hang, and those that lie.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use forewarn_client::Endpoint;
+use forewarn_watcher::{Asking, PeerWord, Stage, Standing};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use super::{Asker, Key, Nonce};
+use crate::board::Shown;
+use crate::config::PeerPlaces;
+use crate::web;
+
+fn key(byte: u8) -> Key {
+    Key::new(&[byte; 40]).unwrap()
+}
+
+fn word(name: &str) -> PeerWord {
+    let standing = Standing { stage: Stage::Ready, approved: true };
+    PeerWord { name: name.to_owned(), events: [("28512AF7".to_owned(), standing)].into() }
+}
+
+/// An agent that says that; where it is.
+async fn agent(word: PeerWord, key: Key) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (_board, shown) =
+            watch::channel(Arc::new(Shown { ready: true, drained: false, word, status: "{}".into() }));
+        let (_stop, stopped) = watch::channel(false);
+        web::serve(listener, shown, String::new, Some(key), stopped).await;
+    });
+    place
+}
+
+/// Somebody who makes an answer of the nonce; none: never.
+async fn somebody(answer: impl Fn(Nonce) -> Option<String> + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut text = String::new();
+            while !text.contains("\r\n\r\n") {
+                let mut buffer = [0; 4096];
+                let count = stream.read(&mut buffer).await.unwrap();
+                text.push_str(str::from_utf8(&buffer[..count]).unwrap());
+            }
+            let nonce = text.lines().find_map(|line| line.strip_prefix("forewarn-nonce: ")).unwrap();
+            match answer(Nonce::parse(nonce).unwrap()) {
+                Some(answer) => stream.write_all(answer.as_bytes()).await.unwrap_or_default(),
+                None => drop(tokio::spawn(async move {
+                    let _kept = stream;
+                    std::future::pending::<()>().await;
+                })),
+            }
+        }
+    });
+    place
+}
+
+fn proved(key: &Key, nonce: &Nonce, body: &str) -> String {
+    let proof = key.prove_word(nonce, body.as_bytes());
+    format!("HTTP/1.1 200 X\r\nContent-Length: {}\r\nForewarn-Proof: {proof}\r\n\r\n{body}", body.len())
+}
+
+fn asker(places: &[(&str, &str)]) -> Asker {
+    let list: BTreeMap<_, _> =
+        places.iter().map(|(name, place)| ((*name).to_owned(), (*place).to_owned())).collect();
+    Asker::new(PeerPlaces::List(list), key(1), "web_0", nowhere())
+}
+
+fn nowhere() -> Endpoint {
+    Endpoint::parse("http://127.0.0.1:9").unwrap()
+}
+
+#[tokio::test]
+async fn one_that_hangs_and_one_that_is_gone_do_not_keep_the_others_from_being_heard() {
+    let one = agent(word("web_1"), key(1)).await;
+    let hangs = somebody(|_| None).await;
+    let other = agent(word("web_3"), key(1)).await;
+    let asker = asker(&[
+        ("web_0", &one),
+        ("web_1", &one),
+        ("web_2", &hangs),
+        ("web_3", &other),
+        ("web_4", "127.0.0.1:9"),
+        ("web_5", "nobody.invalid:9"),
+    ]);
+    let begin = Instant::now();
+    let mut words = asker.ask(&Asking::Everybody).await;
+    words.sort_by(|one, other| one.name.cmp(&other.name));
+    assert_eq!(words, [word("web_1"), word("web_3")]);
+    assert!(begin.elapsed() >= Duration::from_secs(2), "the one that hangs was given its time");
+    let these = Asking::These(vec!["web_3".to_owned()]);
+    assert_eq!(asker.ask(&these).await, [word("web_3")]);
+    assert_eq!(asker.ask(&Asking::Nobody).await, []);
+}
+
+#[tokio::test]
+async fn who_has_another_key_neither_hears_nor_is_heard() {
+    let stranger = agent(word("web_1"), key(2)).await;
+    assert_eq!(asker(&[("web_1", &stranger)]).ask(&Asking::Everybody).await, []);
+    let body = serde_json::to_string(&word("web_1")).unwrap();
+    let forger = somebody(move |nonce| Some(proved(&key(2), &nonce, &body))).await;
+    assert_eq!(asker(&[("web_1", &forger)]).ask(&Asking::Everybody).await, []);
+}
+
+#[tokio::test]
+async fn an_answer_to_another_question_is_none() {
+    let body = serde_json::to_string(&word("web_1")).unwrap();
+    // What a stranger has heard before, and says again.
+    let old = Nonce::fresh().unwrap();
+    let said = proved(&key(1), &old, &body);
+    let repeats = somebody(move |_| Some(said.clone())).await;
+    assert_eq!(asker(&[("web_1", &repeats)]).ask(&Asking::Everybody).await, []);
+    let body = serde_json::to_string(&word("web_1")).unwrap();
+    let honest = somebody(move |nonce| Some(proved(&key(1), &nonce, &body))).await;
+    assert_eq!(asker(&[("web_1", &honest)]).ask(&Asking::Everybody).await, [word("web_1")]);
+}
+
+#[tokio::test]
+async fn what_was_changed_on_the_way_or_has_no_proof_or_no_form_is_not_heard() {
+    let body = serde_json::to_string(&word("web_1")).unwrap();
+    let changed = body.clone();
+    let changes =
+        somebody(move |nonce| Some(proved(&key(1), &nonce, &changed).replace("\"ready\"", "\"idle\" ")))
+            .await;
+    let bare =
+        somebody(move |_| Some(format!("HTTP/1.1 200 X\r\nContent-Length: {}\r\n\r\n{body}", body.len())))
+            .await;
+    let odd = somebody(|nonce| Some(proved(&key(1), &nonce, "{\"name\":\"\",\"events\":{}}"))).await;
+    let long =
+        somebody(|nonce| Some(proved(&key(1), &nonce, &format!("\"{}\"", "x".repeat(300 * 1024))))).await;
+    let moved =
+        somebody(|_| Some("HTTP/1.1 302 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n".to_owned())).await;
+    for place in [changes, bare, odd, long, moved] {
+        assert_eq!(asker(&[("web_1", &place)]).ask(&Asking::Everybody).await, []);
+    }
+}
+
+#[tokio::test]
+async fn a_machine_speaks_for_itself_only_and_nobody_hears_himself() {
+    let other = agent(word("web_2"), key(1)).await;
+    assert_eq!(asker(&[("web_1", &other)]).ask(&Asking::Everybody).await, [], "it has another name");
+    let oneself = agent(word("web_0"), key(1)).await;
+    let by_dns = |place: &str| Asker::new(PeerPlaces::Dns(place.to_owned()), key(1), "web_0", nowhere());
+    assert_eq!(by_dns(&oneself).ask(&Asking::Everybody).await, []);
+    assert_eq!(by_dns(&other).ask(&Asking::Everybody).await, [word("web_2")], "a name is learnt");
+}
