@@ -87,9 +87,18 @@ impl<'a> Agent<'a> {
     }
 
     pub(crate) fn start(&self) {
+        self.start_with(&[]);
+    }
+
+    /// Starts it with further options.
+    pub(crate) fn start_with(&self, words: &[&str]) {
         let log = OpenOptions::new().create(true).append(true).open(self.file("log")).unwrap();
         let mut command = self.namespace.command(agent_program());
-        command.args(["run", "--config"]).arg(self.file("agent.toml")).current_dir(&self.directory);
+        command
+            .args(["run", "--config"])
+            .arg(self.file("agent.toml"))
+            .args(words)
+            .current_dir(&self.directory);
         // Programs that stand in for those of the system.
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:/usr/sbin:/usr/bin:/sbin:/bin:{path}", self.file("bin").display()));

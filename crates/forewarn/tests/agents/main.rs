@@ -17,6 +17,7 @@
 //! | the agent is killed in the middle | `lives::an_agent_that_was_killed_goes_on_where_it_was` |
 //! | the machine really reboots | `lives::what_was_done_is_undone_after_the_reboot_itself` |
 //! | the server is away for a while | `lives::an_agent_outlives_its_server` |
+//! | an endpoint of the first edition | `found::an_endpoint_that_knows_only_the_preview_will_do` |
 //! | the recipes of `deploy/recipes` | `recipes` |
 //!
 //! They need root and packages, so they are ignored unless they are asked for; `cargo xtask agent` installs what they need and asks for
@@ -27,6 +28,8 @@
 mod agent;
 #[cfg(test)]
 mod alone;
+#[cfg(test)]
+mod found;
 #[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
