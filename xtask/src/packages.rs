@@ -29,9 +29,6 @@ pub(crate) const PROGRAMS: [(&str, &str); 2] = [("curl", "curl"), ("node", "node
 /// The program that sees what another asks of the disk.
 pub(crate) const TRACER: [(&str, &str); 1] = [("strace", "strace")];
 
-/// Packages that tests of the agent run: a DHCP server and a DHCP client, in networks of their own.
-pub(crate) const AGENT_PROGRAMS: [&str; 4] = ["dnsmasq-base", "iproute2", "isc-dhcp-client", "util-linux"];
-
 /// Finds programs on the path, or installs the packages that bring them.
 pub(crate) fn prepare_programs(programs: &[(&str, &str)]) -> Readiness {
     let is_missing = |program: &str| !runs(Command::new(program).arg("--version"));
