@@ -64,7 +64,7 @@ pub(crate) struct KubernetesWork {
     /// So many nodes of the cluster may be drained at once; this one waits for its turn.
     #[serde(default)]
     pub(crate) at_once: Option<u32>,
-    /// With so little time left the turn is no longer waited for.
+    /// With so little time left, or half of what there was if that is less, the turn is no longer waited for.
     #[serde(default = "usual_reserve")]
     pub(crate) reserve: Span,
 }
@@ -140,7 +140,7 @@ impl KubernetesWork {
             node::tell(&mut api, &name, Some(setting.job)).await?;
         }
         if let Some(at_once) = self.at_once.filter(|_| self.cordon) {
-            let Span(reserve) = self.reserve;
+            let reserve = self.reserve.0.min(setting.job.limit / 2);
             node::take_turn(&mut api, &name, at_once, || bounds.left() <= reserve).await?;
         }
         if self.cordon {

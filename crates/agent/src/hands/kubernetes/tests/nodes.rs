@@ -166,7 +166,10 @@ async fn with_little_time_left_no_turn_is_waited_for() {
     place.api.cluster().add_node("web-1");
     let settings = "drain = false\ncondition = false\nat_once = 1\nreserve = '1h'";
     assert_eq!(place.perform(&place.work(settings)).await.result, Ok(()));
-    assert_eq!(place.perform(&place.work_on("web-1", settings)).await.result, Ok(()));
+    let mut short = job("drain", Phase::Scheduled);
+    short.limit = Duration::from_secs(8);
+    let ending = place.work_on("web-1", settings).perform(&short, &place.hands, go_on()).await;
+    assert_eq!(ending.result, Ok(()), "half of the time is waited, and half of it is kept");
     assert_eq!(state(place.api.cluster().node("web-1")), (true, Some(EVENT.to_owned()), true));
 }
 
