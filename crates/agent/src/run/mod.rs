@@ -21,7 +21,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, timeout};
 
 use crate::config::Config;
-use crate::hands::Hands;
+use crate::hands::{GRACE, Hands};
 use crate::memory::{self, Found, Keeper};
 use crate::metrics::Metrics;
 use crate::web;
@@ -33,8 +33,8 @@ pub(crate) use link::search;
 use reload::Reload;
 pub(crate) use status::{EventView, Status};
 
-/// How long hooks that are told to stop have, those that have to be ended included.
-const STOP_MAX: Duration = Duration::from_secs(5);
+/// How long hooks that are told to stop have: to end, and to be ended.
+const STOP_MAX: Duration = GRACE.saturating_mul(2).saturating_add(Duration::from_secs(1));
 
 /// Runs an agent.
 pub(crate) fn command(config: Config, dry_run: bool) -> Result<()> {
