@@ -39,6 +39,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use self::bounds::Bounds;
+pub(crate) use self::bounds::GRACE;
 pub(crate) use self::command::CommandWork;
 pub(crate) use self::kubernetes::KubernetesWork;
 use self::notes::{Notes, merged};
