@@ -6,6 +6,7 @@
 //! | killed, stopped, restarted, damaged: each event once | `lives` |
 //! | hooks that fail, hang, come too late, lie in directories | `hooks` |
 //! | an endpoint that is down, empty, or does not know the name | `troubles` |
+//! | who approves where several are named; load balancers | `peers` |
 //! | settings that are wrong, or read again | `settings` |
 //! | commands of people | `commands`, `rehearsals` |
 //! | systemd and its journal | `supervised` |
@@ -24,6 +25,8 @@ mod events;
 mod hooks;
 #[cfg(test)]
 mod lives;
+#[cfg(test)]
+mod peers;
 #[cfg(test)]
 mod place;
 #[cfg(test)]
