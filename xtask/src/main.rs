@@ -4,6 +4,7 @@
 //! there. Measures, mutates and breaks the rules to see that their tests notice. Needs nothing but cargo; git, nextest,
 //! valgrind and nginx are used where they are installed.
 
+mod agent;
 mod api;
 mod azure;
 mod bench;
@@ -35,12 +36,14 @@ cargo xtask <command>
   clients           real clients against the program, in networks of their own; a step of test
   api               requests that nobody thought of, put to the operator API by its own document; a step of test
   azure             az and the clients of Azure for Python and JavaScript against the program; a step of test
+  agent             agents in networks of their own against the program, and its recipes; a step of test
   disks             power cuts, full disks and damaged files against the journal; steps of test
-  deb               a Debian package of the server, tried out; with the build of the tests a step of test
+  deb               Debian packages of the server and of the agent, tried out; with the build of the tests a step of test
   tidy              what documents and files promise each other
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
   bench hostile     what a machine that means no good costs its neighbours; two minutes
+  bench agent       what an agent costs its machine, and how fast it is; four minutes
         [--save]      of all: and writes it to bench/RESULTS.md
         [--program FILE]  of metadata: measures that build of forewarn
   fuzz [TARGET]     bytes that nobody thought of, put to everything that takes bytes from strangers
@@ -82,6 +85,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "clients" => words.done().and_then(|()| suite::run_real_clients()),
         "api" => words.done().and_then(|()| api::command()),
         "azure" => words.done().and_then(|()| azure::command()),
+        "agent" => words.done().and_then(|()| agent::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
         "tidy" => words.done().and_then(|()| tidy::command()),

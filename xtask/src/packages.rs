@@ -10,6 +10,10 @@ use std::process::{Command, Stdio};
 /// Packages of the clients that tests run, and of the tools that put them into a network of their own.
 pub(crate) const REAL_CLIENTS: [&str; 5] = ["curl", "iproute2", "python3", "resource-agents", "util-linux"];
 
+/// Packages of what agents are tested with: networks of their own, DHCP, and services that are drained.
+pub(crate) const AGENT_PROGRAMS: [&str; 8] =
+    ["curl", "dnsmasq-base", "haproxy", "iproute2", "isc-dhcp-client", "nftables", "postgresql", "python3"];
+
 /// What became of the wish to have packages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Readiness {

@@ -10,7 +10,7 @@ use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
-use crate::{api, azure, bench, breakages, fuzz, mutants, tidy, tree, units};
+use crate::{agent, api, azure, bench, breakages, fuzz, mutants, tidy, tree, units};
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
@@ -60,6 +60,8 @@ fn usual(steps: &mut Steps, extent: Extent) {
     steps.run("real clients", run_real_clients);
     steps.run("api", api::command);
     steps.run("azure", azure::command);
+    steps.run("agent", agent::command);
+    steps.run("portable", agent::check_portable);
     steps.run("power cuts", || cut_power(POWER_CUTS));
     steps.run("full disks", fill_disks);
     steps.run("units", units::check);
@@ -88,6 +90,7 @@ fn long(steps: &mut Steps) {
     steps.run("cost of rules", bench::measure_rules);
     steps.run("cost of polls", bench::measure_polls);
     steps.run("hostile machine", bench::measure_hostile);
+    steps.run("cost of an agent", bench::measure_agent);
 }
 
 /// What tests run besides cargo. Without it, the tests that need it say that they were skipped.

@@ -31,11 +31,6 @@ impl Group {
         Self(id.and_then(Pid::from_raw))
     }
 
-    /// That of a process which is the first of its own group, and which this agent has not started.
-    pub(crate) fn led_by(leader: &Process) -> Self {
-        Self(Pid::from_raw(leader.identity.pid))
-    }
-
     /// Asks all of them to end.
     pub(crate) fn terminate(&self) {
         self.tell(Signal::TERM);
@@ -186,6 +181,19 @@ impl Process {
         let boot = stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
         UNIX_EPOCH.checked_add(Duration::from_secs(boot))?.checked_add(up)
     }
+}
+
+/// The processes that were started with a variable of that name and one of these values.
+pub(crate) fn with_variable(name: &str, values: &[String]) -> Vec<Process> {
+    let Ok(listing) = fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = listing.flatten().filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_meant = |process: &Process| {
+        // Those of others cannot be read, and are not meant.
+        let told = read_proc(&format!("/proc/{}/environ", process.identity.pid)).unwrap_or_default();
+        let mut variables = told.split('\0').filter_map(|variable| variable.split_once('='));
+        variables.any(|(found, value)| found == name && values.iter().any(|wanted| wanted == value))
+    };
+    numbers.filter_map(|pid| Process::find(pid).ok().flatten()).filter(is_meant).collect()
 }
 
 /// When the process of that number began, if it has not ended.

@@ -166,10 +166,13 @@ impl Catalogue {
         self.register.check_room(put)
     }
 
-    /// Whether an operation waits for some work.
-    #[must_use]
-    pub fn is_awaited(&self, cluster: ClusterId, maintenance: MaintenanceId) -> bool {
-        self.register.is_awaited(cluster, maintenance)
+    /// Whether an operation about that can be opened, for as much work as those commands may come to. Without commands it waits
+    /// for nothing, and takes no room.
+    ///
+    /// # Errors
+    /// When it is too much.
+    pub fn check_room_for_operation(&self, about: &str, commands: usize) -> Result<(), Refusal> {
+        self.register.check_room_for_operation(about, commands)
     }
 
     /// How many receipts are kept, and how many bytes they are.

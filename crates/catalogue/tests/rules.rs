@@ -6,7 +6,7 @@ mod world;
 
 use forewarn_catalogue::limits::*;
 use forewarn_catalogue::*;
-use forewarn_lifecycle::{Name, Seed, Timestamp};
+use forewarn_lifecycle::{MaintenanceId, Name, Seed, Timestamp};
 use world::World;
 
 fn name(text: &str) -> Name {
@@ -103,6 +103,28 @@ fn there_are_not_too_many_clusters_or_tokens() {
     assert_eq!(refused(&mut world, &more), "too many tokens: at most 1000");
     world.submit(&Command::RevokeToken(name("t7"))).unwrap();
     world.submit(&more).unwrap();
+}
+
+#[test]
+fn there_are_not_too_many_operations_under_way_and_what_has_ended_needs_no_room() {
+    let mut world = World::new();
+    let waits = |count: usize| (0..count as u64).map(MaintenanceId).collect();
+    let open = |name: &str, count: usize| {
+        let (name, about, cluster) = (name.to_owned(), "/a".to_owned(), ClusterId::DEFAULT);
+        Command::File(Filing::Open { name, about, cluster, waits: waits(count) })
+    };
+    let too_long = refused(&mut world, &open("long", OPERATION_WAITS_MAX + 1));
+    assert_eq!(too_long, "too many machines in an operation: at most 10000");
+    let room = |world: &World, commands| world.catalogue.check_room_for_operation("/a", commands);
+    assert_eq!(room(&world, OPERATION_WAITS_MAX + 1).unwrap_err().to_string(), too_long);
+    for number in 0..OPERATIONS_OPEN_MAX {
+        world.submit(&open(&number.to_string(), 1)).unwrap();
+    }
+    let too_many = refused(&mut world, &open("more", 1));
+    assert_eq!(too_many, "too many operations under way: at most 10000");
+    assert_eq!(room(&world, 1).unwrap_err().to_string(), too_many);
+    assert_eq!(room(&world, 0), Ok(()));
+    world.submit(&open("over", 0)).unwrap();
 }
 
 #[test]

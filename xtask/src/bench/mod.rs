@@ -1,5 +1,6 @@
 //! `cargo xtask bench …`: what things cost, printed, and kept with `--save`.
 
+mod agent;
 mod core;
 mod hostile;
 mod metadata;
@@ -22,9 +23,11 @@ pub(crate) fn command(mut words: Words) -> Result<Outcome> {
         Some("core") => core::command(words),
         Some("metadata") => metadata::command(words),
         Some("hostile") => hostile::command(words),
+        Some("agent") => agent::command(words),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
-            Err(Usage::new("no benchmark named\n  hint: cargo xtask bench core, metadata, or hostile").into())
+            let hint = "cargo xtask bench core, metadata, hostile, or agent";
+            Err(Usage::new(&format!("no benchmark named\n  hint: {hint}")).into())
         }
     }
 }
@@ -42,4 +45,9 @@ pub(crate) fn measure_polls() -> Result<Outcome> {
 /// What a hostile machine costs its neighbours.
 pub(crate) fn measure_hostile() -> Result<Outcome> {
     hostile::run(Keep::Nothing)
+}
+
+/// What an agent costs its machine.
+pub(crate) fn measure_agent() -> Result<Outcome> {
+    agent::run(Keep::Nothing)
 }

@@ -1,4 +1,4 @@
-//! The files of the package, where Debian wants them.
+//! The files of a package, where Debian wants them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,48 +7,59 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
+use super::list::{Manual, Package};
 use super::output;
 
-/// Where completions go, by shell.
-const COMPLETIONS: [(&str, &str); 3] = [
-    ("bash", "usr/share/bash-completion/completions/forewarn"),
-    ("zsh", "usr/share/zsh/vendor-completions/_forewarn"),
-    ("fish", "usr/share/fish/vendor_completions.d/forewarn.fish"),
-];
-
-/// What is copied as it is.
-const COPIED: [(&str, &str); 4] = [
-    ("deploy/deb/serve.toml", "etc/forewarn/serve.toml"),
-    ("deploy/deb/sysusers.conf", "usr/lib/sysusers.d/forewarn.conf"),
-    ("deploy/systemd/forewarn.service", "usr/lib/systemd/system/forewarn.service"),
-    ("deploy/deb/copyright", "usr/share/doc/forewarn/copyright"),
+/// Where completions go, by shell: before and after the name of the program.
+const COMPLETIONS: [(&str, &str, &str); 3] = [
+    ("bash", "usr/share/bash-completion/completions/", ""),
+    ("zsh", "usr/share/zsh/vendor-completions/_", ""),
+    ("fish", "usr/share/fish/vendor_completions.d/", ".fish"),
 ];
 
 /// Puts everything below a directory.
-pub(super) fn lay_out(root: &Path, program: &Path, stage: &Path) -> Result<()> {
-    let installed = stage.join("usr/bin/forewarn");
+pub(super) fn lay_out(package: &Package, root: &Path, program: &Path, stage: &Path) -> Result<()> {
+    let name = package.name;
+    let installed = stage.join("usr/bin").join(name);
     copy(program, &installed, 0o755)?;
     strip(&installed);
-    for (from, to) in COPIED {
+    for (from, to) in package.copied {
         copy(&root.join(from), &stage.join(to), 0o644)?;
     }
-    for (shell, place) in COMPLETIONS {
-        write(&stage.join(place), &output(Command::new(program).args(["completions", shell]))?)?;
+    for (from, to) in package.trees {
+        let from = root.join(from);
+        for file in all_below(&from)? {
+            copy(&file, &stage.join(to).join(file.strip_prefix(&from)?), 0o644)?;
+        }
+    }
+    for (shell, before, after) in COMPLETIONS {
+        let place = stage.join(format!("{before}{name}{after}"));
+        write(&place, &output(Command::new(program).args(["completions", shell]))?)?;
     }
     let pages = stage.join("usr/share/man/man1");
-    output(Command::new(program).arg("man").arg(&pages))?;
+    match package.manual {
+        Manual::Written => output(Command::new(program).arg("man").arg(&pages)).map(drop)?,
+        Manual::File(page) => copy(&root.join(page), &pages.join(format!("{name}.1")), 0o644)?,
+    }
     for page in all_below(&pages)? {
         compress(&page)?;
     }
-    let changelog = stage.join("usr/share/doc/forewarn/changelog");
-    copy(&root.join("CHANGELOG.md"), &changelog, 0o644)?;
-    compress(&changelog)?;
-    make_plain(stage)
+    let documents = stage.join("usr/share/doc").join(name);
+    copy(&root.join("deploy/deb/copyright"), &documents.join("copyright"), 0o644)?;
+    copy(&root.join("CHANGELOG.md"), &documents.join("changelog"), 0o644)?;
+    compress(&documents.join("changelog"))?;
+    make_plain(stage)?;
+    for directory in package.empty {
+        let directory = stage.join(directory);
+        fs::create_dir_all(&directory)?;
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
 }
 
 /// Writes what Debian wants to know of changes.
-pub(super) fn write_changelog(stage: &Path, text: &str) -> Result<()> {
-    let file = stage.join("usr/share/doc/forewarn/changelog.Debian");
+pub(super) fn write_changelog(package: &Package, stage: &Path, text: &str) -> Result<()> {
+    let file = stage.join("usr/share/doc").join(package.name).join("changelog.Debian");
     write(&file, text)?;
     compress(&file)
 }

@@ -1,13 +1,14 @@
-//! `cargo xtask deb`: a Debian package of the server and its command, with what Debian has by default (`dpkg-deb`).
+//! `cargo xtask deb`: Debian packages of the server and of the agent, with what Debian has by default (`dpkg-deb`).
 //!
 //! ```text
-//!   release build ──▶ a tree of files ──▶ dpkg-deb ──▶ target/deb/forewarn_VERSION_ARCH.deb ──▶ tried out
+//!   release build ──▶ a tree of files ──▶ dpkg-deb ──▶ target/deb/NAME_VERSION_ARCH.deb ──▶ tried out
 //! ```
 //!
-//! The package is tried out before it is given: what is in it, and whether the program that comes out of it runs and finds
+//! A package is tried out before it is given: what is in it, and whether the program that comes out of it runs and finds
 //! its settings in order. Nothing is installed.
 
 mod files;
+mod list;
 mod trial;
 
 use std::fs;
@@ -20,22 +21,13 @@ use crate::packages::{Readiness, prepare_programs};
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
 
-/// What the package is made with: of Debian, all of it essential.
+use list::{PACKAGES, Package};
+
+/// What packages are made with: of Debian, all of it essential.
 const PROGRAMS: [(&str, &str); 3] = [("dpkg-deb", "dpkg"), ("gzip", "gzip"), ("md5sum", "coreutils")];
 
-/// Who answers for the package.
+/// Who answers for packages.
 const MAINTAINER: &str = "The Forewarn authors <authors@forewarn.invalid>";
-
-const DESCRIPTION: &str = "\
-Description: tell virtual machines what is about to happen to them
- Forewarn announces reboots, freezes, moves, evictions and deletions to the
- machines concerned, waits until they are ready or their notice has run out,
- and then has it done. It is an open implementation of the Scheduled Events
- system known from the metadata service of a large cloud.
- .
- This package has the server (forewarn serve), its systemd unit, and the
- commands for operators.
-";
 
 /// How often this version was packaged.
 const REVISION: u32 = 1;
@@ -54,74 +46,80 @@ impl Label {
     }
 }
 
-/// Which build goes into the package.
+/// Which build goes into packages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Build {
     /// The one that is given away.
     Release,
-    /// The one that the tests have made already: to see that the package is whole, in seconds instead of minutes.
+    /// The one that the tests have made already: to see that packages are whole, in seconds instead of minutes.
     Tests,
 }
 
-/// Builds the package and tries it out.
+/// Builds the packages and tries them out.
 pub(crate) fn run(build: Build) -> Result<Outcome> {
     match prepare_programs(&PROGRAMS) {
         Readiness::Ready => {}
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
-    let root = tree::root()?;
-    let words: &[_] = match build {
-        Build::Release => &["build", "--locked", "--package", "forewarn", "--release"],
-        Build::Tests => &["build", "--locked", "--package", "forewarn"],
-    };
-    let program = built_program(cargo().current_dir(&root).args(words))?;
-    let label = Label { version: version(&program)?, architecture: architecture()? };
-    let stage = tempfile::tempdir()?;
-    files::lay_out(&root, &program, stage.path())?;
-    files::write_changelog(stage.path(), &changelog(&root, &label)?)?;
-    let target = program.ancestors().nth(2).context("a program is built below the target directory")?;
-    let package = pack(&root, stage.path(), target, &label)?;
-    trial::run(&package, &label.version)?;
-    match build {
-        Build::Release => println!("{}", package.display()),
-        // Nobody is to take it for the real one.
-        Build::Tests => fs::remove_file(&package)?,
-    }
+    PACKAGES.iter().try_for_each(|package| make(package, build))?;
     Ok(Outcome::Passed)
 }
 
-fn version(program: &Path) -> Result<String> {
+fn make(package: &Package, build: Build) -> Result<()> {
+    let root = tree::root()?;
+    let profile = match build {
+        Build::Release => package.profile,
+        Build::Tests => "dev",
+    };
+    let words = ["build", "--locked", "--package", package.name, "--profile", profile];
+    let program = built_program(cargo().current_dir(&root).args(words))?;
+    let label = Label { version: version(package, &program)?, architecture: architecture()? };
+    let stage = tempfile::tempdir()?;
+    files::lay_out(package, &root, &program, stage.path())?;
+    files::write_changelog(package, stage.path(), &changelog(package, &root, &label)?)?;
+    let target = program.ancestors().nth(2).context("a program is built below the target directory")?;
+    let file = pack(package, &root, stage.path(), target, &label)?;
+    trial::run(package, &file, &label.version)?;
+    match build {
+        Build::Release => println!("{}", file.display()),
+        // Nobody is to take it for the real one.
+        Build::Tests => fs::remove_file(&file)?,
+    }
+    Ok(())
+}
+
+fn version(package: &Package, program: &Path) -> Result<String> {
     let said = output(Command::new(program).arg("--version"))?;
-    let version = said.trim().strip_prefix("forewarn ").context("the program does not say its version")?;
-    Ok(version.to_owned())
+    let version = said.trim().strip_prefix(package.name).context("the program does not say its version")?;
+    Ok(version.trim().to_owned())
 }
 
 fn architecture() -> Result<String> {
     Ok(output(Command::new("dpkg").arg("--print-architecture"))?.trim().to_owned())
 }
 
-fn pack(root: &Path, stage: &Path, target: &Path, label: &Label) -> Result<PathBuf> {
+fn pack(package: &Package, root: &Path, stage: &Path, target: &Path, label: &Label) -> Result<PathBuf> {
     let control = stage.join("DEBIAN");
     fs::create_dir(&control)?;
     for script in ["postinst", "prerm", "postrm"] {
-        files::copy(&root.join("deploy/deb").join(script), &control.join(script), 0o755)?;
+        files::copy(&root.join(package.scripts).join(script), &control.join(script), 0o755)?;
     }
     let conffiles = files::all_below(&stage.join("etc"))?;
     let named = |path: &PathBuf| Ok(format!("/{}\n", path.strip_prefix(stage)?.display()));
     files::write(&control.join("conffiles"), &conffiles.iter().map(named).collect::<Result<String>>()?)?;
     files::write(&control.join("md5sums"), &sums(stage)?)?;
-    files::write(&control.join("control"), &control_text(stage, label)?)?;
+    files::write(&control.join("control"), &control_text(package, stage, label)?)?;
     let directory = target.join("deb");
     fs::create_dir_all(&directory)?;
     let (version, architecture) = (label.full_version(), &label.architecture);
-    let package = directory.join(format!("forewarn_{version}_{architecture}.deb"));
+    let file = directory.join(format!("{}_{version}_{architecture}.deb", package.name));
     let mut build = Command::new("dpkg-deb");
-    build.args(["--root-owner-group", "--build"]).arg(stage).arg(&package);
+    build.args(["--root-owner-group", "--build"]).arg(stage).arg(&file);
     if let Some(seconds) = committed(root) {
         build.env("SOURCE_DATE_EPOCH", seconds);
     }
     output(&mut build)?;
-    Ok(package)
+    Ok(file)
 }
 
 /// When this was last committed: the same source gives the same package.
@@ -131,28 +129,31 @@ fn committed(root: &Path) -> Option<String> {
 }
 
 /// What Debian wants to know of changes: where they are told.
-fn changelog(root: &Path, label: &Label) -> Result<String> {
+fn changelog(package: &Package, root: &Path, label: &Label) -> Result<String> {
     let at = committed(root).map_or_else(|| "now".to_owned(), |seconds| format!("@{seconds}"));
     let date = output(Command::new("date").env("LC_ALL", "C").args(["--utc", "--rfc-email", "--date", &at]))?;
     Ok(format!(
-        "forewarn ({}) unstable; urgency=medium\n\n  * Changes are told in changelog.gz.\n\n -- {MAINTAINER}  {}\n",
+        "{} ({}) unstable; urgency=medium\n\n  * Changes are told in changelog.gz.\n\n -- {MAINTAINER}  {}\n",
+        package.name,
         label.full_version(),
         date.trim(),
     ))
 }
 
-fn control_text(stage: &Path, label: &Label) -> Result<String> {
+fn control_text(package: &Package, stage: &Path, label: &Label) -> Result<String> {
     let (version, architecture) = (label.full_version(), &label.architecture);
-    let depends = dependencies(&fs::read(stage.join("usr/bin/forewarn"))?);
+    let depends = dependencies(&fs::read(stage.join("usr/bin").join(package.name))?);
     let bytes: u64 = files::all_below(stage)?
         .iter()
         .filter_map(|file| fs::metadata(file).ok())
         .map(|file| file.len())
         .sum();
     Ok(format!(
-        "Package: forewarn\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n\
-         Installed-Size: {}\nDepends: {depends}\nRecommends: ca-certificates\nSection: admin\nPriority: optional\n{DESCRIPTION}",
+        "Package: {}\nVersion: {version}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\n\
+         Installed-Size: {}\nDepends: {depends}\nRecommends: ca-certificates\nSection: admin\nPriority: optional\n{}",
+        package.name,
         bytes.div_ceil(1024),
+        package.description,
     ))
 }
 

@@ -10,7 +10,7 @@ use forewarn_wire::Span;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::hands::{SignalWork, SystemdWork, TouchWork, WaitWork};
+use crate::hands::{KubernetesWork, SignalWork, SystemdWork, TouchWork, WaitWork, WebhookWork};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -92,6 +92,8 @@ pub(super) struct HookTable {
     pub(super) command: Option<Vec<String>>,
     pub(super) undo: Option<Vec<String>>,
     pub(super) systemd: Option<SystemdWork>,
+    pub(super) webhook: Option<WebhookWork>,
+    pub(super) kubernetes: Option<KubernetesWork>,
     pub(super) touch: Option<TouchWork>,
     pub(super) signal: Option<SignalWork>,
     pub(super) wait: Option<WaitWork>,

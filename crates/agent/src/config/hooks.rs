@@ -186,12 +186,14 @@ impl Found {
 
 /// What a hook does: exactly one thing.
 fn work(table: HookTable) -> Result<Work, String> {
-    let HookTable { command, undo, systemd, touch, signal, wait, .. } = table;
+    let HookTable { command, undo, systemd, webhook, kubernetes, touch, signal, wait, .. } = table;
     let is_lost = undo.is_some() && command.is_none();
     let command = command.map(|command| Work::Command(CommandWork { command, undo }));
     let all = [
         command,
         systemd.map(Work::Systemd),
+        webhook.map(Work::Webhook),
+        kubernetes.map(Work::Kubernetes),
         touch.map(Work::Touch),
         signal.map(Work::Signal),
         wait.map(Work::Wait),

@@ -16,6 +16,7 @@
 mod bounds;
 mod command;
 mod event;
+mod kubernetes;
 mod notes;
 mod process;
 mod register;
@@ -25,10 +26,14 @@ mod signal;
 mod systemd;
 mod touch;
 mod wait;
+mod webhook;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_client::backoff::Backoff;
+use forewarn_client::http::Trust;
 use forewarn_watcher::{Ending, Run};
 use serde_json::Value;
 use tokio::sync::watch;
@@ -36,12 +41,14 @@ use tokio::sync::watch;
 use self::bounds::Bounds;
 pub(crate) use self::bounds::GRACE;
 pub(crate) use self::command::CommandWork;
+pub(crate) use self::kubernetes::KubernetesWork;
 use self::notes::{Notes, merged};
 use self::register::Register;
 pub(crate) use self::signal::SignalWork;
 pub(crate) use self::systemd::SystemdWork;
 pub(crate) use self::touch::TouchWork;
 pub(crate) use self::wait::WaitWork;
+pub(crate) use self::webhook::WebhookWork;
 
 /// What a hook does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,10 +57,14 @@ pub(crate) enum Work {
     Command(CommandWork),
     /// Stops and starts units of systemd.
     Systemd(SystemdWork),
+    /// Sends a request to a URL.
+    Webhook(WebhookWork),
     /// Creates a file.
     Touch(TouchWork),
     /// Sends a signal to a process.
     Signal(SignalWork),
+    /// Cordons and drains the node of a Kubernetes cluster.
+    Kubernetes(KubernetesWork),
     /// Waits.
     Wait(WaitWork),
 }
@@ -76,7 +87,14 @@ pub(crate) struct Job {
 pub(crate) struct Hands {
     notes: Notes,
     register: Register,
+    /// Whoever the system believes. Nothing is read before somebody is asked in secret.
+    trust: Arc<Trust>,
+    /// The first pause before something is tried again, and the longest.
+    pauses: (Duration, Duration),
 }
+
+/// What may pass is tried again after a second, then ever later.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 impl Hands {
     /// Ends programs that an agent before this one has left running; gives how many there were.
@@ -86,7 +104,12 @@ impl Hands {
 
     /// Hands that keep their notes in that directory, which is created when there is something to note.
     pub(crate) fn new(notes: PathBuf) -> Self {
-        Self { register: Register::new(notes.join("running")), notes: Notes::new(notes) }
+        let register = Register::new(notes.join("running"));
+        Self { register, notes: Notes::new(notes), trust: Trust::system(), pauses: PAUSES }
+    }
+
+    fn backoff(&self) -> Backoff {
+        Backoff::by_chance(self.pauses.0, self.pauses.1)
     }
 }
 
@@ -104,8 +127,10 @@ impl Work {
         match self {
             Self::Command(work) => work.check(),
             Self::Systemd(work) => work.check(),
+            Self::Webhook(work) => work.check(),
             Self::Touch(work) => work.check(),
             Self::Signal(work) => work.check(),
+            Self::Kubernetes(work) => work.check(),
             Self::Wait(work) => work.check(),
         }
     }
@@ -114,9 +139,9 @@ impl Work {
     pub(crate) fn undoes(&self) -> bool {
         match self {
             Self::Command(work) => work.undo.is_some(),
-            Self::Systemd(_) | Self::Touch(_) => true,
+            Self::Systemd(_) | Self::Touch(_) | Self::Kubernetes(_) => true,
             Self::Signal(work) => work.undo.is_some(),
-            Self::Wait(_) => false,
+            Self::Webhook(_) | Self::Wait(_) => false,
         }
     }
 
@@ -124,28 +149,36 @@ impl Work {
     pub(crate) async fn perform(&self, job: &Job, hands: &Hands, stop: watch::Receiver<bool>) -> Ending {
         let bounds = Bounds::new(job.limit, stop);
         let setting = Setting { job, hands, earlier: hands.notes.recall(job).await };
-        let mut memory = None;
+        let (mut memory, mut waits) = (None, String::new());
         let result = match self {
             Self::Command(work) => work.perform(&setting, bounds).await,
             Self::Systemd(work) => bounds.around(work.perform(&setting, &mut memory)).await,
+            Self::Webhook(work) => bounds.around(work.perform(&setting, &mut waits)).await,
             Self::Touch(work) => bounds.around(work.perform(&setting, &mut memory)).await,
             Self::Signal(work) => bounds.around(work.perform(&setting, &mut memory)).await,
+            Self::Kubernetes(work) => {
+                let inner = bounds.clone();
+                bounds.around(work.perform(&setting, &inner, &mut waits)).await
+            }
             Self::Wait(work) => work.perform(&setting, bounds).await,
         };
-        Ending { result, memory }
+        Ending { result: with_waits(result, &waits), memory }
     }
 
     /// Undoes what it has done, and only that. It ends early when `stop` becomes true.
     pub(crate) async fn undo(&self, job: &Job, hands: &Hands, stop: watch::Receiver<bool>) -> Ending {
         let bounds = Bounds::new(job.limit, stop);
         let setting = Setting { job, hands, earlier: hands.notes.recall(job).await };
+        let mut waits = String::new();
         let result = match self {
             Self::Command(work) => work.undo(&setting, bounds).await,
             Self::Systemd(work) => bounds.around(work.undo(&setting)).await,
             Self::Touch(work) => bounds.around(work.undo(&setting)).await,
             Self::Signal(work) => bounds.around(work.undo(&setting)).await,
-            Self::Wait(_) => Ok(()),
+            Self::Kubernetes(work) => bounds.around(work.undo(&setting, &mut waits)).await,
+            Self::Webhook(_) | Self::Wait(_) => Ok(()),
         };
+        let result = with_waits(result, &waits);
         if result.is_ok() {
             hands.notes.forget(job).await;
         }
@@ -164,6 +197,11 @@ impl Setting<'_> {
         *memory = Some(all);
         Ok(())
     }
+}
+
+/// Why it has failed, with what it was waiting for.
+fn with_waits(result: Result<(), String>, waits: &str) -> Result<(), String> {
+    result.map_err(|why| if waits.is_empty() { why } else { format!("{why}: {waits}") })
 }
 
 /// What may take long on a disk that is slow, away from everything else.

@@ -15,7 +15,7 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bounds::{Bounds, GRACE};
-use super::register::Register;
+use super::register::{Entry, Register};
 use crate::os::{Group, ended_badly, not_started};
 
 /// What is kept of this agent's own environment.
@@ -59,9 +59,11 @@ pub(super) async fn run(
     bounds: &mut Bounds,
     listener: &mut impl Listener,
 ) -> Result<(), String> {
-    let mut child = start(program).await.map_err(|problem| not_started(program.path, &problem))?;
+    // Written down before it is there: whatever ends this agent, the next one knows of it.
+    let entry = program.register.and_then(Register::enter);
+    let mut child =
+        start(program, entry.as_ref()).await.map_err(|problem| not_started(program.path, &problem))?;
     let mut group = Group::of(&child);
-    let _entry = program.register.and_then(|register| register.enter(child.id()?));
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut talking = pin!(async {
         let (stdin, stdout, stderr) = pipes;
@@ -92,10 +94,10 @@ pub(super) async fn run(
 }
 
 /// Starts it, as the first of a group of its own.
-async fn start(program: &Program<'_>) -> io::Result<Child> {
+async fn start(program: &Program<'_>, entry: Option<&Entry>) -> io::Result<Child> {
     let begin = Instant::now();
     loop {
-        match command(program).spawn() {
+        match command(program, entry).spawn() {
             Err(problem) if problem.kind() == io::ErrorKind::ExecutableFileBusy && begin.elapsed() < BUSY => {
                 sleep(LOOK_EVERY).await;
             }
@@ -104,7 +106,7 @@ async fn start(program: &Program<'_>) -> io::Result<Child> {
     }
 }
 
-fn command(program: &Program<'_>) -> Command {
+fn command(program: &Program<'_>, entry: Option<&Entry>) -> Command {
     let kept = KEPT.into_iter().filter_map(|name| Some((OsString::from(name), std::env::var_os(name)?)));
     let told = program.variables.iter().map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let mut command = Command::new(program.path);
@@ -112,6 +114,7 @@ fn command(program: &Program<'_>) -> Command {
         .args(program.arguments)
         .env_clear()
         .envs(kept.chain(told))
+        .envs(entry.map(Entry::variable))
         .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

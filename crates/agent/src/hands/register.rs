@@ -1,22 +1,29 @@
 //! Programs that run for hooks, written down beside the memory of the agent.
 //!
 //! An agent that dies leaves them running. The next life ends those that are left before it does anything: what is run again must not
-//! meet what was run before. A number alone may belong to another process by then, so that when it began and in which boot of the
-//! machine is written down as well. Nothing here survives a restart of the machine, and nothing is forced to disk.
+//! meet what was run before. Each has a word of its own in its environment, which is written down before it is started and crossed
+//! out when it has ended; whoever still has a word that is not crossed out was left, whatever its number. What a hook has left
+//! running when it ended, it has meant to.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
+use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
 use super::bounds::GRACE;
-use crate::os::{Group, Process, boot};
+use crate::{clock, os};
+
+/// The variable that has the word.
+const VARIABLE: &str = "FOREWARN_RUN";
 
 /// Entries that are looked at.
 const ENTRIES_MAX: usize = 1_000;
 
 /// How often it is looked whether somebody has ended.
-const LOOK_EVERY: std::time::Duration = std::time::Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A directory with a file for each program that runs.
 #[derive(Clone, Debug)]
@@ -24,12 +31,22 @@ pub(super) struct Register(PathBuf);
 
 /// A program that is written down for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Entry(PathBuf);
+pub(super) struct Entry {
+    path: PathBuf,
+    word: String,
+}
+
+impl Entry {
+    /// What the program gets in its environment.
+    pub(super) fn variable(&self) -> (&'static str, &str) {
+        (VARIABLE, &self.word)
+    }
+}
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        // What stays is the number of a process that is no more.
-        fs::remove_file(&self.0).ok();
+        // What stays is a word that nobody has.
+        fs::remove_file(&self.path).ok();
     }
 }
 
@@ -39,64 +56,62 @@ impl Register {
     }
 
     /// Writes a program down. If that cannot be done, it runs all the same.
-    pub(super) fn enter(&self, pid: u32) -> Option<Entry> {
-        let pid = i32::try_from(pid).ok()?;
-        let process = Process::find(pid).ok().flatten()?;
-        let text = format!("{} {}\n", process.identity.start, boot()?);
+    pub(super) fn enter(&self) -> Option<Entry> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let word = format!("{}-{}-{count}", clock::wall().millis(), std::process::id());
         fs::create_dir_all(&self.0).ok()?;
-        let path = self.0.join(pid.to_string());
-        fs::write(&path, text).ok()?;
-        Some(Entry(path))
+        let path = self.0.join(&word);
+        fs::write(&path, "").ok()?;
+        Some(Entry { path, word })
     }
 
-    /// Ends what an agent before this one has left running; gives how many there were.
+    /// Ends what an agent before this one has left running; gives how many processes there were.
     pub(super) async fn end_all(&self) -> usize {
         let Ok(listing) = fs::read_dir(&self.0) else { return 0 };
-        let paths: Vec<_> = listing.flatten().take(ENTRIES_MAX).map(|entry| entry.path()).collect();
-        let left: Vec<_> = paths.iter().filter_map(|path| read(path)).collect();
-        let mut groups: Vec<_> = left.iter().map(Group::led_by).collect();
-        let count = groups.len();
-        groups.iter().for_each(Group::terminate);
-        let begin = Instant::now();
-        while !groups.is_empty() && begin.elapsed() < GRACE {
-            groups.iter_mut().filter(|group| group.is_empty()).for_each(Group::leave_alone);
-            groups.retain(|group| !group.is_empty());
-            sleep(LOOK_EVERY).await;
+        let names =
+            listing.flatten().take(ENTRIES_MAX).filter_map(|entry| entry.file_name().into_string().ok());
+        let words: Vec<_> = names.collect();
+        if words.is_empty() {
+            return 0;
         }
-        // Those that are left are killed with their groups.
-        drop(groups);
-        paths.iter().for_each(|path| drop(fs::remove_file(path)));
+        let mut left = os::with_variable(VARIABLE, &words);
+        let count = left.len();
+        let begin = Instant::now();
+        tell(&left, Signal::TERM);
+        while !left.is_empty() && begin.elapsed() < GRACE {
+            sleep(LOOK_EVERY).await;
+            left.retain(|process| !process.has_gone());
+        }
+        // Those that do not want to, and those that they have started meanwhile.
+        tell(&os::with_variable(VARIABLE, &words), Signal::KILL);
+        words.iter().for_each(|word| drop(fs::remove_file(self.0.join(word))));
         count
     }
 }
 
-/// The process that an entry is about, if it is still the same.
-fn read(path: &Path) -> Option<Process> {
-    let pid = path.file_name()?.to_str()?.parse().ok()?;
-    let text = fs::read_to_string(path).ok()?;
-    let (start, then) = text.trim().split_once(' ')?;
-    let process = Process::find(pid).ok().flatten()?;
-    let is_same = boot()? == then && start.parse() == Ok(process.identity.start);
-    is_same.then_some(process)
+fn tell(processes: &[os::Process], signal: Signal) {
+    // Who has ended by now needs no telling.
+    processes.iter().for_each(|process| drop(process.signal(signal)));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command};
 
-    fn sleeper() -> Child {
-        Command::new("/bin/sleep").arg("600").process_group(0).spawn().unwrap()
+    fn sleeper(entry: &Entry) -> Child {
+        Command::new("/bin/sleep").arg("600").envs([entry.variable()]).spawn().unwrap()
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn what_was_left_running_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let register = Register::new(folder.path().join("running"));
-        let mut child = sleeper();
-        // As if the agent had died: nobody takes the entry away.
-        std::mem::forget(register.enter(child.id()).unwrap());
+        let entry = register.enter().unwrap();
+        let mut child = sleeper(&entry);
+        // As if the agent had died: nobody crosses it out.
+        std::mem::forget(entry);
         let reaper = std::thread::spawn(move || child.wait().unwrap());
         assert_eq!(register.end_all().await, 1);
         assert!(!reaper.join().unwrap().success());
@@ -104,26 +119,16 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn another_process_of_the_same_number_is_left_alone() {
+    async fn what_was_meant_to_stay_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let register = Register::new(folder.path().to_owned());
-        let mut child = sleeper();
-        let path = folder.path().join(child.id().to_string());
-        fs::write(&path, format!("1 {}\n", boot().unwrap())).unwrap();
-        fs::write(folder.path().join("nonsense"), "x").unwrap();
+        let entry = register.enter().unwrap();
+        let mut child = sleeper(&entry);
+        drop(entry);
+        std::mem::forget(register.enter().unwrap());
         assert_eq!(register.end_all().await, 0);
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn an_entry_goes_with_its_program() {
-        let folder = tempfile::tempdir().unwrap();
-        let register = Register::new(folder.path().to_owned());
-        let entry = register.enter(std::process::id()).unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-        drop(entry);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

@@ -37,10 +37,12 @@ pub(super) fn job(hook: &str, phase: Phase) -> Job {
     Job { run, limit: Duration::from_secs(20), left: None, me: "web_0".to_owned() }
 }
 
-/// Hands with a directory of their own.
+/// Hands with a directory of their own, that do not wait long before they try again.
 pub(super) fn hands() -> (Hands, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
-    (Hands::new(folder.path().join("notes")), folder)
+    let mut hands = Hands::new(folder.path().join("notes"));
+    hands.pauses = (Duration::from_millis(5), Duration::from_millis(50));
+    (hands, folder)
 }
 
 /// Nobody says stop.

@@ -141,6 +141,16 @@ impl Register {
         Refusal::check(bytes, ENTRIES_BYTES_MAX, "bytes in resources")
     }
 
+    /// Whether an operation can be opened that waits for so much; one that waits for nothing has ended as it begins.
+    pub(crate) fn check_room_for_operation(&self, about: &str, waits: usize) -> Result<(), Refusal> {
+        Refusal::check(about.len(), ID_BYTES_MAX, "bytes in an id")?;
+        Refusal::check(waits, OPERATION_WAITS_MAX, "machines in an operation")?;
+        if waits == 0 {
+            return Ok(());
+        }
+        Refusal::check(self.open_count() + 1, OPERATIONS_OPEN_MAX, "operations under way")
+    }
+
     fn decide_remove(&self, key: &str) -> Vec<Filed> {
         let own = self.entry(key).map(|_| key.to_owned());
         let below = self.below(&format!("{key}/")).map(|(key, _)| key.to_owned());
@@ -154,12 +164,11 @@ impl Register {
         about: &str,
         (cluster, waits): (ClusterId, &BTreeSet<MaintenanceId>),
     ) -> Result<Operation, Refusal> {
-        Refusal::check(name.len().max(about.len()), ID_BYTES_MAX, "bytes in an id")?;
-        Refusal::check(waits.len(), OPERATION_WAITS_MAX, "machines in an operation")?;
+        Refusal::check(name.len(), ID_BYTES_MAX, "bytes in an id")?;
+        self.check_room_for_operation(about, waits.len())?;
         if self.operation(name).is_some() {
             return Err(Refusal::OperationTaken(name.to_owned()));
         }
-        Refusal::check(self.open_count() + 1, OPERATIONS_OPEN_MAX, "operations under way")?;
         Ok(Operation {
             number: self.next_operation(),
             name: name.to_owned(),

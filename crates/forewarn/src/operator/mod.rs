@@ -34,10 +34,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::client;
-use session::Session;
-pub(crate) use session::print;
 pub(crate) use forewarn_daemon::visible::visible;
 use forewarn_daemon::{table, visible};
+use session::Session;
+pub(crate) use session::print;
 
 /// Where the server is, and how to show what it says.
 #[derive(Args)]

@@ -12,11 +12,11 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use forewarn_daemon::log;
+use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
-use forewarn_daemon::log;
-use forewarn_daemon::notify::{News, notify};
 pub(crate) use resources::{files_allowed, files_needed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

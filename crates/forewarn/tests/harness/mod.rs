@@ -4,6 +4,8 @@
 
 pub(crate) mod expected;
 pub(crate) mod http;
+#[cfg(target_os = "linux")]
+pub(crate) mod network;
 pub(crate) mod patience;
 pub(crate) mod programs;
 pub(crate) mod server;

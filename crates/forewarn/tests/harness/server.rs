@@ -20,11 +20,23 @@ pub(crate) struct Server {
     metadata: SocketAddr,
     api: String,
     arm: Option<SocketAddr>,
+    /// The network namespace from which operators can reach it, if it is not that of the tests.
+    namespace: Option<String>,
 }
 
-/// The program that is tested: the one that was built, or one that was installed somewhere.
+/// The program that is tested: the one that was built, or one that was installed somewhere. Tests of the agent find it beside
+/// the agent.
 pub(crate) fn program() -> OsString {
-    std::env::var_os("FOREWARN_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_forewarn").into())
+    if let Some(installed) = std::env::var_os("FOREWARN_PROGRAM") {
+        return installed;
+    }
+    if let Some(built) = option_env!("CARGO_BIN_EXE_forewarn") {
+        return built.into();
+    }
+    let agent = option_env!("CARGO_BIN_EXE_forewarn-agent").expect("a program of this project is tested");
+    let beside = Path::new(agent).with_file_name("forewarn");
+    assert!(beside.exists(), "it is not built: {}\n  hint: cargo build --package forewarn", beside.display());
+    beside.into()
 }
 
 /// What the clock of `dev` shows unless a test wants something else.
@@ -69,7 +81,13 @@ impl Server {
         let api = addresses["api"].as_str().expect("an address").to_owned();
         let arm = addresses["arm"].as_str().and_then(|url| url.strip_prefix("https://"));
         let arm = arm.map(|address| address.parse().expect("an address"));
-        Self { child, directory, metadata, api, arm }
+        Self { child, directory, metadata, api, arm, namespace: None }
+    }
+
+    /// It runs in a network namespace: so do commands of operators.
+    pub(crate) fn inside(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.to_owned());
+        self
     }
 
     /// Ends it as a power cut would end it, as far as a process can tell.
@@ -175,7 +193,14 @@ impl Server {
     }
 
     pub(crate) fn try_run(&self, words: &[&str]) -> Output {
-        let mut command = Command::new(program());
+        let mut command = match &self.namespace {
+            None => Command::new(program()),
+            Some(namespace) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", namespace]).arg(program());
+                command
+            }
+        };
         command.args(["--api", &self.api]).args(words).stdin(Stdio::null());
         command.output().expect("the program starts")
     }

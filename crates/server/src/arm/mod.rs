@@ -25,6 +25,8 @@ mod kept_list;
 #[cfg(test)]
 mod kept_tests;
 mod lookups;
+#[cfg(test)]
+mod operation_tests;
 mod operations;
 mod place;
 mod refusal;

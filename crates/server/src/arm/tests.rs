@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_store::State as Kept;
 use forewarn_wire::operator::Fleet;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -14,6 +15,7 @@ use crate::clock::{Clock, Speed};
 use crate::engine::{ClockCommand, Engine};
 use crate::operator::Permit;
 
+pub(super) const SEED: Seed = Seed([5; 16]);
 pub(super) const SUBSCRIPTION: &str = "/subscriptions/00000000-0000-0000-0000-000000000000";
 const FLEET: &str = r#"
 host = [{ name = "h1" }, { name = "h2" }, { name = "h3" }]
@@ -25,6 +27,11 @@ name = "web"
 terminate = "5m"
 instance = [{ host = "h1", update_domain = 0 }, { host = "h2", update_domain = 1 }]
 "#;
+
+/// A clock that stands still.
+pub(super) fn clock() -> Clock {
+    Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0))
+}
 
 pub(super) struct Client {
     pub(super) engine: Engine,
@@ -39,12 +46,20 @@ pub(super) struct Answered {
 
 impl Client {
     pub(super) async fn new() -> Self {
-        let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
-        let engine = Engine::pretending(Seed([5; 16]), clock);
+        Self::on(Kept::new(SEED)).await
+    }
+
+    /// On what is there already, and the same fleet.
+    pub(super) async fn on(kept: Kept) -> Self {
+        let engine = Engine::on(kept, SEED, clock());
         crate::service::fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
+        Self::of(engine, Permit::unlimited("anyone"))
+    }
+
+    /// Somebody with that permit.
+    pub(super) fn of(engine: Engine, permit: Permit) -> Self {
         let router = axum::Router::new().fallback(respond).with_state(Arm::new(&engine, Scheme::Https, "d"));
-        let permit = Arc::new(Permit::unlimited("anyone"));
-        let router = router.layer(axum::Extension(permit));
+        let router = router.layer(axum::Extension(Arc::new(permit)));
         Self { engine, router }
     }
 
@@ -54,7 +69,19 @@ impl Client {
     }
 
     pub(super) async fn send_text(&self, method: &str, target: &str, text: &str) -> Answered {
+        self.send_if(method, target, text, &[]).await
+    }
+
+    /// The same, with headers.
+    pub(super) async fn send_if(
+        &self,
+        method: &str,
+        target: &str,
+        text: &str,
+        headers: &[(&str, &str)],
+    ) -> Answered {
         let request = Request::builder().method(method).uri(target).header("host", "localhost:1340");
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
         let body = Body::from(text.to_owned());
         let response = self.router.clone().oneshot(request.body(body).unwrap()).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
@@ -82,6 +109,13 @@ impl Client {
 
 pub(super) fn group(rest: &str) -> String {
     format!("{SUBSCRIPTION}/resourcegroups/mine{rest}?api-version=2024-07-01")
+}
+
+/// What is in the group of the fleet.
+pub(super) fn own(rest: &str) -> String {
+    format!(
+        "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/{rest}?api-version=2024-07-01"
+    )
 }
 
 pub(super) fn compute(rest: &str) -> String {

@@ -1,5 +1,6 @@
 //! Arrangements: commands, entries of the register and operations in one commit; and what becomes of them by themselves.
 
+use forewarn_catalogue::limits::OPERATION_WAITS_MAX;
 use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
 use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
 use forewarn_wire::arm::ResourceId;
@@ -23,6 +24,9 @@ impl Driver {
         };
         let Arrangement { commands, papers, asked, operation } = arrangement;
         self.check_room(&papers)?;
+        if let Some(about) = &operation {
+            self.kept.catalogue.check_room_for_operation(about, commands.len())?;
+        }
         let outcome = self.order(id, Order { commands, terms: Terms { asked, ..terms } })?;
         papers.into_iter().try_for_each(|paper| self.write(now, id, paper))?;
         let operation =
@@ -121,7 +125,8 @@ impl Driver {
         let waits = |id: &MaintenanceId| {
             rules.maintenance(*id).is_some_and(|work| matches!(work.stage, Stage::Waiting(_)))
         };
-        let waits = work.iter().copied().map(MaintenanceId).filter(waits).collect();
+        // What there is room for was looked at before anything was done.
+        let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
         let mut own = self.identity;
         own.0[0] ^= OPERATIONS;
         let name = EventId::nth(&own, self.kept.catalogue.next_operation()).to_string().to_lowercase();

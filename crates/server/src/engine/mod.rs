@@ -195,6 +195,15 @@ impl Engine {
         engine
     }
 
+    /// The same, on what is there already; its machines pretend.
+    #[cfg(test)]
+    pub(crate) fn on(kept: Kept, seed: Seed, clock: Clock) -> Self {
+        let keeping = Keeping::in_memory();
+        let (engine, driving) = Self::prepare((kept, seed, Chain::default()), keeping, clock, Hands::Pretend);
+        tokio::spawn(driving);
+        engine
+    }
+
     /// Opens the journal of a directory, or makes one, and starts the thread that owns its cluster. The seed is for one that is
     /// new.
     ///

@@ -5,7 +5,6 @@
 //! `cargo xtask test` installs what they need and asks for them, or says why it cannot.
 
 mod curl;
-mod network;
 mod pacemaker;
 mod python;
 
@@ -16,9 +15,9 @@ use std::process::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::harness::network::{METADATA, Network, address};
 use crate::harness::server::program;
 use crate::harness::{Server, until};
-use network::{METADATA, Network, address};
 
 /// A data centre on the real clock: `db-0` and `db-1` are an availability set, `solo` is alone. What is done to a machine is
 /// done when the test says so.

@@ -34,8 +34,8 @@ use std::process::{Command, ExitStatus};
 
 use tempfile::TempDir;
 
-use super::network::run;
 use super::{Centre, DB_0, DB_1};
+use crate::harness::network::run;
 
 const AGENT: &str = "azure-events-az";
 const OLDER_AGENT: &str = "azure-events";

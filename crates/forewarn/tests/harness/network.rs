@@ -4,6 +4,7 @@
 //!   namespace of a machine                          namespace of the host
 //!   eth0 10.77.N.2 ───────────── veth ───────────── vmN 10.77.N.1     lo 169.254.169.254
 //!   169.254.169.254 via 10.77.N.1                   (the program listens on port 80)
+//!   the other machines via 10.77.N.1                (and passes packets on)
 //! ```
 //!
 //! Needs root. Whatever a test leaves behind goes when its namespaces go.
@@ -14,6 +15,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where every client looks.
 pub(crate) const METADATA: &str = "169.254.169.254";
+
+/// Where machines are.
+const MACHINES: &str = "10.77.0.0/16";
 
 /// A host, and machines beside it.
 pub(crate) struct Network {
@@ -31,6 +35,7 @@ impl Network {
     pub(crate) fn of(machines: u8) -> Self {
         let host = Namespace::new("host");
         host.ip(&["addr", "add", &format!("{METADATA}/32"), "dev", "lo"]);
+        host.shell("echo 1 > /proc/sys/net/ipv4/ip_forward");
         let machines = (0..machines).map(|number| host.attach(number)).collect();
         Self { host, machines }
     }
@@ -68,8 +73,15 @@ impl Namespace {
         self.ip(&["link", "set", &link, "up"]);
         machine.ip(&["addr", "add", &format!("{}/24", address(number)), "dev", "eth0"]);
         machine.ip(&["link", "set", "eth0", "up"]);
-        machine.ip(&["route", "add", METADATA, "via", &gateway]);
+        for beyond in [METADATA, MACHINES] {
+            machine.ip(&["route", "add", beyond, "via", &gateway]);
+        }
         machine
+    }
+
+    /// Its name for `ip netns`.
+    pub(crate) fn name(&self) -> &str {
+        &self.0
     }
 
     fn ip(&self, words: &[&str]) {

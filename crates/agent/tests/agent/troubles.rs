@@ -1,0 +1,76 @@
+//! An endpoint that does not answer, or not with a document.
+
+use crate::harness::until;
+use crate::place::{Place, tracing_hook};
+use crate::played::{Played, Say, scheduled};
+
+#[test]
+fn an_endpoint_that_is_down_for_a_while_is_told_of_once() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(&endpoint.url(), &tracing_hook("first", "scheduled"));
+    let agent = place.start();
+    agent.hear("Scheduled Events are enabled");
+    endpoint.say(Say::Nothing);
+    endpoint.wait_for_polls(2);
+    endpoint.say(Say::Status(500));
+    endpoint.wait_for_polls(1);
+    agent.hear("the endpoint does not answer");
+    endpoint.say(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    let said = agent.hear("the endpoint answers again");
+    assert_eq!(said.matches("the endpoint does not answer").count(), 1, "{said}");
+    place.expect(&["scheduled first 1"]);
+    drop(agent);
+}
+
+#[test]
+fn an_empty_answer_is_no_news() {
+    let endpoint = Played::start(Say::Empty);
+    let place = Place::new(&endpoint.url(), &tracing_hook("first", "scheduled"));
+    let agent = place.start();
+    agent.hear("there is no document yet: Scheduled Events are being enabled");
+    endpoint.say(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    agent.hear("Scheduled Events are enabled");
+    agent.hear("the approval was taken");
+    // An event does not go because nothing is said of it.
+    endpoint.say(Say::Empty);
+    endpoint.wait_for_polls(2);
+    let said = agent.said();
+    assert!(!said.contains("it is over") && !said.contains("it was cancelled"), "{said}");
+    assert!(!said.contains("does not answer"), "{said}");
+}
+
+#[test]
+fn the_name_is_asked_for_until_it_is_known() {
+    // Nobody listens there yet.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let place = Place::new(&format!("http://{address}"), "");
+    let agent = place.start();
+    let said = agent.hear("the endpoint does not say what this machine is called: it is asked again");
+    assert!(said.contains("the agent runs"), "it waits for nobody: {said}");
+    let shown = place.run(&["status", "--json", "--at", &agent.address()]);
+    let status: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(status["ready"], false, "{status}");
+    assert!(status["endpoint"]["error"].as_str().is_some(), "{status}");
+    assert!(agent.stop().success());
+}
+
+#[test]
+fn a_memory_that_cannot_be_kept_does_not_stop_the_work() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(&endpoint.url(), &tracing_hook("first", "scheduled"));
+    let agent = place.start();
+    agent.hear("Scheduled Events are enabled");
+    until("it is kept", || place.memory()["memory"]["cases"].as_array().map(|_| ()));
+    // A directory is in the way of the file that is written first.
+    std::fs::create_dir(place.path("state.json.new")).unwrap();
+    endpoint.say(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    agent.hear("the memory could not be kept");
+    agent.hear("the approval was taken");
+    place.expect(&["scheduled first 1"]);
+    std::fs::remove_dir(place.path("state.json.new")).unwrap();
+    endpoint.say(Say::Events(Vec::new()));
+    agent.hear("the memory is kept again");
+    until("it is kept", || place.memory()["memory"]["cases"].as_array().map(|_| ()));
+}

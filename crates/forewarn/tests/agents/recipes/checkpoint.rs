@@ -1,0 +1,62 @@
+//! Checkpoint and restore: the worker goes on from where it was, also after the reboot itself.
+
+use std::fs;
+
+use super::{Units, file, script, settings};
+use crate::harness::until;
+use crate::world::Place;
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_worker_goes_on_from_its_checkpoint_after_the_reboot() {
+    let place = Place::of(&["solo"]);
+    let world = place.prepare(&[("solo", settings("checkpoint-and-restore"))]);
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    fs::create_dir(agent.file("worker")).unwrap();
+    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
+    units.add("worker.service", &fs::read_to_string(script("worker")).unwrap());
+    units.systemctl(&["start", "worker.service"]);
+    agent.start();
+    world.is_settled();
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    world.is(&reboot, "Started");
+    // The work is safe and the worker stopped before the approval was given.
+    let saved: u32 = fs::read_to_string(agent.file("worker/checkpoint")).unwrap().trim().parse().unwrap();
+    assert!(!units.runs("worker.service"));
+    // The machine goes down and comes back.
+    agent.kill();
+    world.advance("1m");
+    world.is(&reboot, "gone");
+    agent.start();
+    until("the worker goes on", || units.runs("worker.service").then_some(()));
+    let starts = until("the worker says from where", || {
+        let starts = fs::read_to_string(agent.file("worker/starts")).ok()?;
+        (starts.lines().count() == 2).then_some(starts)
+    });
+    assert_eq!(starts, format!("from 0\nfrom {saved}\n"));
+    agent.is_answered_ready("200");
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_worker_that_did_not_run_is_not_started() {
+    let place = Place::of(&["solo"]);
+    let world = place.prepare(&[("solo", settings("checkpoint-and-restore"))]);
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    fs::create_dir(agent.file("worker")).unwrap();
+    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
+    units.add("worker.service", &fs::read_to_string(script("worker")).unwrap());
+    agent.start();
+    world.is_settled();
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    world.is(&reboot, "Started");
+    world.advance("1m");
+    agent.is_answered_ready("200");
+    assert!(units.told().is_empty(), "{:?}", units.told());
+    // A pause is approved at once.
+    let freeze = world.announce(&["host", "update", "h5"]);
+    world.is(&freeze, "Started");
+    assert_eq!(world.approvers(&freeze).len(), 1);
+}

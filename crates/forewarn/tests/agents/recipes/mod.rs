@@ -1,0 +1,132 @@
+//! The recipes of `deploy/recipes`: the files that are given away are the ones that run here. Only the places that they name are
+//! others: `/etc/forewarn-agent` and the like become the directory of an agent.
+
+mod balancer;
+mod checkpoint;
+mod draining;
+mod failover;
+mod log;
+mod notes;
+mod shutdown;
+
+use std::cell::RefCell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+use crate::agent::Agent;
+use crate::harness::network::Namespace;
+use crate::settings::Settings;
+
+/// Where everything lies, and where it lies here.
+const PLACES: [(&str, &str); 5] = [
+    ("/usr/local/lib/forewarn-agent", "DIR/lib"),
+    ("/var/lib/forewarn-agent", "DIR"),
+    ("/var/log/forewarn-agent", "DIR"),
+    ("/etc/forewarn-agent", "DIR"),
+    ("/var/lib/worker", "DIR/worker"),
+];
+
+/// The file of a recipe, with its places here.
+fn file(recipe: &str, name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/recipes").join(recipe).join(name);
+    let text = fs::read_to_string(&path).unwrap_or_else(|problem| panic!("{}: {problem}", path.display()));
+    PLACES.iter().fold(text, |text, (there, here)| text.replace(there, here))
+}
+
+/// The settings of a recipe.
+fn settings(recipe: &str) -> Settings {
+    let systemctl = "systemd = { systemctl = \"DIR/bin/systemctl\", ";
+    Settings::whole(file(recipe, "agent.toml").replace("systemd = { ", systemctl))
+}
+
+/// What runs beside agents; it ends with the test.
+struct Beside(RefCell<Vec<Child>>);
+
+impl Beside {
+    fn new() -> Self {
+        Self(RefCell::new(Vec::new()))
+    }
+
+    /// Runs a program of the tests in a machine.
+    fn run(&self, namespace: &Namespace, program: &str, words: &[&str]) {
+        let mut command = namespace.command(program);
+        command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
+        self.0.borrow_mut().push(command.spawn().unwrap_or_else(|problem| panic!("{program}: {problem}")));
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        for child in self.0.borrow_mut().iter_mut() {
+            // It may have ended by itself.
+            child.kill().ok();
+            child.wait().ok();
+        }
+    }
+}
+
+/// A program that belongs to these tests.
+fn script(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents/recipes").join(name);
+    path.to_str().expect("a path that is text").to_owned()
+}
+
+/// The units of a machine, by a program that stands in for systemctl.
+struct Units<'a>(&'a Agent<'a>);
+
+impl<'a> Units<'a> {
+    fn new(agent: &'a Agent<'a>) -> Self {
+        agent.script("bin/systemctl", &fs::read_to_string(script("systemctl")).unwrap());
+        fs::create_dir_all(agent.file("units")).unwrap();
+        Self(agent)
+    }
+
+    /// Has a unit that runs that program.
+    fn add(&self, unit: &str, program: &str) {
+        self.0.script(&format!("units/{unit}"), program);
+    }
+
+    /// The signal that stops a unit, if it is not SIGTERM.
+    fn stops_by(&self, unit: &str, signal: &str) {
+        fs::write(self.0.file(&format!("units/{unit}.signal")), signal).unwrap();
+    }
+
+    /// A command of the operator's.
+    fn systemctl(&self, words: &[&str]) {
+        let program = self.0.file("bin/systemctl");
+        crate::harness::network::run(self.0.namespace().command(program).args(words));
+    }
+
+    fn pid_file(&self, unit: &str) -> PathBuf {
+        self.0.file(&format!("units/{unit}.pid"))
+    }
+
+    fn runs(&self, unit: &str) -> bool {
+        let pid = fs::read_to_string(self.pid_file(unit)).unwrap_or_default();
+        let status = fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat")).unwrap_or_default();
+        // One that has ended stays until somebody has looked.
+        !pid.trim().is_empty() && !status.is_empty() && !status.contains(") Z ")
+    }
+
+    /// What systemctl was told since, questions apart.
+    fn told(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.0.file("systemctl.log")).unwrap_or_default();
+        let is_order = |line: &&str| !line.starts_with("show") && !line.starts_with("is-active");
+        text.lines().filter(is_order).map(str::to_owned).collect()
+    }
+}
+
+impl Drop for Units<'_> {
+    fn drop(&mut self) {
+        let Ok(entries) = fs::read_dir(self.0.file("units")) else { return };
+        for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+            let unit = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(unit) = unit.strip_suffix(".pid") {
+                let mut stop = self.0.namespace().command(self.0.file("bin/systemctl"));
+                // What has ended already needs no end.
+                stop.args(["stop", unit]).output().ok();
+            }
+        }
+    }
+}

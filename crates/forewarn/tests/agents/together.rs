@@ -1,0 +1,140 @@
+//! Three machines that share a host: nobody approves before all of them are ready, and it is done once.
+
+use crate::settings::Settings;
+use crate::world::{Place, World};
+
+const ALL: [&str; 3] = ["db_0", "db_1", "db_2"];
+
+/// Holds a hook until the test says go.
+const GATE: &str = "#!/bin/sh\nuntil [ -e DIR/go ]; do sleep 0.05; done\n\"$@\"\n";
+
+fn gated(peers: &str) -> Settings {
+    Settings::default()
+        .hook("drain", "scheduled", "command = [\"DIR/gate\", NOTE]\nundo = [NOTE]")
+        .noting()
+        .leading(peers)
+}
+
+/// Three agents whose hook waits until its machine may go.
+fn begin<'a>(place: &'a Place, peers: &str) -> World<'a> {
+    let world = place.prepare(&ALL.map(|name| (name, gated(peers))));
+    world.agents().for_each(|agent| {
+        agent.script("gate", GATE);
+        agent.start();
+    });
+    world.is_settled();
+    world
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn three_machines_get_ready_and_one_approval_is_given() {
+    let place = Place::of(&ALL);
+    let world = begin(&place, "");
+    let reboot = world.announce(&["host", "reboot", "h1"]);
+    world.agents().for_each(|agent| {
+        agent.has_noted("preparing");
+        agent.is_answered_ready("503");
+    });
+    for name in ["db_0", "db_2"] {
+        world.agent(name).touch("go");
+        world.agent(name).has_noted("ready");
+    }
+    // One of three is not ready.
+    assert_eq!((world.status(&reboot).as_str(), world.start_requests()), ("Scheduled", 0));
+    world.agent("db_1").touch("go");
+    world.is(&reboot, "Started");
+    assert_eq!(world.approvers(&reboot), ["machine db/db_0"], "the first that is named");
+    world.agents().for_each(|agent| agent.has_run("started note-started Reboot"));
+    world.advance("1m");
+    world.is(&reboot, "gone");
+    for agent in world.agents() {
+        agent.has_run("undo drain Reboot");
+        agent.is_answered_ready("200");
+        assert_eq!(
+            agent.did(),
+            [
+                "scheduled drain Reboot",
+                "started note-started Reboot",
+                "completed note-completed Reboot",
+                "undo drain Reboot"
+            ]
+        );
+    }
+    assert_eq!(world.start_requests(), 1, "one approval, and nobody else has even tried");
+    assert_eq!(world.approvers(&reboot).len(), 1);
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn without_a_dead_peer_nobody_approves() {
+    let place = Place::of(&ALL);
+    let world = begin(&place, "silence = \"wait\"\nsilent_after = \"1s\"");
+    world.agent("db_2").kill();
+    let reboot = world.announce(&["host", "reboot", "h1"]);
+    for name in ["db_0", "db_1"] {
+        world.agent(name).touch("go");
+        world.agent(name).has_noted("ready");
+    }
+    // Long enough that the silence was heard, by an agent that would have acted on it.
+    let begin = std::time::Instant::now();
+    crate::harness::until("the silence is long", || (begin.elapsed().as_secs() >= 4).then_some(()));
+    assert_eq!((world.status(&reboot).as_str(), world.start_requests()), ("Scheduled", 0));
+    // It starts when its notice is over.
+    world.advance("15m");
+    world.agent("db_0").has_run("started note-started Reboot");
+    assert!(world.approvers(&reboot).is_empty());
+    world.advance("1m");
+    for name in ["db_0", "db_1"] {
+        world.agent(name).has_run("undo drain Reboot");
+    }
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_dead_leader_is_replaced_and_done_without() {
+    let place = Place::of(&ALL);
+    let world = begin(&place, "silence = \"go-on\"\nsilent_after = \"2s\"");
+    let reboot = world.announce(&["host", "reboot", "h1"]);
+    world.agent("db_0").has_noted("preparing");
+    world.agent("db_0").kill();
+    for name in ["db_1", "db_2"] {
+        world.agent(name).touch("go");
+    }
+    world.is(&reboot, "Started");
+    assert_eq!(world.approvers(&reboot), ["machine db/db_1"], "the first that is named and alive");
+    let approving = world.agent("db_1").has_noted("approving");
+    assert_eq!(approving["without"], serde_json::json!(["db_0"]));
+    assert_eq!(world.start_requests(), 1);
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn one_machine_is_drained_at_once() {
+    let place = Place::of(&["web_0", "web_1"]);
+    let settings = Settings::draining().table("approval", "policy = \"never\"").table(
+        "peers",
+        "PEERS\nkey_file = \"DIR/key\"\nat_once = 1\nreserve = \"1s\"\nsilent_after = \"2s\"",
+    );
+    let world = place.begin(&settings);
+    let reboots = ["web_0", "web_1"].map(|name| world.announce(&["vm", "restart", name]));
+    // Whoever is first, the other waits.
+    let drained = |name: &str| !world.agent(name).did().is_empty();
+    let (first, second) =
+        crate::harness::until("one of them is drained", || match (drained("web_0"), drained("web_1")) {
+            (true, false) => Some((0, 1)),
+            (false, true) => Some((1, 0)),
+            (true, true) => panic!("both are drained"),
+            (false, false) => None,
+        });
+    let name = |number: usize| ["web_0", "web_1"][number];
+    world.agent(name(second)).has_noted("waits");
+    world.agent(name(second)).is_answered_ready("200");
+    world.run(&["event", "start", &reboots[first]]);
+    world.agent(name(first)).has_run("started note-started Reboot");
+    world.advance("1m");
+    world.is(&reboots[first], "gone");
+    world.agent(name(first)).has_run("undo drain Reboot");
+    world.agent(name(second)).has_run("scheduled drain Reboot");
+    assert_eq!(world.status(&reboots[second]), "Scheduled");
+}

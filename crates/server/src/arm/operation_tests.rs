@@ -1,0 +1,71 @@
+//! Operations: when there is room for one, and for what it waits.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use forewarn_catalogue::limits::OPERATIONS_OPEN_MAX;
+use forewarn_catalogue::{Change, ClusterId, Ending, Filed, Operation};
+use forewarn_lifecycle::{MaintenanceId, Timestamp};
+use forewarn_store::State as Kept;
+use serde_json::{Value, json};
+
+use super::tests::{Client, SEED, clock, compute, own};
+
+/// A server that has as many operations under way as there may be.
+async fn full() -> Client {
+    let (mut kept, now) = (Kept::new(SEED), clock().now());
+    for number in 0..OPERATIONS_OPEN_MAX as u64 {
+        let operation = Operation {
+            number,
+            name: number.to_string(),
+            about: String::new(),
+            cluster: ClusterId::DEFAULT,
+            waits: BTreeSet::from([MaintenanceId(u64::MAX)]),
+            began: Timestamp::from_millis(0),
+            ended: None,
+            ending: Ending::Succeeded,
+        };
+        kept.apply_to_catalogue(now, &Change::Filed(Filed::Opened(operation)));
+    }
+    Client::on(kept).await
+}
+
+async fn enrol(client: &Client, tenant: &'static str) {
+    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).await.unwrap();
+    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_waited_for_is_not_done() {
+    let client = full().await;
+    enrol(&client, "solo").await;
+    let seen = || {
+        client.engine.look(|state| (state.cluster.maintenances().count(), state.cluster.machines().count()))
+    };
+    let before = seen().await.unwrap();
+    client.group().await;
+    let vm = json!({ "location": "eastus", "properties": {} });
+    for (method, target, body) in [
+        ("POST", own("virtualMachines/solo/restart"), Value::Null),
+        ("DELETE", own("virtualMachines/solo"), Value::Null),
+        ("DELETE", own("virtualMachineScaleSets/web"), Value::Null),
+        ("PUT", compute("virtualMachines/new"), vm),
+    ] {
+        let refused = client.send(method, &target, body).await;
+        assert_eq!(
+            (refused.status, &refused.body["error"]["code"]),
+            (StatusCode::CONFLICT, &json!("OperationNotAllowed")),
+            "{target}"
+        );
+        assert_eq!(seen().await.unwrap(), before, "{target}");
+    }
+    assert_eq!(client.get(own("virtualMachineScaleSets/web")).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_waits_for_nothing_needs_no_room() {
+    let client = full().await;
+    let written = client.send("POST", &own("virtualMachines/solo/reapply"), Value::Null).await;
+    assert_eq!(written.status, StatusCode::ACCEPTED, "{}", written.body);
+    assert_eq!(client.status(&written).await, "Succeeded");
+}
