@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{MaintenanceId, Name, Now};
+use forewarn_lifecycle::{Name, Now};
 
 use crate::cluster::ClusterId;
 use crate::command::Refusal;
