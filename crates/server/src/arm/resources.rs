@@ -47,13 +47,21 @@ struct Wanted {
 }
 
 impl Wanted {
-    /// Whether something is in such a group, and all is so that can be known of it by what is given.
-    fn has(&self, group: &GroupId, item: &Value) -> bool {
+    /// Whether something may be wanted that is in that group, by as much as is known of it yet.
+    fn may_have(&self, group: &GroupId, begun: &Value) -> bool {
         let is_within = |(limit, wanted): &(Limit, String)| {
-            limit.value(item).is_none_or(|own| own.eq_ignore_ascii_case(wanted))
+            limit.value(begun).is_none_or(|own| own.eq_ignore_ascii_case(wanted))
         };
         self.group.as_ref().is_none_or(|wanted| wanted.key() == group.key())
             && self.limits.iter().all(is_within)
+    }
+
+    /// Whether something is wanted that may be.
+    fn has(&self, item: &Value) -> bool {
+        let is_within = |(limit, wanted): &(Limit, String)| {
+            limit.value(item).is_some_and(|own| own.eq_ignore_ascii_case(wanted))
+        };
+        self.limits.iter().all(is_within)
     }
 }
 
@@ -116,9 +124,9 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> V
             group.resource(namespace, kind, name)
         })?;
         let begun = json!({ "id": id.to_string(), "name": id.name(), "type": id.kind() });
-        let found = wanted.has(&group, &begun).then(|| found(state, asker, link, &group)).flatten()?;
+        let found = wanted.may_have(&group, &begun).then(|| found(state, asker, link, &group)).flatten()?;
         let shown = short(&compute::show(state, asker, &found, Expand::Nothing));
-        wanted.has(&group, &shown).then_some(shown)
+        wanted.has(&shown).then_some(shown)
     });
     let mut items: Vec<_> = compute.take(LISTED_MAX + 1).collect();
     if asker.0.check_all_tenants(Role::Viewer).is_err() {
@@ -131,11 +139,11 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> V
         let id = ResourceId::parse(&entry.id)?;
         let is_resource = !id.namespace.eq_ignore_ascii_case("Microsoft.Resources") && id.parts.len() == 1;
         let mut shown = json!({ "id": entry.id, "name": id.name(), "type": id.kind() });
-        if !is_resource || !wanted.has(&id.group, &shown) {
+        if !is_resource || !wanted.may_have(&id.group, &shown) {
             return None;
         }
         copy(&serde_json::from_slice(&entry.body.0).unwrap_or_default(), &mut shown);
-        wanted.has(&id.group, &shown).then_some(shown)
+        wanted.has(&shown).then_some(shown)
     });
     let room = (LISTED_MAX + 1).saturating_sub(items.len());
     items.extend(kept.take(room));
