@@ -15,13 +15,18 @@ use crate::backoff::Backoff;
 use crate::editions::Ladder;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, words};
-use crate::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH};
+use crate::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, USER_AGENT};
 use crate::http::{Answer, Limits, Line, Request, Trust};
 use crate::search::{NotFound, Search};
 use crate::turn::Rhythm;
 
+/// What every request has, so that nobody asks who does not mean to.
 const METADATA: HeaderName = HeaderName::from_static("metadata");
 const TRUE: HeaderValue = HeaderValue::from_static("true");
+
+/// Who asks.
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn-client/", env!("CARGO_PKG_VERSION")));
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// How long an answer may take, once there has been one, and before: enabling takes up to two minutes.
@@ -258,7 +263,7 @@ impl Client {
         if let Some((wait, known)) = wait {
             target.push_str(&format!("&wait={}s&incarnation={}", wait.as_secs(), known.document.incarnation));
         }
-        let mut request = Request::get(target).with(METADATA, TRUE);
+        let mut request = as_client(Request::get(target));
         if let Some(tag) = self.known.as_ref().and_then(|known| known.tag.clone()) {
             request = request.with(IF_NONE_MATCH, tag);
         }
@@ -270,7 +275,7 @@ impl Client {
 
     async fn ask_other(&mut self, request: Request) -> Result<Answer, Error> {
         let limits = Limits { answer: OTHER_MAX, body_bytes: OTHER_BYTES_MAX, ..Limits::default() };
-        let sent = self.others.send(&request.with(METADATA, TRUE), limits).await;
+        let sent = self.others.send(&as_client(request), limits).await;
         sent.map_err(|trouble| Error::of(&self.endpoint, trouble))
     }
 
@@ -310,6 +315,11 @@ impl Client {
         let why = format!("{what} is not of the expected form: {}", words(answer));
         Error::NotAnEndpoint { endpoint: self.endpoint.to_string(), why }
     }
+}
+
+/// A request as an endpoint wants it.
+pub(crate) fn as_client(request: Request) -> Request {
+    request.with(METADATA, TRUE).with(USER_AGENT, AGENT)
 }
 
 fn members(body: &[u8]) -> Option<Vec<String>> {

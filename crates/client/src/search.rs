@@ -11,8 +11,8 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::client::as_client;
 use crate::endpoint::Endpoint;
-use crate::http::header::{HeaderName, HeaderValue};
 use crate::http::{Answer, Limits, Line, Request, Trust};
 use crate::{dhcp, lease};
 
@@ -165,8 +165,7 @@ async fn found(address: Ipv4Addr, by: How) -> Result<Found, String> {
 
 async fn probe(endpoint: &Endpoint, judge: impl Fn(&Answer) -> Result<(), String>) -> Result<(), String> {
     let mut line = Line::new(endpoint.url().clone(), Trust::system());
-    let request = Request::get(endpoint.target("/metadata/versions"))
-        .with(HeaderName::from_static("metadata"), HeaderValue::from_static("true"));
+    let request = as_client(Request::get(endpoint.target("/metadata/versions")));
     let answer = line.send(&request, PROBE).await.map_err(|trouble| trouble.to_string())?;
     judge(&answer)
 }
@@ -220,7 +219,7 @@ impl fmt::Display for How {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::{Bytes, HeaderMap};
+    use crate::http::{Bytes, HeaderMap, HeaderValue};
 
     fn nothing() -> Search {
         Search { explicit: None, variable: None, well_known: None, lease_files: Vec::new(), discover: false }

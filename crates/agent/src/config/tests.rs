@@ -201,3 +201,24 @@ fn a_file_that_is_not_there_matters_only_if_it_was_named() {
     let told = Config::load(Some(Path::new("/nonexistent/agent.toml"))).unwrap_err();
     assert!(told[0].to_string().starts_with("/nonexistent/agent.toml: cannot be read"), "{}", told[0]);
 }
+
+proptest::proptest! {
+    #[test]
+    fn no_settings_make_the_reader_stumble(
+        lines in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "poll = \"1s\"", "poll = 3", "[log]", "level = []", "[[hook]]", "[[rule]]", "name = \"a\"", "wait = \"1s\"",
+                "when = { types = [\"Freeze\", 3, \"Thaw\"], mine = 1 }", "[peers]", "list = [1, \"a=b:1\"]", "x.y.z = 1",
+                "hook = 1", "[hook]", "\"", "[[", "= =", "undo = [\"\"]", "systemd = { stop = 3, x = 1 }", "\u{7f}é",
+            ]),
+            0..12,
+        )
+    ) {
+        let text = lines.join("\n");
+        if let Err(problems) = Config::parse(Path::new("agent.toml"), &text) {
+            let lines = text.lines().count() + 1;
+            proptest::prop_assert!(!problems.is_empty());
+            proptest::prop_assert!(problems.iter().all(|problem| problem.line.is_none_or(|line| (1..=lines).contains(&line))));
+        }
+    }
+}

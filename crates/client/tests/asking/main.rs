@@ -6,4 +6,3 @@ mod others;
 mod proxies;
 mod rhythm;
 mod script;
-mod secure;

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use super::desk::Desk;
 use super::letters::notification;
-use super::line::{Line, Trouble};
+use super::line::{Line, Trouble, check};
 use super::patience::Patience;
 use super::{Post, handshake};
 use crate::clock::wall;
@@ -72,7 +72,7 @@ impl Courier {
         desk: Arc<Desk>,
         news: watch::Receiver<u64>,
     ) -> Self {
-        let line = Line::new(webhook.url.clone(), Arc::clone(&post.trust));
+        let line = Line::new(&webhook.url, Arc::clone(&post.trust));
         let progress = webhook.progress;
         let patience = match progress.failing {
             Some(Failing { since, head }) => Patience::resumed(Instant::now(), wall().since(since), head),
@@ -203,7 +203,7 @@ impl Courier {
             self.tell_of_loss();
             self.keep_rate().await;
             let letter = notification(&self.webhook, &self.post.origin, push, tries);
-            match self.line.send(&letter).await.and_then(|answer| answer.check()) {
+            match self.line.send(&letter).await.and_then(|answer| check(&answer)) {
                 Ok(()) => {
                     self.post.counts.delivered.inc();
                     self.desk.change(|standing| standing.delivered += 1);

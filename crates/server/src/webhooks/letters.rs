@@ -1,14 +1,13 @@
 //! What is sent to a webhook, and what it has to say to a handshake.
 
 use forewarn_catalogue::{Schema, Webhook};
+use forewarn_line::header::{AUTHORIZATION, CONTENT_TYPE};
+use forewarn_line::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Request};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::Site;
 use forewarn_wire::push::{Push, is_validated, validation};
-use hyper::Method;
-use hyper::body::Bytes;
-use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 
-use super::line::{Answer, Letter, Trouble};
+use super::line::{Trouble, check};
 
 const CLOUD_EVENTS: HeaderValue = HeaderValue::from_static("application/cloudevents+json; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
@@ -28,7 +27,7 @@ const NOTIFICATION: HeaderValue = HeaderValue::from_static("Notification");
 const ONE: HeaderValue = HeaderValue::from_static("1");
 
 /// Tells of an event, for the first time or again.
-pub(super) fn notification(webhook: &Webhook, origin: &HeaderValue, push: &Push, tries: u32) -> Letter {
+pub(super) fn notification(webhook: &Webhook, origin: &HeaderValue, push: &Push, tries: u32) -> Request {
     let mut headers = headers(webhook);
     let body = match webhook.schema {
         Schema::CloudEvents => {
@@ -45,7 +44,7 @@ pub(super) fn notification(webhook: &Webhook, origin: &HeaderValue, push: &Push,
             push.event_grid()
         }
     };
-    Letter { method: Method::POST, headers, body: Bytes::from(body) }
+    Request { headers, ..Request::post(webhook.url.target(), body) }
 }
 
 /// Asks whether a webhook wants to be told. Whoever wants to be, in the schema of Event Grid, says that code back.
@@ -54,17 +53,17 @@ pub(super) fn question(
     origin: &HeaderValue,
     code: &str,
     (at, site): (Moment, &Site),
-) -> Letter {
-    let mut headers = headers(webhook);
+) -> Request {
+    let (mut headers, target) = (headers(webhook), webhook.url.target());
     match webhook.schema {
         Schema::CloudEvents => {
             headers.insert(REQUEST_ORIGIN, origin.clone());
-            Letter { method: Method::OPTIONS, headers, body: Bytes::new() }
+            Request { headers, ..Request::new(Method::OPTIONS, target, "") }
         }
         Schema::EventGrid => {
             headers.insert(CONTENT_TYPE, JSON);
             headers.insert(GRID_EVENT_TYPE, VALIDATION);
-            Letter { method: Method::POST, headers, body: Bytes::from(validation(code, at, site)) }
+            Request { headers, ..Request::post(target, validation(code, at, site)) }
         }
     }
 }
@@ -88,14 +87,14 @@ pub(super) fn understood(
                 None => {
                     // A server that is not well says so by its status.
                     if answer.status >= 500 {
-                        answer.check()?;
+                        check(answer)?;
                     }
                     Err(Trouble::Unwilling("its answer to OPTIONS has no WebHook-Allowed-Origin"))
                 }
             }
         }
         Schema::EventGrid => {
-            answer.check()?;
+            check(answer)?;
             if answer.status == 200 && is_validated(&answer.body, code) {
                 return Ok(None);
             }
@@ -128,6 +127,7 @@ fn headers(webhook: &Webhook) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forewarn_line::Bytes;
 
     fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
         let pairs = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));

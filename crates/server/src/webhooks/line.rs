@@ -1,4 +1,4 @@
-//! A line to a webhook: one request, one answer, over HTTP/1.1, with TLS or without.
+//! A line to a webhook: how long it may take to answer, and what its answer means.
 //!
 //! A connection is kept while there is more to say: one that nobody uses may be the only one that a webhook can have. Redirects
 //! are not followed: who was asked whether it wants to be told was the one at this address. Nothing of the address behind `?`,
@@ -7,44 +7,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_catalogue::{Scheme, Url};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Bytes;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::header::{HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT};
-use hyper::{Method, Request};
-use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use forewarn_catalogue::Url;
+use forewarn_line::header::{HeaderMap, RETRY_AFTER};
+use forewarn_line::{Answer, Limits, Request, Trust};
 
 use super::patience::Failure;
-use super::trust::Trust;
 
 /// How long an answer may take, connecting included.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
 
-/// Bytes of an answer that are read.
-const ANSWER_BYTES_MAX: usize = forewarn_wire::push::VALIDATION_BYTES_MAX;
-
-/// Who asks.
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn/", env!("CARGO_PKG_VERSION")));
-
-/// A request that is to be sent.
-#[derive(Clone, Debug)]
-pub(super) struct Letter {
-    pub(super) method: Method,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Bytes,
-}
-
-/// What was answered.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
-    /// As much of it as is read.
-    pub(super) body: Bytes,
-}
+/// Of an answer that is longer, nothing is needed.
+const LIMITS: Limits = Limits {
+    connect: Duration::MAX,
+    answer: ANSWER_MAX,
+    body_bytes: forewarn_wire::push::VALIDATION_BYTES_MAX,
+};
 
 /// Why somebody could not be told.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +55,10 @@ fn said(status: u16) -> &'static str {
 }
 
 impl Trouble {
+    fn unaskable() -> Self {
+        Self::Unreachable("nothing can be asked there".to_owned())
+    }
+
     pub(super) fn failure(&self) -> Failure {
         match self {
             Self::Refused { status: 410, .. } => Failure::Gone,
@@ -90,14 +71,23 @@ impl Trouble {
     }
 }
 
-impl Answer {
-    /// Whether it was taken.
-    pub(super) fn check(&self) -> Result<(), Trouble> {
-        if (200..300).contains(&self.status) {
-            return Ok(());
+impl From<forewarn_line::Trouble> for Trouble {
+    fn from(trouble: forewarn_line::Trouble) -> Self {
+        use forewarn_line::Trouble as Why;
+        match trouble {
+            Why::Late(_) => Self::Late,
+            Why::Unreachable(why) | Why::Broken(why) => Self::Unreachable(why),
+            Why::TooLong(_) | Why::Unaskable(_) => Self::unaskable(),
         }
-        Err(Trouble::Refused { status: self.status, retry_after: retry_after(&self.headers) })
     }
+}
+
+/// Whether it was taken.
+pub(super) fn check(answer: &Answer) -> Result<(), Trouble> {
+    if (200..300).contains(&answer.status) {
+        return Ok(());
+    }
+    Err(Trouble::Refused { status: answer.status, retry_after: retry_after(&answer.headers) })
 }
 
 /// When somebody wants to be tried again: in so many seconds, or at a moment.
@@ -113,125 +103,45 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 /// A line to a webhook.
 #[derive(Debug)]
 pub(super) struct Line {
-    url: Url,
-    trust: Arc<Trust>,
-    /// A connection on which nothing is under way.
-    open: Option<SendRequest<Full<Bytes>>>,
+    /// None, if nothing can be asked there.
+    line: Option<forewarn_line::Line>,
 }
 
 impl Line {
-    pub(super) fn new(url: Url, trust: Arc<Trust>) -> Self {
-        Self { url, trust, open: None }
+    pub(super) fn new(url: &Url, trust: Arc<Trust>) -> Self {
+        let url = forewarn_line::Url::parse(url.reveal()).ok();
+        Self { line: url.map(|url| forewarn_line::Line::new(url, trust)) }
     }
 
     /// Sends a request, and waits for the answer, but not for long.
-    pub(super) async fn send(&mut self, letter: &Letter) -> Result<Answer, Trouble> {
-        let open = self.open.take();
-        let sent = tokio::time::timeout(ANSWER_MAX, self.exchange(open, letter)).await;
-        let (answer, open) = sent.unwrap_or(Err(Trouble::Late))?;
-        self.open = open;
-        Ok(answer)
+    pub(super) async fn send(&mut self, request: &Request) -> Result<Answer, Trouble> {
+        let line = self.line.as_mut().ok_or_else(Trouble::unaskable)?;
+        Ok(line.tell(request, LIMITS).await?)
     }
 
     /// There is nothing more to say for now.
     pub(super) fn hang_up(&mut self) {
-        self.open = None;
-    }
-
-    async fn exchange(
-        &self,
-        open: Option<SendRequest<Full<Bytes>>>,
-        letter: &Letter,
-    ) -> Result<Exchanged, Trouble> {
-        if let Some(mut open) = open
-            && open.ready().await.is_ok()
-            && let Ok(exchanged) = self.ask(open, letter).await
-        {
-            return Ok(exchanged);
-        }
-        // There was no connection, or it was closed meanwhile.
-        self.ask(self.connect().await?, letter).await
-    }
-
-    async fn connect(&self) -> Result<SendRequest<Full<Bytes>>, Trouble> {
-        let stream = TcpStream::connect((self.url.host(), self.url.port())).await;
-        let stream = stream.map_err(|problem| Trouble::Unreachable(told(&problem)))?;
-        // It costs time, and nothing else depends on it.
-        stream.set_nodelay(true).ok();
-        match self.url.scheme() {
-            Scheme::Http => talk(stream).await,
-            Scheme::Https => {
-                let secured = self.trust.secure(stream, self.url.host()).await;
-                talk(secured.map_err(Trouble::Unreachable)?).await
-            }
+        if let Some(line) = &mut self.line {
+            line.hang_up();
         }
     }
-
-    async fn ask(&self, mut open: SendRequest<Full<Bytes>>, letter: &Letter) -> Result<Exchanged, Trouble> {
-        let broken = |problem: hyper::Error| Trouble::Unreachable(told(&problem));
-        let response = open.send_request(self.request(letter)?).await.map_err(broken)?;
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-        // Of what is too long nothing is needed, and the connection is not worth reading it to its end.
-        let (body, open) = body.map_or((Bytes::new(), None), |body| (body.to_bytes(), Some(open)));
-        Ok((Answer { status: head.status.as_u16(), headers: head.headers, body }, open))
-    }
-
-    fn request(&self, letter: &Letter) -> Result<Request<Full<Bytes>>, Trouble> {
-        let wrong = |_| Trouble::Unreachable("nothing can be asked there".to_owned());
-        let host = HeaderValue::from_str(self.url.authority())
-            .map_err(|_| Trouble::Unreachable("nobody can be called that".to_owned()))?;
-        let request = Request::builder().method(letter.method.clone()).uri(self.url.target());
-        let mut request = request.body(Full::new(letter.body.clone())).map_err(wrong)?;
-        request.headers_mut().extend(letter.headers.clone());
-        request.headers_mut().insert(HOST, host);
-        request.headers_mut().insert(USER_AGENT, AGENT);
-        Ok(request)
-    }
-}
-
-/// An answer, and the connection if it can be used again.
-type Exchanged = (Answer, Option<SendRequest<Full<Bytes>>>);
-
-async fn talk<S>(stream: S) -> Result<SendRequest<Full<Bytes>>, Trouble>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let shaken = handshake(TokioIo::new(stream)).await;
-    let (sender, connection) = shaken.map_err(|problem| Trouble::Unreachable(told(&problem)))?;
-    // It ends when nobody sends any more; whatever goes wrong with it shows in an answer.
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(sender)
-}
-
-/// A problem with its causes.
-pub(super) fn told(problem: &dyn std::error::Error) -> String {
-    let mut text = problem.to_string();
-    let mut cause = problem.source();
-    while let Some(next) = cause {
-        let more = next.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = next.source();
-    }
-    text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use forewarn_line::Bytes;
 
     fn refused(status: u16, retry: Option<&str>) -> Trouble {
         let mut headers = HeaderMap::new();
         retry.map(|text| headers.insert(RETRY_AFTER, text.parse().unwrap()));
-        Answer { status, headers, body: Bytes::new() }.check().unwrap_err()
+        check(&Answer { status, headers, body: Bytes::new() }).unwrap_err()
     }
 
     #[test]
     fn two_hundred_and_something_is_taken_and_nothing_else() {
         for status in [200, 201, 202, 204, 299] {
-            assert!(Answer { status, headers: HeaderMap::new(), body: Bytes::new() }.check().is_ok());
+            assert!(check(&Answer { status, headers: HeaderMap::new(), body: Bytes::new() }).is_ok());
         }
         assert_eq!(refused(301, None).to_string(), "it answers 301, and redirects are not followed");
         assert_eq!(refused(410, None).to_string(), "it answers 410: it says that it is gone for good");
@@ -252,5 +162,36 @@ mod tests {
         for wrong in ["", "soon", "-5", "1.5"] {
             assert_eq!(wish(wrong), Failure::Passing, "{wrong}");
         }
+    }
+
+    #[test]
+    fn wherever_a_webhook_may_be_it_can_be_asked() {
+        let long = format!("http://h/{}", "x".repeat(forewarn_catalogue::limits::URL_BYTES_MAX - 9));
+        let urls =
+            ["http://h", "HTTPS://H_1.example:8443/a?b=c", "http://[::1]:80/x", "http://h?code=1", &long];
+        for text in urls {
+            let url = Url::new(text).unwrap();
+            let asked = forewarn_line::Url::parse(url.reveal()).unwrap();
+            assert_eq!(
+                (asked.host(), asked.port(), asked.authority(), asked.target(), asked.shown()),
+                (url.host(), url.port(), url.authority(), url.target(), url.shown())
+            );
+            assert!(Line::new(&url, Trust::system()).line.is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_on_the_way_is_told_in_the_words_of_webhooks() {
+        use forewarn_line::Trouble as Why;
+        let told = |why: Why| {
+            let trouble = Trouble::from(why);
+            (trouble.to_string(), trouble.failure())
+        };
+        let passing = |text: &str| (text.to_owned(), Failure::Passing);
+        assert_eq!(told(Why::Late(ANSWER_MAX)), passing("it does not answer within 30 seconds"));
+        assert_eq!(told(Why::Unreachable("x".to_owned())), passing("it cannot be reached: x"));
+        assert_eq!(told(Why::Broken("x".to_owned())), passing("it cannot be reached: x"));
+        let unaskable = told(Why::Unaskable("x".to_owned()));
+        assert_eq!(unaskable, passing("it cannot be reached: nothing can be asked there"));
     }
 }

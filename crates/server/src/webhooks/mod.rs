@@ -17,7 +17,6 @@ mod line;
 mod patience;
 #[cfg(test)]
 mod tests;
-mod trust;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,10 +26,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use forewarn_catalogue::{ClusterId, Handshake, Webhook};
+use forewarn_line::{HeaderValue, Trust};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::{Site, WebhookState, WebhookTest};
 use forewarn_wire::push::sample;
-use hyper::header::HeaderValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -43,8 +42,7 @@ use courier::Courier;
 pub(crate) use desk::Standing;
 use desk::{Desk, Register};
 use letters::{notification, question, understood};
-use line::{Line, Trouble};
-use trust::Trust;
+use line::{Line, Trouble, check};
 
 /// How webhooks are told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +80,7 @@ impl Post {
     pub(crate) fn new(engine: Engine, settings: &WebhookSettings, telemetry: &Telemetry) -> Arc<Self> {
         let origin = HeaderValue::from_str(&settings.origin).unwrap_or(HeaderValue::from_static("forewarn"));
         let (counts, register) = (telemetry.register(Counts::new), Register::default());
-        let trust = Arc::new(Trust::new(settings.authorities.clone()));
+        let trust = settings.authorities.as_ref().map_or_else(Trust::system, Trust::system_and_file);
         Arc::new(Self { engine, origin, trust, counts, register, desks: Mutex::default() })
     }
 
@@ -120,7 +118,7 @@ impl Post {
     /// again at once.
     pub(crate) async fn test(&self, webhook: &Webhook) -> WebhookTest {
         let begin = Instant::now();
-        let mut line = Line::new(webhook.url.clone(), Arc::clone(&self.trust));
+        let mut line = Line::new(&webhook.url, Arc::clone(&self.trust));
         let tested = self.try_out(webhook, &mut line).await;
         if tested.is_ok()
             && let Some(desk) = self.desk(webhook.number)
@@ -139,7 +137,7 @@ impl Post {
         let at = Moment(self.engine.clock().now().wall);
         let site = self.site(ClusterId::DEFAULT).await.unwrap_or_default();
         let push = sample(webhook.name.as_str(), &random_code().unwrap_or_default(), at, &site);
-        line.send(&notification(webhook, &self.origin, &push, 1)).await?.check()
+        check(&line.send(&notification(webhook, &self.origin, &push, 1)).await?)
     }
 
     /// Where a cluster is. One that is gone is nowhere in particular; nothing, if that cannot be found out now.

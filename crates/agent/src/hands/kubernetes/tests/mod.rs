@@ -2,6 +2,7 @@
 
 mod drains;
 mod kubectl;
+mod manifest;
 mod nodes;
 mod stand_in;
 

@@ -8,7 +8,9 @@ use tokio::sync::watch;
 
 use super::Place;
 use super::stand_in::VIEWER;
+use crate::hands::kubernetes::node::take_turn;
 use crate::hands::samples::{go_on, job};
+use crate::hands::{Setting, Work};
 
 const CORDON: &str = "drain = false\ncondition = false";
 const CORDONED_BY: &str = "forewarn.dev/cordoned-by";
@@ -164,10 +166,23 @@ async fn those_who_come_at_the_same_moment_are_never_too_many() {
 async fn with_little_time_left_no_turn_is_waited_for() {
     let place = Place::new().await;
     place.api.cluster().add_node("web-1");
-    let settings = "drain = false\ncondition = false\nat_once = 1\nreserve = '1h'";
+    let settings = "drain = false\ncondition = false\nat_once = 1\nreserve = '2m'";
     assert_eq!(place.perform(&place.work(settings)).await.result, Ok(()));
-    assert_eq!(place.perform(&place.work_on("web-1", settings)).await.result, Ok(()));
-    assert_eq!(state(place.api.cluster().node("web-1")), (true, Some(EVENT.to_owned()), true));
+    let Work::Kubernetes(work) = place.work_on("web-1", settings) else { unreachable!() };
+    let (minutes, job) = (Duration::from_mins, job("drain", Phase::Scheduled));
+    assert_eq!(
+        (work.reserve_of(minutes(10)), work.reserve_of(minutes(1))),
+        (minutes(2), Duration::from_secs(30))
+    );
+    let setting = Setting { job: &job, hands: &place.hands, earlier: None };
+    let mut waits = String::new();
+    let mut api = work.api(&setting, &mut waits, |_| None).unwrap();
+    take_turn(&mut api, "web-1", 1, || true).await.unwrap();
+    assert_eq!(
+        state(place.api.cluster().node("web-1")),
+        (false, None, true),
+        "and others see that it is drained"
+    );
 }
 
 #[tokio::test(flavor = "current_thread")]

@@ -61,7 +61,7 @@ impl Url {
     /// Reads a URL.
     ///
     /// ```
-    /// use forewarn_client::http::Url;
+    /// use forewarn_line::Url;
     /// let url = Url::parse("https://hooks.example/told?code=s3cret").unwrap();
     /// assert_eq!((url.host(), url.port()), ("hooks.example", 443));
     /// assert_eq!(url.target(), "/told?code=s3cret");
@@ -93,7 +93,8 @@ impl Url {
     }
 
     /// An address, in the clear and on the usual port.
-    pub(crate) fn at(address: IpAddr) -> Self {
+    #[must_use]
+    pub fn at(address: IpAddr) -> Self {
         let scheme = Scheme::Http;
         let host = match address {
             IpAddr::V4(address) => address.to_string(),

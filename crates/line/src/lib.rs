@@ -1,10 +1,11 @@
-//! Plain HTTP/1.1 for a program inside a machine: one line to one place, with TLS or without.
+//! One request to one place over HTTP/1.1, with TLS or without.
 //!
 //! Deliberately absent: proxies (no variable of the environment is looked at), redirects, cookies, compression, and a pool of
-//! connections. Whoever asks says how long it may take and how much may come back.
+//! connections. Whoever asks says how long it may take and how much may come back. Nothing of a URL behind its host, and
+//! nothing that is sent, is in any problem.
 //!
 //! ```no_run
-//! use forewarn_client::http::{Limits, Line, Request, Trust, Url};
+//! use forewarn_line::{Limits, Line, Request, Trust, Url};
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let url = Url::parse("https://hooks.example/told")?;
 //! let mut line = Line::new(url.clone(), Trust::system());

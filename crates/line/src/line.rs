@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
 use hyper::Method;
-use hyper::body::{Body as _, Bytes};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::header::{HOST, HeaderMap, HeaderValue, USER_AGENT};
 use hyper_util::rt::TokioIo;
@@ -18,12 +18,12 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::told;
-use super::trust::Trust;
-use super::url::{Scheme, Url};
+use crate::told;
+use crate::trust::Trust;
+use crate::url::{Scheme, Url};
 
-/// Who asks.
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn-client/", env!("CARGO_PKG_VERSION")));
+/// Who asks, if the request does not say.
+const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn/", env!("CARGO_PKG_VERSION")));
 
 /// Bytes of the head of an answer.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
@@ -38,7 +38,7 @@ pub struct Request {
     pub method: Method,
     /// Path and query.
     pub target: String,
-    /// Besides `Host`, `User-Agent` and what the body needs.
+    /// Besides `Host` and what the body needs; without a `User-Agent`, it is Forewarn's.
     pub headers: HeaderMap,
     /// What is sent along.
     pub body: Bytes,
@@ -51,7 +51,7 @@ pub struct Answer {
     pub status: u16,
     /// The header.
     pub headers: HeaderMap,
-    /// All of the body.
+    /// All of the body; of one that [`Line::tell`] could not read, nothing.
     pub body: Bytes,
 }
 
@@ -149,11 +149,17 @@ impl Line {
     /// # Errors
     /// When there is no whole answer. An answer with any status is one.
     pub async fn send(&mut self, request: &Request, limits: Limits) -> Result<Answer, Trouble> {
-        let open = self.open.take();
-        let sent = timeout(limits.answer, self.exchange(open, request, limits)).await;
-        let (answer, open) = sent.unwrap_or(Err(Trouble::Late(limits.answer)))?;
-        self.open = open;
-        Ok(answer)
+        let Received { answer, trouble } = self.receive(request, limits).await?;
+        trouble.map_or(Ok(answer), Err)
+    }
+
+    /// Sends a request to somebody of whom it matters only whether they take it: a body that breaks off, or is too long, makes
+    /// the answer no worse.
+    ///
+    /// # Errors
+    /// When nothing is answered, or the body does not end in time.
+    pub async fn tell(&mut self, request: &Request, limits: Limits) -> Result<Answer, Trouble> {
+        Ok(self.receive(request, limits).await?.answer)
     }
 
     /// There is nothing more to say for now.
@@ -161,22 +167,31 @@ impl Line {
         self.open = None;
     }
 
+    async fn receive(&mut self, request: &Request, limits: Limits) -> Result<Received, Trouble> {
+        let open = self.open.take();
+        let exchanged = timeout(limits.answer, self.exchange(open, request, limits)).await;
+        let (received, open) = exchanged.unwrap_or(Err(Trouble::Late(limits.answer)))?;
+        self.open = open;
+        Ok(received)
+    }
+
     async fn exchange(
         &self,
         open: Option<Connection>,
         request: &Request,
         limits: Limits,
-    ) -> Result<(Answer, Option<Connection>), Trouble> {
+    ) -> Result<(Received, Option<Connection>), Trouble> {
         if let Some(mut open) = open
             && open.sender.ready().await.is_ok()
-            && let Ok(response) = open.sender.send_request(self.request(request)?).await
+            && let Ok(response) = open.ask(self.request(request)?).await
         {
-            return read(open, response, limits).await;
+            return Ok(read(open, response, limits).await);
         }
         // There was no connection, or it was closed meanwhile.
         let mut open = self.connect(limits).await?;
-        let response = open.sender.send_request(self.request(request)?).await;
-        read(open, response.map_err(|problem| Trouble::Broken(told(&problem)))?, limits).await
+        let response = open.ask(self.request(request)?).await;
+        let response = response.map_err(|problem| Trouble::Broken(told(&problem)))?;
+        Ok(read(open, response, limits).await)
     }
 
     async fn connect(&self, limits: Limits) -> Result<Connection, Trouble> {
@@ -213,16 +228,38 @@ impl Line {
     }
 }
 
-/// A connection, and the task that moves its bytes: it ends when nobody has the connection any more.
+/// What came back.
+struct Received {
+    answer: Answer,
+    /// Why the body is not there.
+    trouble: Option<Trouble>,
+}
+
+/// A connection, and the task that moves its bytes. When nobody has the connection any more, it says goodbye; one on which
+/// something is under way breaks off.
 #[derive(Debug)]
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
     mover: JoinHandle<()>,
+    is_under_way: bool,
+}
+
+impl Connection {
+    /// Sends a request. Until the whole answer was read, it is under way.
+    async fn ask(
+        &mut self,
+        request: hyper::Request<Full<Bytes>>,
+    ) -> hyper::Result<hyper::Response<Incoming>> {
+        self.is_under_way = true;
+        self.sender.send_request(request).await
+    }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.mover.abort();
+        if self.is_under_way {
+            self.mover.abort();
+        }
     }
 }
 
@@ -234,27 +271,37 @@ where
     let (sender, connection) = shaken.map_err(|problem| Trouble::Broken(told(&problem)))?;
     // Whatever goes wrong with it shows in an answer.
     let mover = tokio::spawn(async move { drop(connection.await) });
-    Ok(Connection { sender, mover })
+    Ok(Connection { sender, mover, is_under_way: false })
 }
 
+/// Reads an answer to its end, and keeps the connection if it can be used again.
 async fn read(
-    open: Connection,
-    response: hyper::Response<hyper::body::Incoming>,
+    mut open: Connection,
+    response: hyper::Response<Incoming>,
     limits: Limits,
-) -> Result<(Answer, Option<Connection>), Trouble> {
+) -> (Received, Option<Connection>) {
     let (head, body) = response.into_parts();
+    let (body, trouble) = match read_body(body, limits).await {
+        Ok(body) => (body, None),
+        Err(trouble) => (Bytes::new(), Some(trouble)),
+    };
+    open.is_under_way = trouble.is_some();
+    let is_usable = trouble.is_none() && !open.sender.is_closed();
+    let answer = Answer { status: head.status.as_u16(), headers: head.headers, body };
+    (Received { answer, trouble }, is_usable.then_some(open))
+}
+
+async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, Trouble> {
     // Of what says that it is too long nothing is read.
     if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes > limits.body_bytes) {
         return Err(Trouble::TooLong(limits.body_bytes));
     }
-    let body = Limited::new(body, limits.body_bytes).collect().await;
-    let body = body.map_err(|problem| {
+    let read = Limited::new(body, limits.body_bytes).collect().await;
+    let read = read.map_err(|problem| {
         if problem.is::<LengthLimitError>() {
             return Trouble::TooLong(limits.body_bytes);
         }
         Trouble::Broken(told(problem.as_ref()))
     })?;
-    let answer = Answer { status: head.status.as_u16(), headers: head.headers, body: body.to_bytes() };
-    let open = (!open.sender.is_closed()).then_some(open);
-    Ok((answer, open))
+    Ok(read.to_bytes())
 }

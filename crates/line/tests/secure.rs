@@ -1,8 +1,9 @@
 //! Lines with TLS: whom they believe.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
 use std::sync::Arc;
 
-use forewarn_client::http::{Limits, Line, Request, Trouble, Trust, Url};
+use forewarn_line::{Limits, Line, Request, Trouble, Trust, Url};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
@@ -45,12 +46,22 @@ async fn only_who_the_file_vouches_for_is_believed() {
     let file = place.path().join("ca.pem");
     std::fs::write(&file, pem).unwrap();
     let request = Request::post(url.target(), "{}");
-    let mut line = Line::new(url.clone(), Trust::file(&file));
-    for _ in 0..2 {
-        assert_eq!(line.send(&request, Limits::default()).await.unwrap().status, 204);
+    for trust in [Trust::file(&file), Trust::system_and_file(&file)] {
+        let mut line = Line::new(url.clone(), trust);
+        for _ in 0..2 {
+            assert_eq!(line.send(&request, Limits::default()).await.unwrap().status, 204);
+        }
     }
-    for trust in [Trust::system(), Trust::file(place.path().join("missing.pem")), Trust::file("/dev/null")] {
+    let missing = place.path().join("missing.pem");
+    for (trust, why) in [
+        (Trust::system(), ""),
+        (Trust::file(&missing), "missing.pem: No such file"),
+        (Trust::system_and_file(&missing), "missing.pem: No such file"),
+        (Trust::file("/dev/null"), "no certificate in /dev/null"),
+        (Trust::system_and_file("/dev/null"), "no certificate in /dev/null"),
+    ] {
         let refused = Line::new(url.clone(), trust).send(&request, Limits::default()).await;
-        assert!(matches!(refused, Err(Trouble::Unreachable(_))), "{refused:?}");
+        let Err(Trouble::Unreachable(problem)) = &refused else { panic!("{refused:?}") };
+        assert!(problem.contains(why), "{problem}");
     }
 }
