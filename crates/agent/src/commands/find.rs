@@ -9,6 +9,6 @@ pub(super) fn command(options: &Options) -> Result<()> {
     let config = options.load()?;
     let found = block_on(async { Ok(run::search(&config).run().await?) })?;
     print(&format!("{}\n", found.endpoint))?;
-    eprintln!("found by: {}", found.by);
+    eprintln!("found {}", found.by);
     Ok(())
 }

@@ -95,6 +95,7 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
     })?;
     report.print(arguments.json)?;
     match report.failed() {
+        0 if report.is_interrupted() => bail!("interrupted"),
         0 => Ok(()),
         1 => bail!("a hook has failed"),
         failed => bail!("{failed} hooks have failed"),
@@ -173,6 +174,7 @@ struct Drill<'a> {
     incarnation: u64,
     report: Report,
     interrupt: Signal,
+    terminate: Signal,
     is_cut_short: bool,
     /// Whether preparing has come to its end.
     is_prepared: bool,
@@ -207,6 +209,7 @@ impl<'a> Drill<'a> {
             incarnation: 1,
             report,
             interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
             is_cut_short: false,
             is_prepared: false,
         })
@@ -268,11 +271,15 @@ impl<'a> Drill<'a> {
                 let deeds = self.watcher.tick(clock::now());
                 self.act(deeds);
             }
-            _ = self.interrupt.recv() => {
-                eprintln!("interrupted: what was done is undone; once more, and it is not");
-                self.is_cut_short = true;
-            }
+            _ = self.interrupt.recv() => self.cut_short(),
+            _ = self.terminate.recv() => self.cut_short(),
         }
+    }
+
+    fn cut_short(&mut self) {
+        eprintln!("interrupted: what was done is undone; once more, and it is not");
+        self.is_cut_short = true;
+        self.report.interrupted();
     }
 
     fn act(&mut self, deeds: Vec<Deed>) {

@@ -100,3 +100,25 @@ impl Crew {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_lifecycle::EventId;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_hook_that_panics_has_failed_and_is_heard_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut crew = Crew::new(Hands::new(folder.path().to_owned()));
+        let task =
+            Task { event: EventId::from_bytes([7; 16]), phase: Phase::Scheduled, hook: "a".to_owned() };
+        let handle = crew.tasks.spawn(async { panic!("a mistake") });
+        let (stop, _) = watch::channel(false);
+        crew.running.insert(handle.id(), Running { task: task.clone(), stop, begun: Instant::now() });
+        assert!(!crew.is_idle());
+        let ended = crew.next().await;
+        assert_eq!(ended.task, task);
+        assert!(ended.ending.result.unwrap_err().contains("the agent itself has failed at it"));
+        assert!(crew.is_idle());
+    }
+}

@@ -86,3 +86,17 @@ fn a_drill_needs_no_endpoint() {
     let nameless = Place::new("http://127.0.0.1:1", "");
     assert!(nameless.run(&["rehearse"]).err.contains("the name of this machine is not known"));
 }
+
+#[test]
+fn a_drill_that_is_interrupted_is_undone() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let settings = "[[hook]]\nname = \"mark\"\norder = 1\ntouch = { path = \"DIR/mark\" }\n\
+                    [[hook]]\nname = \"hangs\"\ncommand = [\"/bin/sleep\", \"600\"]\n";
+    let place = Place::new(&endpoint.url(), settings);
+    let drill = place.start_with(&["rehearse"], &[]);
+    until("it has begun", || place.path("mark").exists().then_some(()));
+    drill.signal(rustix::process::Signal::INT);
+    drill.hear("Interrupted. What was done is undone.");
+    assert!(!drill.end().success(), "not all of it was rehearsed");
+    assert!(!place.path("mark").exists());
+}

@@ -23,6 +23,8 @@ pub(super) struct Report {
     ignored: bool,
     /// Whether this machine would not have approved, because hooks have failed.
     held: bool,
+    /// Whether somebody has cut it short.
+    interrupted: bool,
     hooks: Vec<Row>,
     /// Hooks that have failed for good.
     failures: Vec<Failure>,
@@ -77,6 +79,14 @@ impl Report {
         self.held = true;
     }
 
+    pub(super) fn interrupted(&mut self) {
+        self.interrupted = true;
+    }
+
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.interrupted
+    }
+
     pub(super) fn failed(&self) -> usize {
         self.failures.len()
     }
@@ -101,6 +111,9 @@ impl Report {
     fn summary(&self) -> String {
         if self.ignored {
             return "A rule says that nothing is done about such an event.".to_owned();
+        }
+        if self.interrupted {
+            return "Interrupted. What was done is undone.".to_owned();
         }
         let given = show_duration(Duration::from_secs(self.seconds_given));
         let ready = format!("{:.3} s after the announcement, of {given}", self.seconds_to_ready);

@@ -171,7 +171,9 @@ async fn a_program_that_does_not_listen_is_killed_with_all_it_has_started() {
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_a_program_has_started_is_ended_when_it_ends_first() {
-    let text = "(trap '' TERM; while :; do sleep 0.05; done) & echo $! > NOTE; trap 'exit 0' TERM; while :; do sleep 0.05; done";
+    // Nothing is told to stop before both know what to do about it.
+    let text = "(trap '' TERM; touch NOTE.set; while :; do sleep 0.05; done) & other=$!; trap 'exit 0' TERM; \
+                until [ -e NOTE.set ]; do sleep 0.01; done; echo $other > NOTE; while :; do sleep 0.05; done";
     let (ending, pid) = stopped(text).await;
     assert_eq!(problem(ending), "it was told to stop: it had to be killed");
     until("all of it has ended", || (!runs(&pid)).then_some(())).await;
