@@ -1,7 +1,7 @@
 //! The guides, typed as they are written: whatever follows a `$` in one is run, and prints what stands below it.
 //!
-//! A guide names its server, `forewarn dev …`; its ```` ```toml ```` is the file `fleet.toml` beside it. Everything is compared as it is,
-//! but for where the server listens, which has ports of its own here. `INSTA_UPDATE=always` writes into the guides what is printed.
+//! A guide names its server, `forewarn dev …`; its ```` ```toml ```` is the file `fleet.toml` beside it, and ```` ```sh NAME ```` is the file
+//! `NAME`, which may be run. Everything is compared as it is, but for where servers listen, which have ports of their own here. `INSTA_UPDATE=always` writes into the guides what is printed.
 //!
 //! Guides for `az` are ignored unless they are asked for: `cargo xtask azure` installs it, and says in `FOREWARN_AZ` where it is.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stumble")]
@@ -10,6 +10,8 @@
 mod harness;
 
 use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -20,6 +22,7 @@ use tempfile::TempDir;
 const METADATA: &str = "127.0.0.1:1338";
 const API: &str = "127.0.0.1:1339";
 const ARM: &str = "127.0.0.1:1340";
+const AGENT: &str = "127.0.0.1:9911";
 
 /// Whether a guide needs `az`, and a listener for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +39,38 @@ fn a_host_update_goes_as_the_guide_says() {
 #[test]
 fn who_rebooted_a_machine_is_found_as_the_guide_says() {
     check("who-rebooted-my-vm.md", Az::Spared);
+}
+
+#[test]
+fn a_service_is_drained_as_the_guide_says() {
+    let agent = PathBuf::from(harness::server::program()).with_file_name("forewarn-agent");
+    if agent.is_file() {
+        return check("drain-a-service.md", Az::Spared);
+    }
+    let is_ci = std::env::var_os("CI").is_some_and(|value| value == "true");
+    assert!(!is_ci, "no agent; with CI=true a test that cannot run has failed");
+    eprintln!("SKIPPED: no agent: {}\n  hint: cargo build --package forewarn-agent", agent.display());
+}
+
+#[test]
+fn recipes_are_shown_as_they_are() {
+    let recipes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy/recipes");
+    let list = fs::read_to_string(guides().join("recipes/README.md")).unwrap();
+    let mut names: Vec<_> = recipes.read_dir().unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names.len(), 7);
+    for name in names.iter().map(|name| name.to_str().unwrap()) {
+        assert!(list.contains(&format!("]({name}.md)")), "not in the list of recipes: {name}");
+        let page = fs::read_to_string(guides().join(format!("recipes/{name}.md"))).unwrap();
+        for file in recipes.join(name).read_dir().unwrap().map(|entry| entry.unwrap().path()) {
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(
+                page.contains(&format!("\n{text}```\n")),
+                "{name}.md does not show {} as it is",
+                file.display()
+            );
+        }
+    }
 }
 
 #[test]
@@ -114,6 +149,8 @@ struct Place {
     directory: TempDir,
     server: Server,
     az: Az,
+    /// Where the agent of the guide listens, if it has one.
+    agent: String,
     /// Lines that set something in the shell: it is another one for each command.
     set: String,
 }
@@ -141,7 +178,25 @@ impl Place {
                 command.args(["--arm-listen", "127.0.0.1:0"])
             }
         };
-        Self { server: Server::spawn(command), directory, az, set: String::new() }
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let server = Server::spawn(command);
+        let place = Self { server, directory, az, agent: free.to_string(), set: String::new() };
+        place.write_files(guide);
+        place
+    }
+
+    /// The files that a guide shows under their names.
+    fn write_files(&self, guide: &str) {
+        let ports = self.ports();
+        for block in guide.split("\n```").skip(1).step_by(2) {
+            let Some((head, text)) = block.split_once('\n') else { continue };
+            let Some((_, name)) = head.split_once(' ') else { continue };
+            let text = ports.iter().fold(format!("{text}\n"), |text, (usual, own)| text.replace(usual, own));
+            let file = self.directory.path().join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, text).unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        }
     }
 
     /// What a line of a shell shows on a terminal.
@@ -167,6 +222,7 @@ impl Place {
     fn ports(&self) -> Vec<(&'static str, String)> {
         let mut ports =
             vec![(METADATA, self.server.metadata().to_string()), (API, self.server.api().to_string())];
+        ports.push((AGENT, self.agent.clone()));
         if self.az == Az::Needed {
             ports.push((ARM, self.server.arm().to_string()));
         }
@@ -185,5 +241,14 @@ impl Place {
             command.env("HOME", home).env_remove("XDG_STATE_HOME").env_remove("XDG_CACHE_HOME");
             command.env("AZURE_CORE_NO_COLOR", "true").env("PYTHONDONTWRITEBYTECODE", "1");
         }
+    }
+}
+
+impl Drop for Place {
+    /// An agent that the guide has started ends with it.
+    fn drop(&mut self) {
+        let Ok(pid) = fs::read_to_string(self.directory.path().join("agent.pid")) else { return };
+        // It may have ended by itself.
+        Command::new("kill").arg(pid.trim()).stderr(Stdio::null()).status().ok();
     }
 }

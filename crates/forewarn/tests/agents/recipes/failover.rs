@@ -8,7 +8,7 @@ use super::{Units, file, settings};
 use crate::agent::Agent;
 use crate::harness::network::run;
 use crate::harness::until;
-use crate::world::Place;
+use crate::world::{Place, World};
 
 const UNIT: &str = "postgresql@15-main.service";
 
@@ -30,6 +30,23 @@ impl<'a> Postgres<'a> {
         let mut command = self.agent.namespace().command("runuser");
         command.args(["-u", "postgres", "--"]).arg(self.bin.join(name)).current_dir("/");
         command
+    }
+
+    /// What the recipe needs of it, and a unit.
+    fn install(&self, units: &Units<'_>, peer: &str) {
+        let bin = self.bin.to_str().expect("a path that is text");
+        let conf = file("fail-over", "failover.conf")
+            .replace("/usr/lib/postgresql/15/bin", bin)
+            .replace("/var/lib/postgresql/15/main", "DIR/data")
+            .replace("/var/run/postgresql", "DIR/socket")
+            .replace("10.0.0.5", peer);
+        self.agent.script("failover.conf", &conf);
+        self.agent.script("lib/failover", &file("fail-over", "failover"));
+        let owner = "setpriv --reuid=postgres --regid=postgres --clear-groups";
+        units.add(UNIT, &format!("#!/bin/sh\ncd / && exec {owner} {bin}/postgres -D DIR/data\n"));
+        // A fast end, as the unit of Debian has it.
+        units.stops_by(UNIT, "INT");
+        self.make_directories();
     }
 
     fn make_directories(&self) {
@@ -85,33 +102,19 @@ impl<'a> Postgres<'a> {
     }
 }
 
-#[test]
-#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
-fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standby() {
-    let place = Place::of(&["db_0", "db_1"]);
-    run(Command::new("chmod").args(["-R", "a+rX"]).arg(place.files()));
-    let recipe = settings("fail-over");
-    let world = place.prepare(&[("db_0", recipe.clone()), ("db_1", recipe)]);
+/// The pair: `db_0` is the primary, `db_1` its standby, and both have the recipe.
+struct Pair<'a> {
+    units: [Units<'a>; 2],
+    old: Postgres<'a>,
+    new: Postgres<'a>,
+}
+
+fn begin<'a>(place: &'a Place, world: &'a World<'a>) -> Pair<'a> {
     let (first, second) = (world.agent("db_0"), world.agent("db_1"));
     let units = [Units::new(first), Units::new(second)];
     let (old, new) = (Postgres::new(first), Postgres::new(second));
-    for (number, (agent, peer)) in [(first, "db_1"), (second, "db_0")].into_iter().enumerate() {
-        let server = Postgres::new(agent);
-        let conf = file("fail-over", "failover.conf")
-            .replace("/usr/lib/postgresql/15/bin", server.bin.to_str().unwrap())
-            .replace("/var/lib/postgresql/15/main", "DIR/data")
-            .replace("/var/run/postgresql", "DIR/socket")
-            .replace("10.0.0.5", &place.address(peer));
-        agent.script("failover.conf", &conf);
-        agent.script("lib/failover", &file("fail-over", "failover"));
-        let postgres = format!(
-            "#!/bin/sh\ncd / && exec setpriv --reuid=postgres --regid=postgres --clear-groups {}/postgres -D DIR/data\n",
-            server.bin.display()
-        );
-        units[number].add(UNIT, &postgres);
-        // A fast end, as the unit of Debian has it.
-        units[number].stops_by(UNIT, "INT");
-        server.make_directories();
+    for ((server, units), peer) in [&old, &new].into_iter().zip(&units).zip(["db_1", "db_0"]) {
+        server.install(units, &place.address(peer));
     }
     old.init(&place.address("db_1"));
     units[0].systemctl(&["start", UNIT]);
@@ -125,6 +128,22 @@ fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standb
     old.ask("create table sales as select generate_series(1, 1000) as number").expect("the primary takes it");
     world.agents().for_each(Agent::start);
     world.is_settled();
+    Pair { units, old, new }
+}
+
+fn place_for_all() -> Place {
+    let place = Place::of(&["db_0", "db_1"]);
+    run(Command::new("chmod").arg("755").arg(place.files()));
+    place
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standby() {
+    let place = place_for_all();
+    let recipe = settings("fail-over");
+    let world = place.prepare(&[("db_0", recipe.clone()), ("db_1", recipe)]);
+    let Pair { units, old, new } = begin(&place, &world);
     let reboot = world.announce(&["vm", "restart", "db_0"]);
     world.is(&reboot, "Started");
     assert_eq!(world.approvers(&reboot), ["machine db/db_0"]);
@@ -135,16 +154,38 @@ fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standb
     assert!(!units[0].runs(UNIT));
     world.advance("1m");
     until("the old primary follows", || {
-        let rows = old.ask("select count(*) from sales");
-        (rows.as_deref() == Some("1001")).then_some(())
+        (old.ask("select count(*) from sales").as_deref() == Some("1001")).then_some(())
     });
     assert_eq!(old.ask("select pg_is_in_recovery()").as_deref(), Some("t"));
-    first.is_answered_ready("200");
+    world.agent("db_0").is_answered_ready("200");
     // An event of a standby changes nothing.
     let again = world.announce(&["vm", "restart", "db_0"]);
     world.is(&again, "Started");
     world.advance("1m");
-    first.is_answered_ready("200");
+    world.agent("db_0").is_answered_ready("200");
     assert_eq!(new.ask("select pg_is_in_recovery()").as_deref(), Some("f"));
     assert_eq!(old.ask("select pg_is_in_recovery()").as_deref(), Some("t"));
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn an_old_primary_that_was_written_to_meanwhile_is_rewound() {
+    let place = place_for_all();
+    let recipe = settings("fail-over");
+    let world = place.prepare(&[("db_0", recipe.clone()), ("db_1", recipe)]);
+    let Pair { units, old, new } = begin(&place, &world);
+    let reboot = world.announce(&["vm", "restart", "db_0"]);
+    world.is(&reboot, "Started");
+    new.ask("insert into sales values (1001)").expect("the new primary takes it");
+    // Somebody means well.
+    fs::remove_file(world.agent("db_0").file("data/standby.signal")).unwrap();
+    units[0].systemctl(&["start", UNIT]);
+    until("the old primary answers", || old.ask("select 1"));
+    old.ask("insert into sales values (-1), (-2)").expect("it takes what nobody will ever see");
+    world.advance("1m");
+    until("the old primary follows", || {
+        (old.ask("select count(*) from sales").as_deref() == Some("1001")).then_some(())
+    });
+    assert_eq!(old.ask("select pg_is_in_recovery()").as_deref(), Some("t"));
+    world.agent("db_0").is_answered_ready("200");
 }
