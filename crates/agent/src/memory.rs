@@ -15,8 +15,8 @@ use forewarn_watcher::Memory;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a memory that is read: a thousand events with a hundred hooks each are less.
-const BYTES_MAX: u64 = 16 * 1024 * 1024;
+/// Bytes of a memory that is read: what the longest document leads to is less.
+const BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// What this program writes and understands.
 const VERSION: u32 = 1;

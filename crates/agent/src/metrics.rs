@@ -1,7 +1,7 @@
 //! What is counted, for whoever collects such numbers. No label has the name of a machine, of a hook or the id of an event.
 
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forewarn_lifecycle::Steady;
@@ -43,9 +43,6 @@ struct In {
     phase: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Nothing {}
-
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// The numbers of an agent.
@@ -61,9 +58,9 @@ pub(crate) struct Metrics {
     reachable: Gauge,
     kept: Gauge,
     in_hand: Gauge,
-    left: Family<Nothing, Seconds>,
-    /// When the notice that is over first is over.
-    deadline: Arc<Mutex<Option<Steady>>>,
+    left: Family<Kind, Seconds>,
+    /// When the notice of each event in hand is over.
+    deadlines: Arc<Mutex<Vec<(&'static str, Steady)>>>,
 }
 
 impl Metrics {
@@ -82,7 +79,7 @@ impl Metrics {
             kept: Gauge::default(),
             in_hand: Gauge::default(),
             left: Family::default(),
-            deadline: Arc::default(),
+            deadlines: Arc::default(),
         };
         registry.register("polls", "Answers of the endpoint", metrics.polls.clone());
         registry.register("events", "Events seen for the first time", metrics.events.clone());
@@ -106,8 +103,7 @@ impl Metrics {
 
     /// An event was seen for the first time.
     pub(crate) fn seen(&self, kind: &str) {
-        let known = KINDS.into_iter().find(|known| *known == kind);
-        self.events.get_or_create(&Kind { r#type: known.unwrap_or("other") }).inc();
+        self.events.get_or_create(&Kind { r#type: known(kind) }).inc();
     }
 
     /// A hook has ended.
@@ -128,28 +124,42 @@ impl Metrics {
         self.kept.set(i64::from(is_kept));
     }
 
-    /// How everything stands.
-    pub(crate) fn stands(&self, drained: bool, in_hand: usize, deadline: Option<Steady>) {
+    /// How everything stands; events by their type, with the end of their notice.
+    pub(crate) fn stands<'a>(
+        &self,
+        drained: bool,
+        in_hand: usize,
+        deadlines: impl Iterator<Item = (&'a str, Steady)>,
+    ) {
         self.drained.set(i64::from(drained));
         self.in_hand.set(i64::try_from(in_hand).unwrap_or(i64::MAX));
-        *self.deadline.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = deadline;
+        *self.deadlines() = deadlines.map(|(kind, at)| (known(kind), at)).collect();
+    }
+
+    fn deadlines(&self) -> MutexGuard<'_, Vec<(&'static str, Steady)>> {
+        self.deadlines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All of it, as text.
     pub(crate) fn text(&self) -> String {
-        let deadline = *self.deadline.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        match deadline {
-            Some(deadline) => {
-                let left = deadline.since(clock::now()).as_secs_f64();
-                self.left.get_or_create(&Nothing {}).set(left);
-            }
-            None => self.left.clear(),
+        let now = clock::now();
+        self.left.clear();
+        let mut deadlines = self.deadlines().clone();
+        // Of each type the first counts, which is written last.
+        deadlines.sort_by_key(|(_, at)| std::cmp::Reverse(*at));
+        for (kind, at) in deadlines {
+            self.left.get_or_create(&Kind { r#type: kind }).set(at.since(now).as_secs_f64());
         }
         let mut text = String::new();
         // Writing to a text does not fail.
         encode(&mut text, &self.registry).ok();
         text
     }
+}
+
+/// A type of events, of which there are few.
+fn known(kind: &str) -> &'static str {
+    KINDS.into_iter().find(|known| *known == kind).unwrap_or("other")
 }
 
 #[cfg(test)]
@@ -164,7 +174,7 @@ mod tests {
         metrics.seen("Thaw");
         metrics.ended(Phase::Scheduled, true, Duration::from_secs(2));
         metrics.approved(true);
-        metrics.stands(true, 2, None);
+        metrics.stands(true, 2, std::iter::empty());
         let text = metrics.text();
         for line in [
             "forewarn_agent_polls_total{outcome=\"quiet\"} 1",
@@ -178,8 +188,11 @@ mod tests {
         ] {
             assert!(text.contains(line), "{line}: {text}");
         }
-        assert!(!text.contains("forewarn_agent_seconds_left "), "{text}");
-        metrics.stands(true, 2, Some(clock::now().plus(Duration::from_secs(100))));
-        assert!(metrics.text().contains("forewarn_agent_seconds_left 9"), "{}", metrics.text());
+        assert!(!text.contains("\nforewarn_agent_seconds_left"), "{text}");
+        let at = |seconds| ("Reboot", clock::now().plus(Duration::from_secs(seconds)));
+        metrics.stands(true, 2, [at(100), at(500)].into_iter());
+        let text = metrics.text();
+        let left = text.split("forewarn_agent_seconds_left{type=\"Reboot\"} ").nth(1).unwrap();
+        assert!(left.starts_with("100.") || left.starts_with("99."), "{text}");
     }
 }

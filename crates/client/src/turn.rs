@@ -3,7 +3,8 @@
 //! ```text
 //!   news          ask again: at once where the endpoint can wait (but five times a second at most), after the pace elsewhere
 //!   nothing new   the same; an endpoint that does not wait although it could is asked once per pace
-//!   failure       after a pause that grows, is never the same on two machines, and heeds Retry-After
+//!   failure       after a pause that grows, is never the same on two machines, and heeds Retry-After; where an older edition may
+//!                 do, that is tried first, without such a pause
 //! ```
 //!
 //! Deliberately absent: giving up.
@@ -92,6 +93,7 @@ impl Client {
             sleep_until(due).await;
         }
         let begun = Instant::now();
+        let edition = self.edition();
         let waits = self.rhythm.long_poll && self.can_wait() && self.has_tag();
         // Whoever drops this turn and takes another does not hammer either.
         let apart = if waits { APART_MIN } else { self.rhythm.pace };
@@ -102,7 +104,10 @@ impl Client {
                 self.heard(news, begun)
             }
             Err(error) => {
-                let pause = self.rhythm.backoff.pause(error.retry_after());
+                // An older edition is another question. There are few of them: none needs to be waited for.
+                let is_another = self.edition() < edition;
+                let pause =
+                    if is_another { APART_MIN } else { self.rhythm.backoff.pause(error.retry_after()) };
                 self.rhythm.due = Some(Instant::now() + pause);
                 tracing::debug!(%error, ?pause, "no answer");
                 Turn::Failed { error, pause }

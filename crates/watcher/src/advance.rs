@@ -217,13 +217,13 @@ impl Watcher {
         progress.again_at = None;
         progress.runs = true;
         let attempt = progress.attempts;
-        let seen = case.seen.clone();
+        let (seen, outcome) = (case.seen.clone(), case.gone);
         if hook.undoes && phase == Phase::Scheduled && case.begun {
             self.owe(&hook.name, &seen);
         }
         let memory = self.memory.owed.get(&hook.name).and_then(|owed| owed.memory.clone());
         let task = Task { event: seen.id, phase, hook: hook.name.clone() };
-        deeds.push(Deed::Run(Run { task, attempt, until, seen, deadline, memory }));
+        deeds.push(Deed::Run(Run { task, attempt, until, seen, deadline, outcome, memory }));
         PhaseState::Open
     }
 }

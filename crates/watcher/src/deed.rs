@@ -2,6 +2,7 @@
 
 use forewarn_lifecycle::{EventId, Steady};
 
+use crate::case::Gone;
 use crate::seen::Seen;
 use crate::settings::Phase;
 
@@ -42,6 +43,8 @@ pub struct Run {
     pub seen: Seen,
     /// When the notice is over, if that is known.
     pub deadline: Option<Steady>,
+    /// What became of the event, once it has left the document.
+    pub outcome: Option<Gone>,
     /// What it has done so far and would undo, in its own words.
     pub memory: Option<serde_json::Value>,
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::case::Case;
+use crate::case::{Case, Gone};
 use crate::seen::Seen;
 
 /// Events in hand, and what is still to be undone.
@@ -26,6 +26,9 @@ pub struct Memory {
 pub struct Owed {
     /// The event for which it was done last.
     pub seen: Seen,
+    /// What became of that event, once it has left the document.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gone: Option<Gone>,
     /// What the hook has to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<serde_json::Value>,

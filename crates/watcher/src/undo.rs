@@ -27,11 +27,13 @@ impl Watcher {
     pub(crate) fn owe(&mut self, hook: &str, seen: &Seen) {
         let owed = self.memory.owed.entry(hook.to_owned()).or_insert_with(|| crate::memory::Owed {
             seen: seen.clone(),
+            gone: None,
             memory: None,
             begun: false,
             undoing: Undoing::default(),
         });
         owed.seen = seen.clone();
+        owed.gone = None;
         owed.undoing = Undoing::default();
     }
 
@@ -76,6 +78,7 @@ impl Watcher {
                 until: now.plus(limit),
                 seen,
                 deadline: None,
+                outcome: owed.gone,
                 memory: owed.memory.clone(),
             }));
             return;

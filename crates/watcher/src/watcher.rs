@@ -268,6 +268,9 @@ impl Watcher {
         };
         case.live.confirmed = true;
         case.gone = Some(gone);
+        for owed in self.memory.owed.values_mut().filter(|owed| owed.seen.id == case.seen.id) {
+            owed.gone = Some(gone);
+        }
         let what = match gone {
             Gone::Completed => What::Completed,
             Gone::Cancelled => What::Cancelled,

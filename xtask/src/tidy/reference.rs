@@ -2,7 +2,7 @@
 //!
 //! The code is read as text, by what it looks like here: settings are the fields of types that deny unknown ones, metrics are
 //! what is registered by name, lines of the log are the macros of `tracing`. Commands and options are known only to the
-//! program: a test of `crates/forewarn` compares them with `cli.md`.
+//! programs: tests of `crates/forewarn` and `crates/agent` compare them with `cli.md` and `agent.md`.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +13,26 @@ const SETTINGS: &str = "docs/reference/configuration.md";
 const METRICS: &str = "docs/reference/metrics.md";
 const LOG: &str = "docs/reference/log.md";
 
+/// Everything of the agent but its log.
+const AGENT: &str = "docs/reference/agent.md";
+
 /// Where it is told of every setting whether it needs a restart.
 const RESTART_HEADING: &str = "## Without a restart";
 
 /// Where settings are.
 const SETTINGS_SOURCE: &str = "crates/forewarn/src/server/config/";
 
+/// Where settings of the agent are, and where its metrics are.
+const AGENT_SETTINGS_SOURCES: [&str; 3] =
+    ["crates/agent/src/config/file.rs", "crates/agent/src/hands/", "crates/watcher/src/condition.rs"];
+const AGENT_METRICS_SOURCE: &str = "crates/agent/src/metrics.rs";
+
 /// What is called with the name of a metric.
 const REGISTERING: [&str; 3] = ["register(", "family(registry,", "gauges("];
 
 /// What the name of a metric begins with.
 const METRIC_PREFIXES: [&str; 2] = ["forewarn_", "forewarn_metadata_"];
+const AGENT_METRIC_PREFIXES: [&str; 1] = ["forewarn_agent_"];
 
 pub(super) fn check(texts: &Texts) -> Vec<Problem> {
     let sources: Vec<_> =
@@ -40,9 +49,18 @@ pub(super) fn check(texts: &Texts) -> Vec<Problem> {
             }));
         }
         if path.starts_with("crates/server/src/") {
-            let missing = |name: &&str| !is_metric_told(texts, name);
-            let told = |name| Problem::new(METRICS, 0, format!("a metric of {path} is not told: {name}"));
-            problems.extend(metrics(code).filter(missing).map(told));
+            problems.extend(untold_metrics(texts, METRICS, &METRIC_PREFIXES, path, code));
+        }
+        if *path == AGENT_METRICS_SOURCE {
+            problems.extend(untold_metrics(texts, AGENT, &AGENT_METRIC_PREFIXES, path, code));
+        }
+        if AGENT_SETTINGS_SOURCES.iter().any(|source| path.starts_with(source)) {
+            let words = code_words(texts.get(AGENT).map(String::as_str).unwrap_or_default());
+            let missing = settings(code).filter(|name| !words.contains(name));
+            problems.extend(
+                missing
+                    .map(|name| Problem::new(AGENT, 0, format!("a setting of {path} is not told: {name}"))),
+            );
         }
         let lines = log_lines(code).into_iter().filter_map(|line| untold(texts, &line));
         problems.extend(lines.map(|what| Problem::new(LOG, 0, format!("{what} ({path})"))));
@@ -66,13 +84,17 @@ fn is_setting_told(texts: &Texts, name: &str) -> bool {
     code_words(section.split("\n## ").next().unwrap_or_default()).contains(name)
 }
 
-fn is_metric_told(texts: &Texts, name: &str) -> bool {
-    let words = code_words(texts.get(METRICS).map(String::as_str).unwrap_or_default());
-    let told = |prefix: &&str| {
-        let full = format!("{prefix}{name}");
-        words.contains(full.as_str()) || words.contains(format!("{full}_total").as_str())
+/// The metrics of a source that a document does not tell of.
+fn untold_metrics(texts: &Texts, document: &str, prefixes: &[&str], path: &str, code: &str) -> Vec<Problem> {
+    let words = code_words(texts.get(document).map(String::as_str).unwrap_or_default());
+    let is_told = |name: &str| {
+        prefixes.iter().any(|prefix| {
+            let full = format!("{prefix}{name}");
+            words.contains(full.as_str()) || words.contains(format!("{full}_total").as_str())
+        })
     };
-    METRIC_PREFIXES.iter().any(told)
+    let missing = metrics(code).filter(|name| !is_told(name));
+    missing.map(|name| Problem::new(document, 0, format!("a metric of {path} is not told: {name}"))).collect()
 }
 
 /// What is missing of a line: the row with its words, its level there, or one of its fields.
@@ -156,6 +178,22 @@ mod tests {
         assert_eq!(
             found,
             ["docs/reference/metrics.md:1: a metric of crates/server/src/a.rs is not told: hosts"]
+        );
+    }
+
+    #[test]
+    fn settings_and_metrics_of_the_agent_are_told() {
+        let file = "#[serde(deny_unknown_fields)]\nstruct A {\n    poll: X,\n    spare: X,\n}\n";
+        let numbers = "registry.register(\"polls\", \"x\", y);\nregistry.register(\"drained\", \"x\", y);";
+        let told = "`poll`, `forewarn_agent_polls_total`";
+        let found =
+            problems(&[(AGENT_SETTINGS_SOURCES[0], file), (AGENT_METRICS_SOURCE, numbers), (AGENT, told)]);
+        assert_eq!(
+            found,
+            [
+                "docs/reference/agent.md:1: a setting of crates/agent/src/config/file.rs is not told: spare",
+                "docs/reference/agent.md:1: a metric of crates/agent/src/metrics.rs is not told: drained",
+            ]
         );
     }
 

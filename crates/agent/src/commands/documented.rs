@@ -1,1 +1,26 @@
-//! That the reference speaks of every command and option.
+//! That `docs/reference/agent.md` speaks of every command and every option that the program knows.
+
+use clap::CommandFactory;
+
+use super::Arguments;
+
+const DOCUMENT: &str = include_str!("../../../../docs/reference/agent.md");
+
+#[test]
+fn every_command_and_every_option_is_in_the_reference() {
+    let code: Vec<_> = DOCUMENT.split('`').skip(1).step_by(2).collect();
+    let has =
+        |word: &str| code.iter().any(|piece| piece.split([' ', '[', ']', '|']).any(|part| part == word));
+    let program = Arguments::command();
+    for command in program.get_subcommands().filter(|command| command.get_name() != "help") {
+        let name = format!("forewarn-agent {}", command.get_name());
+        assert!(code.iter().any(|piece| piece.starts_with(&name)), "docs/reference/agent.md: {name}");
+        for option in command.get_arguments().filter_map(clap::Arg::get_long) {
+            assert!(has(&format!("--{option}")), "docs/reference/agent.md: {name}: --{option}");
+        }
+    }
+    for option in program.get_arguments().filter_map(clap::Arg::get_long) {
+        let is_usual = ["help", "version"].contains(&option);
+        assert!(is_usual || has(&format!("--{option}")), "docs/reference/agent.md: --{option}");
+    }
+}

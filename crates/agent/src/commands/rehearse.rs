@@ -103,24 +103,24 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
 
 /// Refuses if something real is in hand; otherwise gives the name of this machine.
 async fn check(config: &Config) -> Result<String> {
+    let (me, events) = match tokio::time::timeout(ASK_MAX, ask(config)).await {
+        Ok(Ok(asked)) => asked,
+        Ok(Err(problem)) => (without_endpoint(config, &format!("{problem:#}"))?, Vec::new()),
+        Err(_) => (without_endpoint(config, "it does not answer")?, Vec::new()),
+    };
     let Memory { cases, owed } = memory::look(&config.state).context(
         "whether an agent has an event in hand is not known\n  hint: run this as the user of the agent",
     )?;
-    let me = config.name.clone();
-    if cases.iter().any(|case| me.as_deref().is_none_or(|me| case.seen.names(me))) {
+    if cases.iter().any(|case| case.seen.names(&me)) {
         bail!("an event is in hand, and that one is real\n  hint: forewarn-agent status");
     }
     if let Some(hook) = owed.keys().next() {
         bail!("what a real event has led to is not undone yet: {hook}\n  hint: forewarn-agent status");
     }
-    match tokio::time::timeout(ASK_MAX, ask(config)).await {
-        Ok(Ok((me, events))) if events.iter().any(|seen| seen.names(&me)) => {
-            bail!("an event of this machine is pending, and that one is real\n  hint: forewarn-agent events")
-        }
-        Ok(Ok((me, _))) => Ok(me),
-        Ok(Err(problem)) => without_endpoint(me, &format!("{problem:#}")),
-        Err(_) => without_endpoint(me, "it does not answer"),
+    if events.iter().any(|seen| seen.names(&me)) {
+        bail!("an event of this machine is pending, and that one is real\n  hint: forewarn-agent events");
     }
+    Ok(me)
 }
 
 async fn ask(config: &Config) -> Result<(String, Vec<Seen>)> {
@@ -139,9 +139,9 @@ async fn ask(config: &Config) -> Result<(String, Vec<Seen>)> {
 }
 
 /// A drill needs no endpoint; only what hooks are told this machine is called.
-fn without_endpoint(me: Option<String>, why: &str) -> Result<String> {
+fn without_endpoint(config: &Config, why: &str) -> Result<String> {
     eprintln!("the endpoint cannot be asked whether a real event is pending: {why}");
-    me.with_context(|| {
+    config.name.clone().with_context(|| {
         "the name of this machine is not known\n  hint: name = \"…\" in the settings".to_owned()
     })
 }

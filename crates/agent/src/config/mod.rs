@@ -129,6 +129,10 @@ impl Config {
             works: BTreeMap::new(),
             notes: Vec::new(),
         };
+        if let Some(peers) = file.peers.as_ref().filter(|_| config.listen.is_none() && file.listen.is_some())
+        {
+            report.at(&peers.span(), "peers ask this agent as well, and listen = \"off\"");
+        }
         if file.rule.len() > RULES_MAX {
             report.anywhere(format!("there are {} rules\n  hint: at most {RULES_MAX}", file.rule.len()));
         }
@@ -145,6 +149,11 @@ impl Config {
             found.of_directories(&directory, file.hooks.is_some(), &mut report);
         }
         (config.hooks, config.works, config.notes) = found.into_parts();
+        if config.peers.places.is_some() && config.listen.is_some_and(|listen| listen.ip().is_loopback()) {
+            config
+                .notes
+                .push("listen: peers on other machines cannot reach an address of loopback".to_owned());
+        }
         let problems = report.into_problems();
         if problems.is_empty() { Ok(config) } else { Err(problems) }
     }

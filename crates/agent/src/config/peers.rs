@@ -11,6 +11,7 @@ use toml::Spanned;
 use super::file::{PeersTable, SilenceWord};
 use super::problem::Report;
 use super::within;
+use crate::peers::Key;
 
 /// Peers in a list.
 const PEERS_MAX: usize = 256;
@@ -27,13 +28,14 @@ const SILENT_AFTER_MAX: Duration = Duration::from_mins(10);
 const RESERVE: Duration = Duration::from_mins(5);
 
 /// What was said of peers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct PeersConfig {
     /// What the watcher is told.
     pub(crate) watched: Peers,
     /// Where they are, if there are any.
     pub(crate) places: Option<PeerPlaces>,
-    /// Where the key is that they share.
+    /// The key that they share, and where it is.
+    pub(crate) key: Option<Key>,
     pub(crate) key_file: Option<PathBuf>,
 }
 
@@ -56,18 +58,11 @@ pub(crate) enum PeerPlaces {
 pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>) -> PeersConfig {
     let usual = Peers { silent_after: SILENT_AFTER, silence: Silence::Wait, at_once: None, reserve: RESERVE };
     let Some(spanned) = table else {
-        return PeersConfig { watched: usual, places: None, key_file: None };
+        return PeersConfig { watched: usual, places: None, key: None, key_file: None };
     };
     let (table, span) = (spanned.get_ref(), spanned.span());
     let places = places(table, &span, report);
-    let key_file = table.key_file.as_ref().map(|file| file.get_ref().clone());
-    if key_file.is_none() {
-        report.at(
-            &span,
-            "peers share a key, and there is none\n  \
-             hint: key_file = \"/etc/forewarn-agent/peers.key\", with the same 32 bytes or more on each machine",
-        );
-    }
+    let key = key(table, &span, report);
     let silence = match (table.silence, table.go_on_when_left) {
         (Some(_), Some(_)) => {
             report.at(&span, "silence and go_on_when_left exclude each other");
@@ -87,7 +82,22 @@ pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>)
         at_once: table.at_once.as_ref().map(|at_once| *at_once.get_ref()),
         reserve: table.reserve.map_or(RESERVE, |Span(reserve)| reserve),
     };
-    PeersConfig { watched, places, key_file }
+    let key_file = table.key_file.as_ref().map(|file| file.get_ref().clone());
+    PeersConfig { watched, places, key, key_file }
+}
+
+/// The key, read now, so that what is wrong with it is known.
+fn key(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut Report<'_>) -> Option<Key> {
+    let Some(file) = &table.key_file else {
+        report.at(
+            span,
+            "peers share a key, and there is none\n  \
+             hint: key_file = \"/etc/forewarn-agent/peers.key\", with the same 32 bytes or more on each machine",
+        );
+        return None;
+    };
+    let read = Key::read(file.get_ref());
+    read.map_err(|problem| report.at(&file.span(), format!("{}: {problem}", file.get_ref().display()))).ok()
 }
 
 fn places(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut Report<'_>) -> Option<PeerPlaces> {

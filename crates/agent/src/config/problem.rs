@@ -8,6 +8,9 @@ use serde::de::DeserializeOwned;
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+/// Problems of one file that are told: whoever has more of them has another file in mind.
+const PROBLEMS_MAX: usize = 100;
+
 /// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
@@ -63,7 +66,7 @@ impl<'a> Report<'a> {
                 Err(error) => {
                     self.form(&error);
                     let removed = error.span().is_some_and(|span| remove(table.get_mut(), &span));
-                    if !removed {
+                    if !removed || self.problems.len() >= PROBLEMS_MAX {
                         return T::default();
                     }
                 }

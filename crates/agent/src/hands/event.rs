@@ -6,7 +6,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forewarn_lifecycle::Timestamp;
-use forewarn_watcher::{Phase, Seen};
+use forewarn_watcher::{Gone, Seen};
 use forewarn_wire::{Moment, print_date};
 use serde_json::{Map, Value, json};
 
@@ -23,7 +23,7 @@ pub(super) struct Fact {
 }
 
 /// The names of all facts.
-pub(super) const VARIABLES: [&str; 17] = [
+pub(super) const VARIABLES: [&str; 18] = [
     "EVENT_ID",
     "EVENT_TYPE",
     "EVENT_STATUS",
@@ -34,6 +34,7 @@ pub(super) const VARIABLES: [&str; 17] = [
     "EVENT_DURATION",
     "EVENT_DESCRIPTION",
     "EVENT_DEADLINE",
+    "EVENT_SECONDS_LEFT",
     "EVENT_LIVE_MIGRATION",
     "FOREWARN_PHASE",
     "FOREWARN_HOOK",
@@ -57,13 +58,14 @@ pub(super) fn facts(job: &Job) -> Vec<Fact> {
         seen.duration_seconds.map(|seconds| seconds.to_string()).unwrap_or_default(),
         seen.description.clone().unwrap_or_default(),
         deadline(job.limit),
+        job.left.map(|left| left.as_secs().to_string()).unwrap_or_default(),
         live_migration(seen).to_owned(),
         job.run.task.phase.as_str().to_owned(),
         job.run.task.hook.clone(),
         job.run.attempt.to_string(),
         job.limit.as_secs().to_string(),
         job.me.clone(),
-        outcome(job.run.task.phase).to_owned(),
+        outcome(job.run.outcome).to_owned(),
     ];
     let fact = |(variable, value): (&'static str, String)| Fact { variable, value: plain(&value) };
     VARIABLES.into_iter().zip(values).map(fact).collect()
@@ -123,12 +125,12 @@ fn live_migration(seen: &Seen) -> &'static str {
     }
 }
 
-/// How the event ended, where the phase says so.
-fn outcome(phase: Phase) -> &'static str {
-    match phase {
-        Phase::Completed => "completed",
-        Phase::Cancelled => "cancelled",
-        Phase::Scheduled | Phase::Started | Phase::Undo => "",
+/// How the event ended, if it has.
+fn outcome(gone: Option<Gone>) -> &'static str {
+    match gone {
+        Some(Gone::Completed) => "completed",
+        Some(Gone::Cancelled) => "cancelled",
+        None => "",
     }
 }
 
@@ -136,12 +138,15 @@ fn outcome(phase: Phase) -> &'static str {
 mod tests {
     use super::*;
     use crate::hands::samples;
+    use forewarn_watcher::Phase;
 
     #[test]
     fn a_hook_is_told_everything_and_nothing_but_plain_text() {
         let mut job = samples::job("drain", Phase::Completed);
         job.run.seen.description = Some("a\nb\0c\u{1b}[31m$(reboot)".to_owned());
         job.run.seen.resources = vec!["web_0".to_owned(), "web_1".to_owned()];
+        job.run.outcome = Some(Gone::Completed);
+        job.left = Some(Duration::from_millis(61_900));
         let facts = facts(&job);
         let value = |name: &str| facts.iter().find(|fact| fact.variable == name).unwrap().value.clone();
         assert_eq!(value("EVENT_ID"), "28512AF7-C957-4500-9BC4-842D6FB531E4");
@@ -151,7 +156,10 @@ mod tests {
         assert_eq!(value("EVENT_SOURCE"), "");
         assert_eq!(value("EVENT_LIVE_MIGRATION"), "no");
         assert_eq!(value("FOREWARN_OUTCOME"), "completed");
-        assert_eq!(value("FOREWARN_SECONDS_LEFT"), "20");
+        assert_eq!(
+            (value("FOREWARN_SECONDS_LEFT").as_str(), value("EVENT_SECONDS_LEFT").as_str()),
+            ("20", "61")
+        );
         assert!(value("EVENT_DEADLINE").ends_with('Z'), "{}", value("EVENT_DEADLINE"));
         assert_eq!(facts.len(), VARIABLES.len());
     }

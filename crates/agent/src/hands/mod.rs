@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Whatever goes wrong is an [`Ending`]: nothing here panics or waits for ever. Work ends by itself when its limit is reached or
-//! when it is told to stop, and within [`GRACE`] of it; a future that is dropped instead leaves nothing running, but has no time to
+//! when it is told to stop, a few seconds later at most; a future that is dropped instead leaves nothing running, but has no time to
 //! ask politely. What work has to know in order to be undone is kept in [`Notes`] before anything is done, so that an agent that
 //! dies in the middle of it knows it in its next life.
 //!

@@ -88,6 +88,7 @@ pub(super) async fn run(
         }
         Err(why) => {
             let how = end(&mut child, &group, talking, is_silent).await;
+            group.leave_alone();
             Err(format!("{why}: {how}"))
         }
     }

@@ -32,6 +32,7 @@ pub(super) fn job(hook: &str, phase: Phase) -> Job {
         until: Steady::from_millis(20_000),
         seen,
         deadline: None,
+        outcome: None,
         memory: None,
     };
     Job { run, limit: Duration::from_secs(20), left: None, me: "web_0".to_owned() }

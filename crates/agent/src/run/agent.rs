@@ -27,6 +27,7 @@ use crate::clock;
 use crate::config::Config;
 use crate::memory::Keeper;
 use crate::metrics::Metrics;
+use crate::peers::Asker;
 
 /// While events are in hand, what is shown is no older.
 const GLANCE: Duration = Duration::from_secs(1);
@@ -52,6 +53,8 @@ pub(super) struct Agent {
     told_status: String,
     pub(super) asks: JoinSet<Vec<PeerWord>>,
     asked: Option<Instant>,
+    /// Once it is known who asks.
+    asker: Option<Asker>,
 }
 
 impl Agent {
@@ -83,6 +86,7 @@ impl Agent {
             told_status: String::new(),
             asks: JoinSet::new(),
             asked: None,
+            asker: None,
         };
         (agent, shown)
     }
@@ -117,6 +121,7 @@ impl Agent {
             Heard::Name(name) => {
                 self.endpoint.named(&name);
                 self.watcher.change(self.config.settings(&name));
+                self.asker = self.make_asker(&name);
                 self.name = Some(name);
             }
             Heard::Turn { turn, edition, server } => {
@@ -124,6 +129,11 @@ impl Agent {
                 self.take(turn);
             }
         }
+    }
+
+    fn make_asker(&self, me: &str) -> Option<Asker> {
+        let (places, key) = (self.config.peers.places.clone()?, self.config.peers.key.clone()?);
+        Some(Asker::new(places, key, me, self.place.clone()?))
     }
 
     fn take(&mut self, turn: Turn) {
@@ -209,13 +219,19 @@ impl Agent {
         Some(self.asked.map_or(Duration::ZERO, |asked| ASK_PEERS.saturating_sub(asked.elapsed())))
     }
 
-    /// Whom to ask now, if it is time.
-    pub(super) fn asking(&mut self) -> Option<Asking> {
-        if self.ask_in()? > Duration::ZERO {
-            return None;
+    /// Asks peers how they are, if it is time. Who has none hears from nobody.
+    pub(super) fn ask_peers(&mut self) {
+        if self.ask_in() != Some(Duration::ZERO) {
+            return;
         }
         self.asked = Some(Instant::now());
-        Some(self.watcher.asking())
+        let (asking, asker) = (self.watcher.asking(), self.asker.clone());
+        self.asks.spawn(async move {
+            match asker {
+                Some(asker) => asker.ask(&asking).await,
+                None => Vec::new(),
+            }
+        });
     }
 
     fn act(&mut self, deeds: Vec<Deed>) {
@@ -285,8 +301,11 @@ impl Agent {
         let now = clock::now();
         let drained = self.watcher.is_drained();
         let memory = self.watcher.memory();
-        let deadline = memory.cases.iter().filter_map(|case| self.watcher.deadline(case.seen.id)).min();
-        self.metrics.stands(drained, memory.cases.len(), deadline);
+        let deadlines = memory
+            .cases
+            .iter()
+            .filter_map(|case| Some((case.seen.kind.as_str(), self.watcher.deadline(case.seen.id)?)));
+        self.metrics.stands(drained, memory.cases.len(), deadlines);
         let ready = self.endpoint.is_enabled() && self.name.is_some() && self.is_kept;
         let status = Status {
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -9,7 +9,6 @@ mod notes;
 mod reload;
 mod status;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -22,9 +21,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, interval_at, sleep, timeout};
 
 use crate::config::Config;
-use crate::hands::Hands;
+use crate::hands::{GRACE, Hands};
 use crate::memory::{self, Found, Keeper};
 use crate::metrics::Metrics;
+use crate::web;
 use agent::Agent;
 pub(crate) use crew::{Crew, Ended};
 pub(crate) use endpoint::EndpointView;
@@ -33,14 +33,14 @@ pub(crate) use link::search;
 use reload::Reload;
 pub(crate) use status::{EventView, Status};
 
-/// How long hooks that are told to stop have, those that have to be ended included.
-const STOP_MAX: Duration = Duration::from_secs(5);
+/// How long hooks that are told to stop have: to end, and to be ended.
+const STOP_MAX: Duration = GRACE.saturating_mul(2).saturating_add(Duration::from_secs(1));
 
 /// Runs an agent.
 pub(crate) fn command(config: Config, dry_run: bool) -> Result<()> {
     let volume = log::start(config.format, config.level);
     for note in &config.notes {
-        tracing::warn!(note = forewarn_daemon::visible::flat(note), "a file is no hook");
+        tracing::warn!(note = forewarn_daemon::visible::flat(note), "something is odd about the settings");
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run(config, dry_run, volume))
@@ -67,12 +67,12 @@ async fn run(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
     let listener = listen(&config, dry_run).await?;
     let reload = Reload::new(volume);
     let heard = link::start(&config);
-    let (hooks, events) = (config.hooks.len(), memory.cases.len());
+    let (hooks, events, key) = (config.hooks.len(), memory.cases.len(), config.peers.key.clone());
     let (mut agent, shown) = Agent::new(config, memory, keeper, crew, metrics.clone());
     agent.show();
     let (stop, stopped) = watch::channel(false);
     if let Some(listener) = listener {
-        serve(listener, shown, metrics, stopped);
+        tokio::spawn(web::serve(listener, shown, move || metrics.text(), key, stopped));
     }
     notify(News::Ready);
     tracing::info!(hooks, events, dry_run, "the agent runs");
@@ -119,14 +119,6 @@ async fn listen(config: &Config, dry_run: bool) -> Result<Option<TcpListener>> {
     }
 }
 
-fn serve(
-    _listener: TcpListener,
-    _shown: watch::Receiver<Arc<crate::board::Shown>>,
-    _metrics: Metrics,
-    _stopped: watch::Receiver<bool>,
-) {
-}
-
 /// What may end or change an agent from outside.
 struct Signals {
     interrupt: Signal,
@@ -154,6 +146,7 @@ async fn attend(
     let mut well = watchdog().map(|every| interval_at(Instant::now(), every));
     loop {
         reload.run_if_idle(agent);
+        agent.ask_peers();
         agent.show();
         let pause = agent.pause();
         tokio::select! {

@@ -58,6 +58,7 @@ impl Reload {
         (fresh.poll, fresh.long_poll, fresh.listen, fresh.format) =
             (old.poll, old.long_poll, old.listen, old.format);
         fresh.peers.places.clone_from(&old.peers.places);
+        fresh.peers.key.clone_from(&old.peers.key);
         fresh.peers.key_file.clone_from(&old.peers.key_file);
         self.volume.set(fresh.level);
         let hooks = fresh.hooks.len();

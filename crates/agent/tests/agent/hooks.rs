@@ -111,7 +111,7 @@ fn scripts_in_directories_run_in_their_order() {
     std::fs::write(place.path("hooks/scheduled.d/30-plain"), "echo no").unwrap();
     let agent = place.start();
     let said = agent.hear("the approval was taken");
-    assert!(said.contains("a file is no hook") && said.contains("30-plain"), "{said}");
+    assert!(said.contains("something is odd about the settings") && said.contains("30-plain"), "{said}");
     place.expect(&["first web_0", "second scheduled.d/20-second"]);
     let event: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(place.path("json")).unwrap()).unwrap();

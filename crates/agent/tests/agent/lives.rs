@@ -13,6 +13,12 @@ fn endpoint(server: &Server) -> String {
 const HANGS: &str = "[[hook]]\nname = \"hangs\"\norder = 60\ncommand = [\"/bin/sh\", \"-c\", \
     \"echo hangs $FOREWARN_ATTEMPT >> DIR/traces; echo $$ > DIR/pid; while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
 
+/// Which process the hook is, once it has said so.
+fn pid_of_hook(place: &Place) -> String {
+    let said = || fs::read_to_string(place.path("pid")).ok().filter(|said| said.ends_with('\n'));
+    until("the hook says who it is", said)
+}
+
 #[test]
 fn an_agent_that_is_killed_in_the_middle_of_a_hook_goes_on_where_it_was() {
     let server = Server::start();
@@ -22,7 +28,7 @@ fn an_agent_that_is_killed_in_the_middle_of_a_hook_goes_on_where_it_was() {
     agent.hear("Scheduled Events are enabled");
     server.restart("web_0");
     place.expect(&["scheduled first 1", "hangs 1"]);
-    let pid = until("the hook says who it is", || fs::read_to_string(place.path("pid")).ok());
+    let pid = pid_of_hook(&place);
     agent.kill();
     assert!(is_alive(&pid), "a hook does not end with its agent");
     let agent = place.start();
@@ -72,7 +78,7 @@ fn told_to_stop_it_stops_its_hooks_and_the_next_life_runs_them_again() {
     agent.hear("Scheduled Events are enabled");
     server.restart("web_0");
     place.expect(&["hangs 1"]);
-    let pid = until("the hook says who it is", || fs::read_to_string(place.path("pid")).ok());
+    let pid = pid_of_hook(&place);
     assert!(agent.stop().success());
     assert!(!is_alive(&pid));
     let run = &place.memory()["memory"]["cases"][0]["runs"]["scheduled"]["hangs"];

@@ -58,7 +58,8 @@ impl Place {
         use std::os::unix::fs::OpenOptionsExt;
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let mut file = fs::OpenOptions::new().create(true).write(true).mode(0o755).open(path).unwrap();
+        let mut file =
+            fs::OpenOptions::new().create(true).truncate(true).write(true).mode(0o755).open(path).unwrap();
         let body = body.replace("DIR", self.directory.path().to_str().unwrap());
         file.write_all(format!("#!/bin/sh\n{body}\n").as_bytes()).unwrap();
     }

@@ -146,20 +146,31 @@ pub(crate) fn id(n: u8) -> String {
 
 /// An event of web_0 that is scheduled for `left` seconds from now.
 pub(crate) fn scheduled(n: u8, kind: &str, left: u64) -> String {
+    scheduled_for(n, kind, left, &["web_0"])
+}
+
+/// The same, for these machines.
+pub(crate) fn scheduled_for(n: u8, kind: &str, left: u64, machines: &[&str]) -> String {
     let at = print_date(now().plus(Duration::from_secs(left)));
-    event(n, kind, "Scheduled", &at)
+    event(n, kind, "Scheduled", &at, machines)
 }
 
 /// An event of web_0 that has started.
 pub(crate) fn started(n: u8, kind: &str) -> String {
-    event(n, kind, "Started", "")
+    event(n, kind, "Started", "", &["web_0"])
 }
 
-fn event(n: u8, kind: &str, status: &str, not_before: &str) -> String {
-    format!(
-        r#"{{"EventId":"{}","EventStatus":"{status}","EventType":"{kind}","ResourceType":"VirtualMachine","#,
-        id(n)
-    ) + &format!(
-        r#""Resources":["web_0"],"NotBefore":"{not_before}","Description":"x","EventSource":"Platform","DurationInSeconds":9}}"#
-    )
+fn event(n: u8, kind: &str, status: &str, not_before: &str, machines: &[&str]) -> String {
+    let event = serde_json::json!({
+        "EventId": id(n),
+        "EventStatus": status,
+        "EventType": kind,
+        "ResourceType": "VirtualMachine",
+        "Resources": machines,
+        "NotBefore": not_before,
+        "Description": "x",
+        "EventSource": "Platform",
+        "DurationInSeconds": 9,
+    });
+    event.to_string()
 }

@@ -1,1 +1,78 @@
+//! Settings that are wrong, and settings that are read again.
 
+use rustix::process::Signal;
+
+use crate::place::{Place, tracing_hook};
+use crate::played::{Played, Say, scheduled};
+
+#[test]
+fn wrong_settings_are_told_all_at_once() {
+    let place =
+        Place::new("http://127.0.0.1:1", "pol = \"1s\"\n[[hook]]\nname = \"x\"\n[peers]\nmembers = true\n");
+    for command in ["check-config", "run", "events", "rehearse"] {
+        let ran = place.run(&[command]);
+        assert_eq!(ran.code, Some(1), "{command}");
+        assert_eq!(ran.out, "");
+        for what in [
+            "agent.toml:4: unknown field `pol`",
+            "agent.toml:5: x: a hook does something",
+            "peers share a key",
+        ] {
+            assert!(ran.err.contains(what), "{command}: {what}: {}", ran.err);
+        }
+    }
+}
+
+#[test]
+fn settings_that_are_well_are_shown() {
+    let hook = tracing_hook("drain", "scheduled") + "order = 7\n";
+    let place =
+        Place::new("http://127.0.0.1:1", &(hook + "[[hook]]\nname = \"t\"\ntouch = { path = \"DIR/x\" }\n"));
+    let ran = place.run(&["check-config"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let lines: Vec<_> = ran.out.lines().collect();
+    assert!(lines[1].starts_with("scheduled  7      drain  5m     0        -"), "{}", ran.out);
+    assert!(lines[2].starts_with("scheduled  50     t      5m     0        yes"), "{}", ran.out);
+    assert!(ran.err.ends_with("agent.toml is well\n"), "{}", ran.err);
+}
+
+#[test]
+fn settings_are_read_again_when_it_is_told() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(&endpoint.url(), "");
+    let agent = place.start();
+    agent.hear("Scheduled Events are enabled");
+    place.write_config(&endpoint.url(), "nonsense = 1\n");
+    agent.signal(Signal::HUP);
+    agent.hear("the settings are wrong: nothing has changed");
+    place.write_config(
+        &endpoint.url(),
+        &(String::from("poll = \"2s\"\n") + &tracing_hook("new", "scheduled")),
+    );
+    agent.signal(Signal::HUP);
+    let said = agent.hear("the settings of the agent were read again hooks=1");
+    assert!(
+        said.contains("a setting has changed that needs a restart of the agent setting=\"poll\""),
+        "{said}"
+    );
+    endpoint.say(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    agent.hear("the approval was taken");
+    place.expect(&["scheduled new 1"]);
+    assert!(agent.stop().success());
+}
+
+#[test]
+fn settings_wait_for_hooks_that_run() {
+    let endpoint = Played::start(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    let hook = "[[hook]]\nname = \"waits\"\n\
+                command = [\"/bin/sh\", \"-c\", \"while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
+    let place = Place::new(&endpoint.url(), hook);
+    let agent = place.start();
+    agent.hear("hook=\"waits\"");
+    place.write_config(&endpoint.url(), "");
+    agent.signal(Signal::HUP);
+    agent.hear("the settings are read again when no hook runs");
+    std::fs::write(place.path("go"), "").unwrap();
+    agent.hear("the approval was taken");
+    agent.hear("the settings of the agent were read again hooks=0");
+}

@@ -87,6 +87,22 @@ async fn an_endpoint_that_should_wait_and_does_not_is_not_hammered() {
 }
 
 #[tokio::test]
+async fn older_editions_are_tried_one_after_the_other_without_growing_pauses() {
+    let no = || say(400, "", r#"{"error":"Bad request"}"#);
+    let mut script = Vec::from_iter((0..6).map(|_| no()));
+    script.push(document(1, ""));
+    let script = Script::of(script).await;
+    let mut client = script.client();
+    for _ in 0..6 {
+        let Turn::Failed { pause, .. } = client.turn().await else { panic!("it is refused") };
+        assert_eq!(pause, Duration::from_millis(200));
+        pass(pause).await;
+    }
+    assert_eq!(incarnation(&client.turn().await), 1);
+    assert_eq!(client.edition().as_str(), "2017-03-01");
+}
+
+#[tokio::test]
 async fn failures_are_told_with_growing_pauses_that_are_kept() {
     let steps = (0..6).map(|_| say(500, "", "")).chain([document(1, "")]);
     let script = Script::of(steps).await;

@@ -87,9 +87,18 @@ impl<'a> Agent<'a> {
     }
 
     pub(crate) fn start(&self) {
+        self.start_with(&[]);
+    }
+
+    /// Starts it with further options.
+    pub(crate) fn start_with(&self, words: &[&str]) {
         let log = OpenOptions::new().create(true).append(true).open(self.file("log")).unwrap();
         let mut command = self.namespace.command(agent_program());
-        command.args(["run", "--config"]).arg(self.file("agent.toml")).current_dir(&self.directory);
+        command
+            .args(["run", "--config"])
+            .arg(self.file("agent.toml"))
+            .args(words)
+            .current_dir(&self.directory);
         // Programs that stand in for those of the system.
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:/usr/sbin:/usr/bin:/sbin:/bin:{path}", self.file("bin").display()));
@@ -157,6 +166,11 @@ impl<'a> Agent<'a> {
         until(&format!("{} has noted {what}", self.name), || {
             self.notes().into_iter().find(|note| note["what"] == what)
         })
+    }
+
+    /// Waits for something in its log.
+    pub(crate) fn has_said(&self, what: &str) {
+        until(&format!("{} has said {what:?}", self.name), || self.log().contains(what).then_some(()));
     }
 
     /// The status of what it serves at a path.

@@ -69,7 +69,7 @@ fn three_machines_get_ready_and_one_approval_is_given() {
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn without_a_dead_peer_nobody_approves() {
     let place = Place::of(&ALL);
-    let world = begin(&place, "silence = \"wait\"\nsilent_after = \"1s\"");
+    let world = begin(&place, "silence = \"wait\"\nsilent_after = \"2s\"");
     world.agent("db_2").kill();
     let reboot = world.announce(&["host", "reboot", "h1"]);
     for name in ["db_0", "db_1"] {

@@ -102,20 +102,37 @@ impl Place {
         world
     }
 
+    /// The same with a server that machines do not reach by themselves: somebody has to stand between, at port 80.
+    pub(crate) fn prepare_behind(&self, metadata: &str, settings: &[(&str, Settings)]) -> World<'_> {
+        World {
+            server: RefCell::new(Some(self.serve_at(metadata))),
+            agents: self.settle(settings),
+            place: self,
+        }
+    }
+
     /// Starts the server, and has agents that do not run yet.
     pub(crate) fn prepare(&self, settings: &[(&str, Settings)]) -> World<'_> {
+        World { server: RefCell::new(Some(self.serve())), agents: self.settle(settings), place: self }
+    }
+
+    fn settle(&self, settings: &[(&str, Settings)]) -> Vec<Agent<'_>> {
         let agents = settings.iter().map(|(name, settings)| {
             let namespace = self.network.machine(self.number(name));
             Agent::new(name, self.files.path(), namespace, settings, &self.peers())
         });
-        World { agents: agents.collect(), server: RefCell::new(Some(self.serve())), place: self }
+        agents.collect()
     }
 
     fn serve(&self) -> Server {
+        self.serve_at(&format!("{METADATA}:80"))
+    }
+
+    fn serve_at(&self, metadata: &str) -> Server {
         let mut command = self.network.host().command(program());
         command.arg("dev").arg("--fleet").arg(self.files.path().join("fleet.toml"));
         command.arg("--data-dir").arg(self.files.path().join("data"));
-        command.args(["--metadata-listen", &format!("{METADATA}:80"), "--api-listen", "127.0.0.1:1339"]);
+        command.args(["--metadata-listen", metadata, "--api-listen", "127.0.0.1:1339"]);
         command.args(["--i-know-this-is-open", "--arm-listen", "off", "--seed", "7"]);
         command.args(["--clock", "frozen", "--clock-start", "2026-01-01T00:00:00Z"]);
         Server::spawn(command).inside(self.network.host().name())

@@ -13,6 +13,8 @@ mod acknowledge;
 mod answer;
 mod call;
 pub(crate) mod compute;
+#[cfg(test)]
+mod condition_tests;
 mod deployments;
 mod discovery;
 mod door;
@@ -24,11 +26,17 @@ mod kept;
 mod kept_list;
 #[cfg(test)]
 mod kept_tests;
+#[cfg(test)]
+mod list_tests;
 mod lookups;
 #[cfg(test)]
 mod operation_tests;
 mod operations;
+#[cfg(test)]
+mod permit_tests;
 mod place;
+#[cfg(test)]
+mod place_tests;
 mod refusal;
 mod refusals;
 mod resources;
@@ -54,7 +62,7 @@ pub(crate) use door::Door;
 pub(crate) use entrance::Entrance;
 pub use entrance::{ArmPlan, Credentials};
 pub(crate) use free::is_path;
-pub(crate) use place::find_group;
+pub(crate) use place::group_here;
 use refusals::Attempt;
 pub(crate) use refusals::Refusals;
 

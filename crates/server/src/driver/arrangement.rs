@@ -4,7 +4,7 @@ use forewarn_catalogue::limits::OPERATION_WAITS_MAX;
 use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
 use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
 use forewarn_wire::arm::ResourceId;
-use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant, leaving};
+use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant};
 
 use super::Driver;
 use super::listing::details_of;
@@ -23,7 +23,7 @@ impl Driver {
             return Ok(None);
         };
         let Arrangement { commands, papers, asked, operation } = arrangement;
-        self.check_room(&papers)?;
+        self.check_room(id, &papers)?;
         if let Some(about) = &operation {
             self.kept.catalogue.check_room_for_operation(about, commands.len())?;
         }
@@ -35,12 +35,12 @@ impl Driver {
     }
 
     /// Whether everything can be written: nothing is done otherwise.
-    fn check_room(&self, papers: &[Paper]) -> Result<(), Refusal> {
+    fn check_room(&self, cluster: ClusterId, papers: &[Paper]) -> Result<(), Refusal> {
         let put = papers.iter().filter_map(|paper| match paper {
             Paper::Put { id, body, notes, .. } => Some((id, body, notes)),
             Paper::Remove(_) | Paper::Leave(_) => None,
         });
-        self.kept.catalogue.check_room(put)
+        self.kept.catalogue.check_room(cluster, put)
     }
 
     fn write(&mut self, now: Now, cluster: ClusterId, paper: Paper) -> Result<(), Problem> {
@@ -222,9 +222,8 @@ impl Driver {
             if machines.is_empty() {
                 return Fate::Goes(Some(command));
             }
-            let leaving = leaving(rules);
             // What was to be deleted and could not be keeps its set.
-            if machines.iter().any(|machine| leaving.contains(machine)) { Fate::Waits } else { Fate::Stays }
+            if machines.iter().any(|machine| rules.is_leaving(*machine)) { Fate::Waits } else { Fate::Stays }
         };
         match entry.link {
             Some(Link::ScaleSet(id)) => match rules.scale_set(id) {
@@ -246,12 +245,12 @@ impl Driver {
 
     fn fate_of_group(&self, key: &str, entry: &Entry) -> Fate {
         let catalogue = &self.kept.catalogue;
-        let leaving_machines = leaving(&self.kept.clusters[&entry.cluster].cluster);
+        let Ok(estate) = self.estate(entry.cluster) else { return Fate::Goes(None) };
         let (mut any, mut any_leaves) = (false, false);
         for (_, inside) in catalogue.entries_below(&format!("{key}/")) {
             any = true;
             any_leaves |= inside.leaving == Leaving::Leaves
-                || matches!(inside.link, Some(Link::Machine(machine)) if leaving_machines.contains(&machine));
+                || matches!(inside.link, Some(Link::Machine(machine)) if estate.cluster.is_leaving(machine));
         }
         match (any, any_leaves) {
             (false, _) => Fate::Goes(None),

@@ -1,9 +1,9 @@
 //! Undoing: only what was done, only when nothing is pending, and in the end.
 
-use forewarn_watcher::{Hook, Phase};
+use forewarn_watcher::{Approval, Gone, Hook, Phase, Settings};
 use serde_json::json;
 
-use super::support::{Event, ME, Machine, drain, hook};
+use super::support::{Event, ME, Machine, drain, hook, settings};
 
 #[test]
 fn while_another_event_of_this_machine_is_pending_it_stays_drained() {
@@ -134,4 +134,25 @@ fn what_nobody_knows_how_to_undo_is_said_and_forgotten() {
     machine.see(&[]);
     assert!(machine.notes.contains(&"drain not undone: there is no such hook any more".to_owned()));
     assert!(!machine.watcher.is_drained());
+}
+
+#[test]
+fn who_undoes_is_told_what_became_of_the_event_also_in_the_next_life() {
+    let after = |is_started: bool| {
+        let mut machine =
+            Machine::new(Settings { hooks: vec![drain()], approval: Approval::Never, ..settings() });
+        machine.see(&[Event::reboot(1)]);
+        assert_eq!(machine.run("drain").outcome, None);
+        machine.done("drain");
+        if is_started {
+            machine.see(&[Event::reboot(1).started()]);
+        }
+        machine.see(&[]);
+        let outcome = machine.run("drain").outcome;
+        let mut machine = machine.restart(10);
+        machine.see(&[]);
+        assert_eq!(machine.run("drain").outcome, outcome);
+        outcome
+    };
+    assert_eq!((after(true), after(false)), (Some(Gone::Completed), Some(Gone::Cancelled)));
 }

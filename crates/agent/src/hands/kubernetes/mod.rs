@@ -64,7 +64,7 @@ pub(crate) struct KubernetesWork {
     /// So many nodes of the cluster may be drained at once; this one waits for its turn.
     #[serde(default)]
     pub(crate) at_once: Option<u32>,
-    /// With so little time left the turn is no longer waited for.
+    /// With so little time left, or half of what there was if that is less, the turn is no longer waited for.
     #[serde(default = "usual_reserve")]
     pub(crate) reserve: Span,
 }
@@ -140,7 +140,7 @@ impl KubernetesWork {
             node::tell(&mut api, &name, Some(setting.job)).await?;
         }
         if let Some(at_once) = self.at_once.filter(|_| self.cordon) {
-            let Span(reserve) = self.reserve;
+            let reserve = self.reserve_of(setting.job.limit);
             node::take_turn(&mut api, &name, at_once, || bounds.left() <= reserve).await?;
         }
         if self.cordon {
@@ -173,6 +173,12 @@ impl KubernetesWork {
         let server = self.server(variables)?;
         let trust = Trust::file(self.ca_file.clone());
         Ok(Api::new(server, trust, self.token_file.clone(), setting.hands, waits))
+    }
+
+    /// The time that is kept for the work itself.
+    fn reserve_of(&self, limit: Duration) -> Duration {
+        let Span(reserve) = self.reserve;
+        reserve.min(limit / 2)
     }
 
     fn server(&self, variables: Variables) -> Result<Url, String> {

@@ -33,10 +33,13 @@ impl<'a> Postgres<'a> {
     }
 
     fn make_directories(&self) {
-        for name in ["data", "socket"] {
-            fs::create_dir(self.agent.file(name)).unwrap();
-            run(Command::new("chown").arg("postgres").arg(self.agent.file(name)));
-        }
+        let directories = ["data", "socket"].map(|name| self.agent.file(name));
+        run(self
+            .agent
+            .namespace()
+            .command("install")
+            .args(["-d", "-m", "700", "-o", "postgres"])
+            .args(directories));
     }
 
     /// A new server that replicates to whoever asks.

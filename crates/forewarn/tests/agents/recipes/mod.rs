@@ -41,15 +41,15 @@ fn settings(recipe: &str) -> Settings {
 }
 
 /// What runs beside agents; it ends with the test.
-struct Beside(RefCell<Vec<Child>>);
+pub(crate) struct Beside(RefCell<Vec<Child>>);
 
 impl Beside {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(RefCell::new(Vec::new()))
     }
 
     /// Runs a program of the tests in a machine.
-    fn run(&self, namespace: &Namespace, program: &str, words: &[&str]) {
+    pub(crate) fn run(&self, namespace: &Namespace, program: &str, words: &[&str]) {
         let mut command = namespace.command(program);
         command.args(words).stdin(Stdio::null()).stdout(Stdio::null());
         self.0.borrow_mut().push(command.spawn().unwrap_or_else(|problem| panic!("{program}: {problem}")));

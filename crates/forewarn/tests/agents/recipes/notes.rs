@@ -26,7 +26,7 @@ fn a_chat_and_a_receiver_of_cloud_events_are_told() {
     world.is_settled();
     // Nobody listens yet: it is tried again.
     let reboot = world.announce(&["vm", "restart", "solo"]);
-    agent.has_noted("preparing");
+    agent.has_said("hooks begin to run");
     beside.run(receiver, "python3", &[&script("receiver.py"), "8000", told.to_str().unwrap()]);
     world.is(&reboot, "Started");
     world.advance("1m");
@@ -42,6 +42,6 @@ fn a_chat_and_a_receiver_of_cloud_events_are_told() {
     let books = notes.iter().find(|note| note["path"] == "/events").unwrap();
     assert!(books["type"].as_str().unwrap().starts_with("application/cloudevents+json"), "{books}");
     assert_eq!(books["body"]["specversion"], "1.0");
-    assert_eq!(books["body"]["data"]["EventId"], reboot.as_str(), "{books}");
+    assert_eq!(books["body"]["data"]["event"]["EventId"], reboot.as_str(), "{books}");
     assert!(!agent.log().contains("/chat/secret"), "the address of the chat is a secret");
 }

@@ -31,6 +31,7 @@ pub(crate) struct Found {
     pub(crate) body: Value,
     /// What the server has noted.
     pub(crate) notes: Value,
+    /// How often clients have written it.
     pub(crate) edition: u64,
     created: Option<Timestamp>,
     state: Provisioning,
@@ -130,7 +131,7 @@ fn of_entry(state: &State<'_>, link: Link, entry: Option<&Entry>, (id, plain): (
             id,
             body: plain,
             notes,
-            edition: 1,
+            edition: 0,
             created: None,
             state: Provisioning::Succeeded,
         };
@@ -175,6 +176,15 @@ pub(crate) fn group_of(state: &State<'_>, link: Link) -> GroupId {
     }
     let entry = state.catalogue.entry_of(state.id, link).and_then(|(_, entry)| ResourceId::parse(&entry.id));
     entry.map_or_else(|| GroupId { subscription, name: state.site.resource_group.clone() }, |id| id.group)
+}
+
+/// Whether something of that kind is in the group of which its id says so.
+pub(super) fn is_there(state: &State<'_>, kind: Kind, id: &ResourceId) -> bool {
+    match kind {
+        Kind::Machine => machine_named(state, &id.group, id.name()).is_some(),
+        Kind::ScaleSet => scale_set_named(state, &id.group, id.name()).is_some(),
+        Kind::AvailabilitySet => availability_set_named(state, &id.group, id.name()).is_some(),
+    }
 }
 
 fn is_in(state: &State<'_>, link: Link, group: &GroupId) -> bool {

@@ -1,0 +1,87 @@
+//! Real `kubectl` against the stand-in: what it takes for an API server is good enough for an agent.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use super::Place;
+use super::stand_in::{Budget, TOKEN};
+use crate::hands::samples::until;
+
+async fn kubectl(place: &Place, arguments: &[&str]) -> Output {
+    let home = place.api.folder.path();
+    let mut command = tokio::process::Command::new("kubectl");
+    command
+        .arg(format!("--server={}", place.api.url()))
+        .arg(format!("--token={TOKEN}"))
+        .arg(format!("--certificate-authority={}", place.api.ca_file().display()))
+        .args(arguments)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", home)
+        .env("KUBECONFIG", Path::new("/dev/null"))
+        .kill_on_drop(true);
+    let output =
+        tokio::time::timeout(crate::hands::samples::PATIENCE, command.output()).await.unwrap().unwrap();
+    println!("kubectl {}\n{}{}", arguments.join(" "), text(&output.stdout), text(&output.stderr));
+    output
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+async fn succeeds(place: &Place, arguments: &[&str]) -> String {
+    let output = kubectl(place, arguments).await;
+    assert!(output.status.success(), "kubectl {}: {}", arguments.join(" "), text(&output.stderr));
+    text(&output.stdout)
+}
+
+#[tokio::test(flavor = "current_thread")]
+#[ignore = "needs kubectl: cargo nextest run -p forewarn-agent --run-ignored only kubectl"]
+async fn kubectl_takes_the_stand_in_for_an_api_server() {
+    let place = Place::new().await;
+    {
+        let mut cluster = place.api.cluster();
+        cluster.add_pod("web-0", "shop/front-1", Some("ReplicaSet"), 2);
+        cluster.add_pod("web-0", "shop/front-2", Some("ReplicaSet"), 0);
+        cluster.add_pod("web-0", "kube-system/proxy-1", Some("DaemonSet"), 0);
+        cluster.add_budget(Budget {
+            namespace: "shop".to_owned(),
+            app: "front".to_owned(),
+            allowed: 1,
+            recovers: true,
+        });
+    }
+    let node: Value =
+        serde_json::from_str(&succeeds(&place, &["get", "node", "web-0", "-o", "json"]).await).unwrap();
+    assert_eq!(node["metadata"]["name"], "web-0");
+    let missing = kubectl(&place, &["get", "node", "web-9"]).await;
+    assert!(text(&missing.stderr).contains("nodes \"web-9\" not found"));
+    // Our own cordon is one that kubectl sees, and the other way round.
+    let work = place.work("drain = false");
+    place.perform(&work).await.result.unwrap();
+    assert!(succeeds(&place, &["cordon", "web-0"]).await.contains("node/web-0 already cordoned"));
+    place.undo(&work).await.unwrap();
+    assert!(succeeds(&place, &["cordon", "web-0"]).await.contains("node/web-0 cordoned"));
+    place.perform(&work).await.result.unwrap();
+    place.undo(&work).await.unwrap();
+    assert_eq!(place.api.cluster().node("web-0")["spec"]["unschedulable"], json!(true), "it is theirs");
+    // Draining: daemons are looked at, a budget is waited for, pods are waited for.
+    let refused = kubectl(&place, &["drain", "web-0", "--dry-run=server"]).await;
+    assert!(text(&refused.stderr).contains("cannot delete DaemonSet-managed Pods"));
+    let dry = succeeds(&place, &["drain", "web-0", "--ignore-daemonsets", "--dry-run=client"]).await;
+    assert!(dry.contains("node/web-0 drained (dry run)"), "{dry}");
+    assert_eq!(place.api.cluster().pods().len(), 3);
+    let drained = succeeds(&place, &["drain", "web-0", "--ignore-daemonsets", "--timeout=50s"]).await;
+    assert!(drained.contains("pod/front-1 evicted") && drained.contains("node/web-0 drained"), "{drained}");
+    until("only the daemon is left", || {
+        (place.api.cluster().pods() == ["kube-system/proxy-1"]).then_some(())
+    })
+    .await;
+    assert!(succeeds(&place, &["uncordon", "web-0"]).await.contains("node/web-0 uncordoned"));
+    assert!(place.api.cluster().node("web-0")["spec"].get("unschedulable").is_none());
+    let label = succeeds(&place, &["get", "nodes", "-l", "forewarn.dev/turn", "-o", "json"]).await;
+    assert_eq!(serde_json::from_str::<Value>(&label).unwrap()["items"], json!([]));
+}

@@ -1,0 +1,110 @@
+//! Machines that are named together: one of them approves, once, when all of them are ready.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+
+use crate::harness::{Line, request, until};
+use crate::place::{Place, Running, tracing_hook};
+use crate::played::{Played, Say, id, scheduled_for};
+
+/// A hook that waits for a file.
+const WAITS: &str = "[[hook]]\nname = \"waits\"\n\
+                     command = [\"/bin/sh\", \"-c\", \"while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
+
+/// Addresses at which nobody listens now.
+fn free_addresses() -> [SocketAddr; 2] {
+    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap())
+}
+
+/// A place for an agent of that name, which knows where both are.
+fn place(endpoint: &Played, name: &str, listen: SocketAddr, all: [SocketAddr; 2], more: &str) -> Place {
+    let [one, two] = all;
+    let settings = format!(
+        "name = \"{name}\"\nlisten = \"{listen}\"\n[approval]\npolicy = \"leader\"\n\
+         [peers]\nlist = [\"web_0={one}\", \"web_1={two}\"]\nkey_file = \"DIR/key\"\nsilent_after = \"2s\"\n{more}"
+    );
+    let place = Place::new(&endpoint.url(), &settings);
+    fs::write(place.path("key"), "0123456789abcdef0123456789abcdef").unwrap();
+    fs::set_permissions(place.path("key"), fs::Permissions::from_mode(0o600)).unwrap();
+    place
+}
+
+fn both() -> Say {
+    Say::Events(vec![scheduled_for(1, "Reboot", 900, &["web_0", "web_1"])])
+}
+
+#[test]
+fn the_first_approves_once_when_all_are_ready() {
+    let endpoint = Played::start(both());
+    let all = free_addresses();
+    let places = [
+        place(&endpoint, "web_0", all[0], all, &tracing_hook("quick", "scheduled")),
+        place(&endpoint, "web_1", all[1], all, WAITS),
+    ];
+    let agents = places.each_ref().map(Place::start);
+    agents[0].hear("this machine is ready");
+    agents[1].hear("hook=\"waits\"");
+    endpoint.wait_for_polls(4);
+    assert_eq!(endpoint.approvals(), [""; 0], "one is not ready");
+    fs::write(places[1].path("go"), "").unwrap();
+    agents[0].hear("the approval was taken");
+    endpoint.wait_for_polls(4);
+    assert_eq!(endpoint.approvals().len(), 1);
+    assert!(endpoint.approvals()[0].contains(&id(1)));
+    assert!(!agents[1].said().contains("it is approved"), "{}", agents[1].said());
+    assert!(agents.into_iter().map(Running::stop).all(|status| status.success()));
+}
+
+#[test]
+fn a_peer_that_is_silent_is_waited_for_or_not() {
+    let endpoint = Played::start(both());
+    let all = free_addresses();
+    let first = place(&endpoint, "web_1", all[1], all, "");
+    let agent = first.start();
+    agent.hear("this machine is ready");
+    agent.hear("a peer does not say how it is");
+    endpoint.wait_for_polls(4);
+    assert_eq!(endpoint.approvals(), [""; 0], "silence = \"wait\"");
+    assert!(agent.stop().success());
+    let second = place(&endpoint, "web_1", all[1], all, "silence = \"go-on\"\n");
+    let agent = second.start();
+    let said = agent.hear("it is approved without a word from some machines");
+    assert!(said.contains("without=\"web_0\""), "{said}");
+    agent.hear("the approval was taken");
+}
+
+#[test]
+fn what_is_drained_is_told_to_load_balancers_and_collectors() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(
+        &endpoint.url(),
+        &(String::from("[approval]\npolicy = \"never\"\n") + &tracing_hook("a", "undo")),
+    );
+    let agent = place.start();
+    agent.hear("Scheduled Events are enabled");
+    let address: SocketAddr = agent.address().parse().unwrap();
+    let ask = |path: &str| {
+        let mut line = Line::to(address);
+        line.send(&request(&format!("GET {path}"), ""));
+        let answer = line.answer();
+        (answer.status(), answer.body)
+    };
+    until("it is ready", || (ask("/readyz").0 == 200).then_some(()));
+    assert_eq!(ask("/healthz").0, 200);
+    assert_eq!(ask("/ready").0, 200);
+    endpoint.say(Say::Events(vec![scheduled_for(1, "Reboot", 900, &["web_0"])]));
+    until("it is drained", || (ask("/ready").0 == 503).then_some(()));
+    let (_, metrics) = ask("/metrics");
+    for line in [
+        "forewarn_agent_drained 1",
+        "forewarn_agent_events_total{type=\"Reboot\"} 1",
+        "seconds_left{type=\"Reboot\"}",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    endpoint.say(Say::Events(Vec::new()));
+    until("it serves again", || (ask("/ready").0 == 200).then_some(()));
+    place.expect(&["undo a 1"]);
+}
