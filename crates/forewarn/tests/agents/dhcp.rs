@@ -9,7 +9,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -18,6 +18,7 @@ use crate::agent::agent_program;
 use crate::harness::network::{METADATA, Namespace, Network, address};
 use crate::harness::server::program;
 use crate::harness::{Server, until};
+use crate::recipes::Beside;
 
 /// The host as its machine sees it.
 const HOST: &str = "10.77.0.1";
@@ -29,21 +30,10 @@ const LIVES_THERE: &str = "mount -t tmpfs none /var/lib && mkdir /var/lib/dhcp &
 
 /// A machine with leases, a server beside it, and someone who gives addresses. What is declared first ends first.
 struct Town {
-    running: Vec<Running>,
+    beside: Beside,
     server: Server,
     network: Network,
     files: TempDir,
-}
-
-/// Something that runs until the test ends.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
 }
 
 impl Town {
@@ -55,57 +45,44 @@ impl Town {
         }
         fs::write(files.path().join("agent.toml"), "").unwrap();
         let server = serve(files.path(), network.host());
-        Self { running: Vec::new(), server, network, files }
+        Self { beside: Beside::new(), server, network, files }
     }
 
     fn file(&self, name: &str) -> PathBuf {
         self.files.path().join(name)
     }
 
-    /// Starts something that goes on by itself.
-    fn start(&mut self, command: &mut Command) {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.running
-            .push(Running(command.spawn().unwrap_or_else(|problem| panic!("{command:?}: {problem}"))));
+    fn text(&self, name: &str) -> String {
+        self.file(name).to_str().expect("a path that is text").to_owned()
     }
 
-    /// A program in the machine, where leases are those in this directory.
-    fn command(&self, leases: &str, program: impl AsRef<std::ffi::OsStr>) -> Command {
-        let mut command = self.network.machine(0).command("sh");
-        command.args(["-c", LIVES_THERE, "sh"]).arg(self.file(leases)).arg(program);
-        command
-    }
-
-    fn start_dnsmasq(&mut self) {
-        let mut dnsmasq = self.network.host().command("dnsmasq");
-        dnsmasq.args([
-            "--no-daemon",
-            "--conf-file=/dev/null",
-            "--port=0",
-            "--interface=vm0",
-            "--bind-interfaces",
-        ]);
-        dnsmasq.args(["--leasefile-ro", "--no-ping", "--dhcp-range=10.77.0.10,10.77.0.50,1h"]);
-        dnsmasq.args([&format!("--dhcp-option-force=245,{HOST}"), "--dhcp-option=3", "--user=root"]);
-        self.start(&mut dnsmasq);
+    fn start_dnsmasq(&self) {
+        let option = format!("--dhcp-option-force=245,{HOST}");
+        let alone = ["--no-daemon", "--conf-file=/dev/null", "--user=root", "--leasefile-ro", "--no-ping"];
+        let there = ["--port=0", "--interface=vm0", "--bind-interfaces"];
+        let gives = ["--dhcp-range=10.77.0.10,10.77.0.50,1h", "--dhcp-option=3", &option];
+        self.beside.run(self.network.host(), "dnsmasq", &[&alone[..], &there, &gives].concat());
     }
 
     /// dhclient, until it has a lease; the file of that lease, as the machine sees it.
-    fn start_dhclient(&mut self) -> String {
-        let (lease, config) = (format!("{LEASES}/dhclient.eth0.leases"), self.file("dhclient.conf"));
+    fn start_dhclient(&self) -> String {
+        let (lease, config) = (format!("{LEASES}/dhclient.eth0.leases"), self.text("dhclient.conf"));
         fs::write(&config, "request subnet-mask;\n").unwrap();
-        let mut dhclient = self.command("leases", "dhclient");
-        dhclient.arg("-d").arg("-cf").arg(config).args(["-lf", &lease]).arg("-pf").arg(self.file("pid"));
-        dhclient.args(["-sf", "/bin/true", "eth0"]);
-        self.start(&mut dhclient);
+        let (leases, pid) = (self.text("leases"), self.text("pid"));
+        let dhclient =
+            ["dhclient", "-d", "-cf", &config, "-lf", &lease, "-pf", &pid, "-sf", "/bin/true", "eth0"];
+        let words = [&["-c", LIVES_THERE, "sh", &leases][..], &dhclient].concat();
+        self.beside.run(self.network.machine(0), "sh", &words);
         let written = self.file("leases/dhclient.eth0.leases");
         let has_option = |text: String| text.contains("option unknown-245").then_some(());
         until("dhclient has a lease", || fs::read_to_string(&written).ok().and_then(has_option));
         lease
     }
 
+    /// The agent in the machine, where leases are those in this directory.
     fn agent(&self, leases: &str, words: &[&str]) -> Output {
-        let mut agent = self.command(leases, agent_program());
+        let mut agent = self.network.machine(0).command("sh");
+        agent.args(["-c", LIVES_THERE, "sh"]).arg(self.file(leases)).arg(agent_program());
         agent.args(words).arg("--config").arg(self.file("agent.toml"));
         for name in ["SCHEDULEDEVENTSIP", "FOREWARN_AGENT_CONFIG"] {
             agent.env_remove(name);
@@ -153,7 +130,7 @@ fn serve(files: &Path, host: &Namespace) -> Server {
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn without_a_route_to_the_usual_place_the_server_is_found_by_lease_and_by_question() {
-    let mut town = Town::build();
+    let town = Town::build();
 
     // Without DHCP there is no way to it, and every place is told in which it is not.
     let lost = town.agent("none", &["find"]);
