@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{MaintenanceId, Name, Now};
+use forewarn_lifecycle::{Name, Now};
 
 use crate::cluster::ClusterId;
 use crate::command::Refusal;
@@ -155,15 +155,16 @@ impl Catalogue {
         self.register.next_operation()
     }
 
-    /// Whether all that can be written: ids, bodies and notes.
+    /// Whether all that can be written in a cluster: ids, bodies and notes.
     ///
     /// # Errors
-    /// When it is too much.
+    /// When it is too much, or an id is that of something in another cluster.
     pub fn check_room<'a>(
         &self,
+        cluster: ClusterId,
         put: impl Iterator<Item = (&'a String, &'a Body, &'a Body)>,
     ) -> Result<(), Refusal> {
-        self.register.check_room(put)
+        self.register.check_room(cluster, put)
     }
 
     /// Whether an operation about that can be opened, for as much work as those commands may come to. Without commands it waits

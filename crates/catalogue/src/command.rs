@@ -100,6 +100,8 @@ pub enum Refusal {
     AnswerTooLong { max: usize },
     #[error("it is known under another id: {0}")]
     LinkTaken(String),
+    #[error("something in another cluster has this id: {0}")]
+    IdTaken(String),
     #[error("an operation has this name already: {0}")]
     OperationTaken(String),
     #[error("no such webhook: {0}\n  hint: `forewarn webhook ls` shows them")]

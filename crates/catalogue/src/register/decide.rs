@@ -89,7 +89,7 @@ impl Register {
         id: &str,
         (cluster, link, body, notes): (ClusterId, Option<Link>, &Body, &Body),
     ) -> Result<Option<Entry>, Refusal> {
-        self.check_room(std::iter::once((id, body, notes)))?;
+        self.check_room(cluster, std::iter::once((id, body, notes)))?;
         let key = key_of(id);
         let before = self.entry(&key);
         let other = link.and_then(|link| self.linked(cluster, link)).filter(|(held, _)| *held != key);
@@ -122,9 +122,10 @@ impl Register {
         Ok((!is_same).then_some(entry))
     }
 
-    /// Whether all that can be written.
+    /// Whether all that can be written in a cluster.
     pub(crate) fn check_room<'a, T: AsRef<str> + ?Sized + 'a>(
         &self,
+        cluster: ClusterId,
         put: impl Iterator<Item = (&'a T, &'a Body, &'a Body)>,
     ) -> Result<(), Refusal> {
         let (mut count, mut bytes) = (self.len(), self.bytes());
@@ -133,6 +134,9 @@ impl Register {
             Refusal::check(id.len(), ID_BYTES_MAX, "bytes in an id")?;
             Refusal::check(body.0.len().max(notes.0.len()), BODY_BYTES_MAX, "bytes in a body")?;
             let before = self.entry(&key_of(id));
+            if before.is_some_and(|before| before.cluster != cluster) {
+                return Err(Refusal::IdTaken(id.to_owned()));
+            }
             count += usize::from(before.is_none());
             bytes += id.len() + body.0.len() + notes.0.len();
             bytes -= before.map_or(0, Entry::bytes).min(bytes);

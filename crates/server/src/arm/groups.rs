@@ -5,14 +5,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::{Link, Role};
+use forewarn_catalogue::{ClusterId, Link, Role};
 use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge};
 use serde_json::{Value, json};
 
 use super::call::Call;
 use super::compute::{self, Removal};
 use super::place::{
-    Group, check_subscription, cluster_for, find_group, groups_of, no_group, normal_location,
+    Group, check_subscription, cluster_for, find_group, group_here, groups_called, groups_of, no_group,
+    normal_location,
 };
 use super::{Arm, answer, refusal};
 use crate::engine::{Arrangement, Paper, Problem, State, Terms};
@@ -27,8 +28,7 @@ pub(super) async fn list(arm: &Arm, call: &Call, subscription: &str) -> Result<R
     let (wanted, permit) = (subscription.to_owned(), Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
         check_subscription(state, &wanted)?;
-        let groups = groups_of(state, &wanted).into_iter().filter(|group| permit.reaches(group.cluster));
-        Ok(groups.map(|group| shown(state, &group)).collect())
+        Ok(groups_of(state, &permit, &wanted).iter().map(|group| shown(state, group)).collect())
     };
     arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?.map(answer::list)
 }
@@ -57,16 +57,17 @@ async fn put(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> 
     check_name(&id.name)?;
     let sent = call.json()?;
     let (wanted, place) = (id.clone(), sent["location"].as_str().map(str::to_owned));
-    let is_patch = call.method == Method::PATCH;
+    let (is_patch, permit) = (call.method == Method::PATCH, Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
         check_subscription(state, &wanted.subscription)?;
-        let known = find_group(state, &wanted);
-        if known.is_none() && is_patch {
+        let known = find_group(state, &permit, &wanted)?;
+        // What is there, and not for whoever asks, is not made again.
+        if known.is_none() && (is_patch || !groups_called(state, &wanted).is_empty()) {
             return Err(no_group(&wanted.name));
         }
         let cluster = match (&known, place) {
             (Some(group), _) => Some(group.cluster),
-            (None, Some(place)) => cluster_for(state, &wanted.subscription, &place),
+            (None, Some(place)) => cluster_for(state, &permit, &wanted.subscription, &place),
             (None, None) => None,
         };
         cluster.ok_or_else(|| {
@@ -74,9 +75,6 @@ async fn put(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> 
         })
     };
     let cluster = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))??;
-    if !call.permit.reaches(cluster) {
-        return Err(no_group(&id.name));
-    }
     let terms = Terms { by: call.permit.by.clone(), ..Terms::default() };
     let arranged = arm.engine.of(cluster).arrange(terms, move |state| arrange_put(state, &id, &sent)).await;
     let (_, (is_new, shown)) = arranged.map_err(|problem| refusal::of(&problem))??;
@@ -89,8 +87,8 @@ fn arrange_put(
     id: &GroupId,
     sent: &Value,
 ) -> Result<(Arrangement, (bool, Value)), ArmError> {
-    let known = find_group(state, id);
-    let before = body(state, id);
+    let known = group_here(state, id);
+    let before = body(state, state.id, id);
     let mut merged = merge(&before, sent);
     let location = normal_location(merged["location"].as_str().unwrap_or_default());
     if let Some(known) = known.as_ref().filter(|known| normal_location(&known.location) != location) {
@@ -185,17 +183,24 @@ fn check_name(name: &str) -> Result<(), ArmError> {
 }
 
 /// What was written of a group, or what might have been.
-fn body(state: &State<'_>, id: &GroupId) -> Value {
-    let entry = state.catalogue.entry(&id.key());
+fn body(state: &State<'_>, cluster: ClusterId, id: &GroupId) -> Value {
+    let entry = state.catalogue.entry(&id.key()).filter(|entry| entry.cluster == cluster);
     let written = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
-    let site = || find_group(state, id).map(|group| json!({ "location": group.location, "tags": {} }));
+    let site = || {
+        let group = groups_called(state, id).into_iter().find(|group| group.cluster == cluster);
+        group.map(|group| json!({ "location": group.location, "tags": {} }))
+    };
     written.or_else(site).unwrap_or_else(|| json!({}))
 }
 
 fn shown(state: &State<'_>, group: &Group) -> Value {
-    let entry = state.catalogue.entry(&group.id.key());
+    let entry = state.catalogue.entry(&group.id.key()).filter(|entry| entry.cluster == group.cluster);
     let is_leaving = entry.is_some_and(|entry| entry.leaving == forewarn_catalogue::Leaving::Leaves);
-    resource(&group.id, &body(state, &group.id), if is_leaving { "Deleting" } else { "Succeeded" })
+    resource(
+        &group.id,
+        &body(state, group.cluster, &group.id),
+        if is_leaving { "Deleting" } else { "Succeeded" },
+    )
 }
 
 fn resource(id: &GroupId, body: &Value, state: &str) -> Value {

@@ -29,6 +29,8 @@ mod lookups;
 mod operation_tests;
 mod operations;
 mod place;
+#[cfg(test)]
+mod place_tests;
 mod refusal;
 mod refusals;
 mod resources;
@@ -54,7 +56,7 @@ pub(crate) use door::Door;
 pub(crate) use entrance::Entrance;
 pub use entrance::{ArmPlan, Credentials};
 pub(crate) use free::is_path;
-pub(crate) use place::find_group;
+pub(crate) use place::group_here;
 use refusals::Attempt;
 pub(crate) use refusals::Refusals;
 

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::Arm;
 use super::call::Call;
 use crate::engine::{Engine, State};
+use crate::operator::Permit;
 
 /// A resource group that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +35,7 @@ impl Arm {
         let permit = std::sync::Arc::clone(&call.permit);
         let look = move |state: &State<'_>| {
             check_subscription(state, &wanted.subscription)?;
-            let found = find_group(state, &wanted).filter(|group| permit.reaches(group.cluster));
-            found.ok_or_else(|| no_group(&wanted.name))
+            find_group(state, &permit, &wanted)?.ok_or_else(|| no_group(&wanted.name))
         };
         let group = self.engine.look(look).await.map_err(|problem| super::refusal::of(&problem))??;
         let engine = self.engine.of(group.cluster);
@@ -43,26 +43,43 @@ impl Arm {
     }
 }
 
-/// The group of that id.
-pub(crate) fn find_group(state: &State<'_>, id: &GroupId) -> Option<Group> {
-    if let Some(entry) = state.catalogue.entry(&id.key()) {
-        return (!is_gone(state, entry)).then(|| of_entry(entry)).flatten();
+/// The group of that id, of those that whoever asks may know of.
+pub(crate) fn find_group(
+    state: &State<'_>,
+    permit: &Permit,
+    id: &GroupId,
+) -> Result<Option<Group>, ArmError> {
+    let mut groups = groups_called(state, id);
+    groups.retain(|group| permit.reaches(group.cluster));
+    if groups.len() > 1 {
+        return Err(ambiguous(state, &id.name, &groups));
     }
-    let is_site = |site: &Site| {
-        site.subscription.eq_ignore_ascii_case(&id.subscription)
-            && site.resource_group.eq_ignore_ascii_case(&id.name)
-    };
-    let (cluster, estate) = state.all.iter().find(|(_, estate)| is_site(&estate.site))?;
-    Some(of_site(*cluster, &estate.site))
+    Ok(groups.pop())
+}
+
+/// The groups of that id: one, unless clusters have come to be in the same.
+pub(crate) fn groups_called(state: &State<'_>, id: &GroupId) -> Vec<Group> {
+    let key = id.key();
+    let entry = state.catalogue.entry(&key);
+    let written = entry.filter(|entry| !is_gone(state, entry)).and_then(of_entry);
+    let others = state.all.iter().filter(|(cluster, _)| entry.is_none_or(|entry| entry.cluster != **cluster));
+    let sites = others.map(|(cluster, estate)| of_site(*cluster, &estate.site));
+    written.into_iter().chain(sites.filter(|group| group.id.key() == key)).collect()
+}
+
+/// The group of that id in this cluster.
+pub(crate) fn group_here(state: &State<'_>, id: &GroupId) -> Option<Group> {
+    groups_called(state, id).into_iter().find(|group| group.cluster == state.id)
 }
 
 /// Every group of a subscription, in the order of their names.
-pub(crate) fn groups_of(state: &State<'_>, subscription: &str) -> Vec<Group> {
+pub(crate) fn groups_of(state: &State<'_>, permit: &Permit, subscription: &str) -> Vec<Group> {
     let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
     let entries = state.catalogue.entries_below(&prefix);
     let own = entries.filter(|(key, entry)| !key[prefix.len()..].contains('/') && !is_gone(state, entry));
-    let mut groups: Vec<_> = own.filter_map(|(_, entry)| of_entry(entry)).collect();
-    for (cluster, estate) in state.all {
+    let own = own.filter_map(|(_, entry)| of_entry(entry));
+    let mut groups: Vec<_> = own.filter(|group| permit.reaches(group.cluster)).collect();
+    for (cluster, estate) in state.all.iter().filter(|(cluster, _)| permit.reaches(**cluster)) {
         let group = of_site(*cluster, &estate.site);
         let is_new = |group: &Group| groups.iter().all(|known| known.id.key() != group.id.key());
         if estate.site.subscription.eq_ignore_ascii_case(subscription) && is_new(&group) {
@@ -74,9 +91,14 @@ pub(crate) fn groups_of(state: &State<'_>, subscription: &str) -> Vec<Group> {
 }
 
 /// The cluster in which a new group is made: that of the location, or else the first.
-pub(crate) fn cluster_for(state: &State<'_>, subscription: &str, location: &str) -> Option<ClusterId> {
-    let of =
-        state.all.iter().filter(|(_, estate)| estate.site.subscription.eq_ignore_ascii_case(subscription));
+pub(crate) fn cluster_for(
+    state: &State<'_>,
+    permit: &Permit,
+    subscription: &str,
+    location: &str,
+) -> Option<ClusterId> {
+    let is_in = |site: &Site| site.subscription.eq_ignore_ascii_case(subscription);
+    let of = state.all.iter().filter(|(id, estate)| permit.reaches(**id) && is_in(&estate.site));
     let mut of = of.peekable();
     let first = of.peek().map(|(id, _)| **id);
     of.find(|(_, estate)| same_location(&estate.site.location, location)).map(|(id, _)| *id).or(first)
@@ -100,6 +122,18 @@ pub(crate) fn check_subscription(state: &State<'_>, id: &str) -> Result<(), ArmE
     }
     let message = format!("The subscription '{id}' could not be found.");
     Err(ArmError::new(404, "SubscriptionNotFound", message))
+}
+
+/// Names belong to one cluster, and so do ids: nobody guesses which is meant.
+fn ambiguous(state: &State<'_>, name: &str, groups: &[Group]) -> ArmError {
+    let clusters = groups.iter().filter_map(|group| state.catalogue.cluster_name(group.cluster));
+    let clusters: Vec<_> = clusters.map(ToString::to_string).collect();
+    let message = format!(
+        "Resource group '{name}' is in several clusters: {}. Give all but one another site ([site] of a fleet file), or \
+         use a token that is limited to one of them.",
+        clusters.join(", ")
+    );
+    ArmError::new(409, "AmbiguousResourceGroup", message)
 }
 
 pub(crate) fn no_group(name: &str) -> ArmError {

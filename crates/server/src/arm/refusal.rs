@@ -11,9 +11,10 @@ pub(crate) fn of(problem: &Problem) -> ArmError {
     match problem {
         Problem::Refused(refusal) => forewarn_wire::arm::refused(refusal),
         Problem::Bad(bad) => forewarn_wire::arm::bad_command(bad),
-        Problem::AddressTaken { .. } | Problem::ClusterInUse(_) | Problem::ShownOnce(_) => {
-            ArmError::new(409, "Conflict", text)
-        }
+        Problem::AddressTaken { .. }
+        | Problem::GroupTaken(_)
+        | Problem::ClusterInUse(_)
+        | Problem::ShownOnce(_) => ArmError::new(409, "Conflict", text),
         Problem::Catalogue(_) => ArmError::new(409, "OperationNotAllowed", text),
         Problem::Denied(denied) => self::denied(denied),
         Problem::Changed => {

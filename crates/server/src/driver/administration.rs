@@ -42,7 +42,11 @@ impl Driver {
         let told = told(&command, &self.kept.catalogue);
         let mark = self.tell_command(now, None, &terms.by, &told);
         let entry = self.chain.number;
+        let next = self.kept.catalogue.next_cluster();
         let changes = self.catalogue(now, &command).inspect_err(|_| self.untell(&mark))?;
+        if self.kept.catalogue.next_cluster() != next {
+            self.found_site(now, next);
+        }
         self.told();
         let outcome = Outcome { changes, entry: Some(entry), ..nothing(now) };
         self.keep_receipt(now, &terms, &outcome)?;

@@ -23,7 +23,7 @@ impl Driver {
             return Ok(None);
         };
         let Arrangement { commands, papers, asked, operation } = arrangement;
-        self.check_room(&papers)?;
+        self.check_room(id, &papers)?;
         if let Some(about) = &operation {
             self.kept.catalogue.check_room_for_operation(about, commands.len())?;
         }
@@ -35,12 +35,12 @@ impl Driver {
     }
 
     /// Whether everything can be written: nothing is done otherwise.
-    fn check_room(&self, papers: &[Paper]) -> Result<(), Refusal> {
+    fn check_room(&self, cluster: ClusterId, papers: &[Paper]) -> Result<(), Refusal> {
         let put = papers.iter().filter_map(|paper| match paper {
             Paper::Put { id, body, notes, .. } => Some((id, body, notes)),
             Paper::Remove(_) | Paper::Leave(_) => None,
         });
-        self.kept.catalogue.check_room(put)
+        self.kept.catalogue.check_room(cluster, put)
     }
 
     fn write(&mut self, now: Now, cluster: ClusterId, paper: Paper) -> Result<(), Problem> {

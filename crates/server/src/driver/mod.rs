@@ -11,6 +11,7 @@ mod errand;
 mod listing;
 mod orders;
 mod recovery;
+mod sites;
 mod telling;
 #[cfg(test)]
 mod tests;

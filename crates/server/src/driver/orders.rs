@@ -61,6 +61,7 @@ impl Driver {
         let estate = self.estate(id)?;
         let mut copy = estate.cluster.clone();
         let (mut known, mut new) = (BTreeMap::new(), Vec::new());
+        let mut site = estate.site.clone();
         for command in commands {
             let rules = match command.resolve(&copy)? {
                 Resolved::Rules(rules) => rules,
@@ -72,7 +73,11 @@ impl Driver {
                     known.insert(machine, change.apply(details_of(estate, machine)));
                     continue;
                 }
-                Resolved::Site(_) | Resolved::Jam(_) => continue,
+                Resolved::Site(change) => {
+                    site = self.other_site(id, &site, &change)?;
+                    continue;
+                }
+                Resolved::Jam(_) => continue,
             };
             let changes = copy.decide(now, &rules)?;
             changes.iter().for_each(|change| drop(copy.evolve(now, change)));
@@ -103,12 +108,9 @@ impl Driver {
                 }
             }
             Resolved::Site(change) => {
-                let site = change.apply(&estate.site);
+                let site = self.other_site(id, &estate.site, &change)?;
                 if site != estate.site {
-                    self.batch.records.push(Record { now, entry: Entry::Site(id, site.clone()) });
-                    if let Some(estate) = self.kept.clusters.get_mut(&id) {
-                        estate.site = site;
-                    }
+                    self.move_to(now, id, site);
                     return Ok(1);
                 }
             }

@@ -25,6 +25,9 @@ pub enum Problem {
         /// Who has it.
         machine: String,
     },
+    /// A resource group is in one cluster.
+    #[error("the resource group is in another cluster: {0}\n  hint: choose another name for it")]
+    GroupTaken(String),
     /// No clock shows what no document can.
     #[error("the clock ends with the year 9989")]
     EndOfTime,

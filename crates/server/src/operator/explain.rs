@@ -22,7 +22,7 @@ use super::fault::Fault;
 use super::permit::Permit;
 use super::visit::Visit;
 use crate::arm::compute::group_of;
-use crate::arm::find_group;
+use crate::arm::group_here;
 use crate::engine::{Engine, State};
 
 type Answer<T> = Result<Json<T>, Fault>;
@@ -156,8 +156,7 @@ impl Gathered {
     /// Explains something, as it is now, to whoever asks.
     fn with_scene<T>(&self, state: &State<'_>, explain: impl FnOnce(&Scene<'_>) -> T) -> T {
         let polls = |machine| state.polls.of(machine);
-        let is_here =
-            |group: &GroupId| find_group(state, group).is_some_and(|group| group.cluster == state.id);
+        let is_here = |group: &GroupId| group_here(state, group).is_some();
         let refusals = self.engine.refusals().of_groups(is_here);
         let group = |resource| match resource {
             Resource::Machine(machine) => group_of(state, Link::Machine(machine)),

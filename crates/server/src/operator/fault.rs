@@ -271,6 +271,7 @@ impl From<Problem> for Fault {
             | Problem::ClusterInUse(_)
             | Problem::ShownOnce(_)
             | Problem::AddressTaken { .. }
+            | Problem::GroupTaken(_)
             | Problem::EndOfTime
             | Problem::NotPretending
             | Problem::RealClock => Kind::Refused,

@@ -43,9 +43,11 @@ pub fn difference(
     unmentioned: Unmentioned,
 ) -> Result<Vec<Difference>, BadFleet> {
     let mut list = List { entries: Vec::new() };
-    if current.site != wanted.site {
-        let text = format!("~ site: {}", site(&current.site, &wanted.site));
-        list.push(text, NamedCommand::ChangeSite(wanted.site.clone().into()));
+    let was = current.site.apply(&Site::default());
+    let is = wanted.site.apply(&was);
+    if was != is {
+        let text = format!("~ site: {}", site(&was, &is));
+        list.push(text, NamedCommand::ChangeSite(wanted.site.clone()));
     }
     hosts(&mut list, current, wanted)?;
     vms(&mut list, current, wanted)?;

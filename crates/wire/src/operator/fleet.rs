@@ -4,6 +4,7 @@ use forewarn_lifecycle::{Cluster, Machine, MachineId, ScaleSet, Shape, Tenant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::command::SiteChange;
 use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
@@ -16,9 +17,9 @@ pub const FLEET_BYTES_MAX: usize = 16 * 1024 * 1024;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fleet {
-    /// What all machines are told of where they are.
+    /// What all machines are told of where they are; what is not said stays.
     #[serde(default)]
-    pub site: Site,
+    pub site: SiteChange,
     /// Hosts.
     #[serde(default, rename = "host", skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostEntry>,
@@ -79,7 +80,7 @@ impl Fleet {
 /// The fleet that a cluster has now.
 pub fn fleet_of<'a>(cluster: &Cluster, site: &Site, details: impl Fn(MachineId) -> &'a Details) -> Fleet {
     let reader = Reader { cluster, details };
-    let mut fleet = Fleet { site: site.clone(), ..Fleet::default() };
+    let mut fleet = Fleet { site: site.clone().into(), ..Fleet::default() };
     for (_, host) in cluster.hosts() {
         fleet.hosts.push(HostEntry { name: host.name.to_string(), zone: host.zone.map(|zone| zone.0) });
     }

@@ -222,7 +222,7 @@ fn an_instance_is_told_from_a_machine_of_the_same_name() {
 fn what_is_not_mentioned_stays_unless_it_is_to_go() {
     let mut town = Town::new();
     apply(&mut town, &fleet(), Unmentioned::Keep);
-    let mut wanted = Fleet { site: town.site.clone(), ..Fleet::default() };
+    let mut wanted = Fleet { site: town.site.clone().into(), ..Fleet::default() };
     assert_eq!(difference(&town.fleet(), &wanted, Unmentioned::Keep), Ok(Vec::new()));
     wanted.hosts = fleet().hosts[..1].to_vec();
     let first = apply(&mut town, &wanted, Unmentioned::Remove);
@@ -358,7 +358,7 @@ prop_compose! {
         let vms = vms.into_iter().enumerate();
         let scale_sets = scale_sets.into_iter().enumerate();
         Fleet {
-            site: Site { location, ..Site::default() },
+            site: Site { location, ..Site::default() }.into(),
             hosts: hosts.map(|(n, zone)| HostEntry { name: format!("h{n}"), zone }).collect(),
             vms: vms.map(|(n, (machine, policy))| vm(machine, format!("v{n}"), policy)).collect(),
             availability_sets,

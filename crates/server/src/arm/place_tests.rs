@@ -1,0 +1,145 @@
+//! Which cluster has a resource group, and who may know.
+
+use axum::http::StatusCode;
+use forewarn_catalogue::{ClusterId, Reach, Scope};
+use forewarn_lifecycle::Name;
+use forewarn_store::State as Kept;
+use forewarn_wire::operator::{Fleet, NamedCommand, Site};
+use serde_json::json;
+
+use super::tests::{Client, SEED, SUBSCRIPTION, own};
+use crate::engine::{Administration, Engine, Problem, Terms};
+use crate::operator::Permit;
+
+const NORTH: ClusterId = ClusterId(1);
+
+/// Somebody who may do everything in some clusters.
+fn admin_of(clusters: &[ClusterId]) -> Permit {
+    let clusters: Reach<ClusterId> = clusters.iter().copied().collect();
+    let mut permit = Permit::unlimited("somebody");
+    permit.scope = Scope { clusters, ..Scope::default() };
+    permit
+}
+
+async fn create(engine: &Engine, name: &str) {
+    let command = Administration::CreateCluster(Name::new(name).unwrap());
+    engine.administer(command, Terms::default()).await.unwrap();
+}
+
+async fn fill(engine: &Engine, fleet: &str) {
+    crate::service::fill(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
+}
+
+async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), Problem> {
+    let mut command = json!({ "command": "change_site" });
+    command.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    let command: NamedCommand = serde_json::from_value(command).unwrap();
+    engine.order(vec![command]).await.map(drop)
+}
+
+/// A server whose second cluster, `north`, is where the first is, as older ones let them be.
+async fn alike() -> Client {
+    let client = Client::on(Kept::new(SEED)).await;
+    create(&client.engine, "north").await;
+    let mut kept = client.engine.look(|state| (state.catalogue.clone(), state.all.clone())).await.unwrap();
+    kept.1.get_mut(&NORTH).unwrap().site = Site::default();
+    let kept = Kept { catalogue: kept.0, clusters: kept.1, boot: None };
+    let engine = Engine::on(kept, SEED, super::tests::clock());
+    fill(&engine.of(NORTH), "host = [{ name = 'n1' }]\nvm = [{ name = 'solo', host = 'n1' }]").await;
+    Client::of(engine, Permit::unlimited("anyone"))
+}
+
+#[tokio::test]
+async fn a_new_cluster_has_a_group_of_its_own() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    let north = client.engine.of(NORTH);
+    let group = async |engine: &Engine| engine.look(|state| state.site.resource_group.clone()).await.unwrap();
+    assert_eq!(
+        (group(&client.engine).await, group(&north).await),
+        ("forewarn".into(), "forewarn-north".into())
+    );
+    // A fleet that says nothing of it leaves it there.
+    fill(&north, "host = [{ name = 'n1' }]\nvm = [{ name = 'solo', host = 'n1' }]").await;
+    assert_eq!(group(&north).await, "forewarn-north");
+    let solo = |group: &str| {
+        let rest = "providers/Microsoft.Compute/virtualMachines/solo?api-version=2024-07-01";
+        client.get(format!("{SUBSCRIPTION}/resourceGroups/{group}/{rest}"))
+    };
+    let (one, two) = (solo("forewarn").await.body, solo("forewarn-NORTH").await.body);
+    assert!(one["properties"]["vmId"].is_string() && two["properties"]["vmId"].is_string());
+    assert_ne!(one["properties"]["vmId"], two["properties"]["vmId"]);
+}
+
+#[tokio::test]
+async fn a_group_that_is_another_clusters_is_refused() {
+    let client = Client::new().await;
+    client.group().await;
+    create(&client.engine, "north").await;
+    let north = client.engine.of(NORTH);
+    for taken in ["Forewarn", "MINE"] {
+        let refused = change_site(&north, json!({ "location": "x", "resource_group": taken })).await;
+        assert_eq!(refused, Err(Problem::GroupTaken(taken.to_owned())));
+    }
+    let several = json!([{ "command": "admit_host", "name": "n1" }, { "command": "change_site", "resource_group": "forewarn" }]);
+    let several: Vec<NamedCommand> = serde_json::from_value(several).unwrap();
+    assert!(north.order(several).await.is_err());
+    let seen =
+        north.look(|state| (state.site.location.clone(), state.cluster.hosts().count())).await.unwrap();
+    assert_eq!(seen, ("local".to_owned(), 0));
+    change_site(&north, json!({ "resource_group": "forewarn", "subscription": "other" })).await.unwrap();
+    change_site(&north, json!({ "location": "elsewhere" })).await.unwrap();
+    // A group that is there is not made anew.
+    create(&client.engine, "mine").await;
+    let group = format!("{SUBSCRIPTION}/resourceGroups/forewarn-x?api-version=2024-07-01");
+    let made = client.send("PUT", &group, json!({ "location": "a" })).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    create(&client.engine, "x").await;
+    let last = client.engine.of(ClusterId(3)).look(|state| state.site.resource_group.clone()).await.unwrap();
+    assert_eq!(last, "forewarn-x-2");
+}
+
+#[tokio::test]
+async fn where_clusters_are_alike_a_token_says_which_is_meant_and_nobody_guesses() {
+    let client = alike().await;
+    let refused = client.get(own("virtualMachines/solo")).await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (StatusCode::CONFLICT, &json!("AmbiguousResourceGroup"))
+    );
+    let mut ids = Vec::new();
+    for cluster in [ClusterId::DEFAULT, NORTH] {
+        let limited = Client::of(client.engine.clone(), admin_of(&[cluster]));
+        let groups = limited.get(format!("{SUBSCRIPTION}/resourceGroups?api-version=2024-07-01")).await.body;
+        assert_eq!(groups["value"][0]["name"], "forewarn");
+        let solo = limited.get(own("virtualMachines/solo")).await;
+        assert_eq!(solo.status, StatusCode::OK, "{}", solo.body);
+        ids.push(solo.body["properties"]["vmId"].clone());
+    }
+    assert_ne!(ids[0], ids[1]);
+    // One id is that of one of them, as soon as somebody has written it.
+    let tags = json!({ "tags": { "a": "b" } });
+    let north = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    assert_eq!(north.send("PATCH", &own("virtualMachines/solo"), tags.clone()).await.status, StatusCode::OK);
+    let first = Client::of(client.engine.clone(), admin_of(&[ClusterId::DEFAULT]));
+    assert_eq!(first.send("PATCH", &own("virtualMachines/solo"), tags).await.status, StatusCode::CONFLICT);
+    assert_eq!(first.get(own("virtualMachines/solo")).await.body["properties"]["vmId"], ids[0]);
+}
+
+#[tokio::test]
+async fn a_group_is_made_where_whoever_asks_may_and_not_beside_another() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    client.group().await;
+    let north = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    let put = async |name: &str| {
+        let target = format!("{SUBSCRIPTION}/resourceGroups/{name}?api-version=2024-07-01");
+        north.send("PUT", &target, json!({ "location": "eastus" })).await.status
+    };
+    assert_eq!(put("there").await, StatusCode::CREATED);
+    let cluster = |key: String| client.engine.look(move |state| state.catalogue.entry(&key).unwrap().cluster);
+    assert_eq!(cluster(format!("{SUBSCRIPTION}/resourcegroups/there")).await, Ok(NORTH));
+    for taken in ["mine", "forewarn"] {
+        assert_eq!(put(taken).await, StatusCode::NOT_FOUND, "{taken}");
+    }
+}
