@@ -7,7 +7,7 @@ use forewarn_store::State as Kept;
 use forewarn_wire::operator::{Fleet, NamedCommand, Site};
 use serde_json::json;
 
-use super::tests::{Client, SEED, SUBSCRIPTION, own};
+use super::tests::{Client, SEED, SUBSCRIPTION, compute, own};
 use crate::engine::{Administration, Engine, Problem, Terms};
 use crate::operator::Permit;
 
@@ -142,4 +142,49 @@ async fn a_group_is_made_where_whoever_asks_may_and_not_beside_another() {
     for taken in ["mine", "forewarn"] {
         assert_eq!(put(taken).await, StatusCode::NOT_FOUND, "{taken}");
     }
+}
+
+#[tokio::test]
+async fn a_machine_joins_a_set_of_its_own_group_and_goes_with_that_only() {
+    let client = Client::new().await;
+    client.group().await;
+    let other = |rest: &str| format!("{SUBSCRIPTION}/resourceGroups/other{rest}?api-version=2024-07-01");
+    let in_other = |rest: &str| other(&format!("/providers/Microsoft.Compute/{rest}"));
+    let made = client.send("PUT", &other(""), json!({ "location": "eastus" })).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    let set = json!({ "location": "eastus", "sku": { "name": "Aligned" }, "properties": {} });
+    assert_eq!(client.send("PUT", &compute("availabilitySets/db"), set).await.status, StatusCode::OK);
+    let flexible = json!({
+        "location": "eastus",
+        "sku": { "name": "S", "capacity": 0 },
+        "properties": { "orchestrationMode": "Flexible", "platformFaultDomainCount": 1 },
+    });
+    let made = client.send("PUT", &compute("virtualMachineScaleSets/flex"), flexible).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    let machine = |place: &str, group: &str, set: &str| {
+        let id = format!("{SUBSCRIPTION}/resourcegroups/{group}/providers/Microsoft.Compute/{set}");
+        json!({ "location": "eastus", "properties": { place: { "id": id } } })
+    };
+    for (place, set) in [
+        ("availabilitySet", "availabilitySets/db"),
+        ("virtualMachineScaleSet", "virtualMachineScaleSets/flex"),
+    ] {
+        for group in ["mine", "other"] {
+            let refused =
+                client.send("PUT", &in_other("virtualMachines/vm1"), machine(place, group, set)).await;
+            let error = &refused.body["error"];
+            assert_eq!((refused.status, &error["code"]), (StatusCode::NOT_FOUND, &json!("ResourceNotFound")));
+            let named = format!("'Microsoft.Compute/{set}' under resource group '{group}'");
+            assert!(error["message"].as_str().unwrap().contains(&named), "{error}");
+        }
+    }
+    let member = machine("availabilitySet", "MINE", "AvailabilitySets/DB");
+    let made = client.send("PUT", &compute("virtualMachines/vm1"), member).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    // A machine stays in its set, also by an id that means another.
+    let moved = machine("availabilitySet", "other", "availabilitySets/db");
+    let moved = client.send("PATCH", &compute("virtualMachines/vm1"), moved).await;
+    assert_eq!(moved.status, StatusCode::NOT_FOUND, "{}", moved.body);
+    assert_eq!(client.send("DELETE", &other(""), serde_json::Value::Null).await.status, StatusCode::ACCEPTED);
+    assert_eq!(client.get(compute("virtualMachines/vm1")).await.status, StatusCode::OK);
 }

@@ -82,7 +82,7 @@ fn a_fleet_file_says_what_is_there() {
     ];
     assert_eq!(texts(&done), expected);
     let there = town.fleet();
-    assert_eq!(there.site.location, "north");
+    assert_eq!(there.site.location.as_deref(), Some("north"));
     assert_eq!(there.vms, fleet().vms);
     assert_eq!(there.availability_sets, fleet().availability_sets);
     let numbers: Vec<_> = there.scale_sets[0].instances.iter().map(|instance| instance.id).collect();

@@ -177,6 +177,15 @@ pub(crate) fn group_of(state: &State<'_>, link: Link) -> GroupId {
     entry.map_or_else(|| GroupId { subscription, name: state.site.resource_group.clone() }, |id| id.group)
 }
 
+/// Whether something of that kind is in the group of which its id says so.
+pub(super) fn is_there(state: &State<'_>, kind: Kind, id: &ResourceId) -> bool {
+    match kind {
+        Kind::Machine => machine_named(state, &id.group, id.name()).is_some(),
+        Kind::ScaleSet => scale_set_named(state, &id.group, id.name()).is_some(),
+        Kind::AvailabilitySet => availability_set_named(state, &id.group, id.name()).is_some(),
+    }
+}
+
 fn is_in(state: &State<'_>, link: Link, group: &GroupId) -> bool {
     group_of(state, link).key() == group.key()
 }

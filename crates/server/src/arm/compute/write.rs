@@ -13,7 +13,7 @@ use forewarn_wire::arm::{
 use forewarn_wire::operator::NamedCommand;
 use serde_json::{Value, json};
 
-use super::found::{Found, Kind, find};
+use super::found::{Found, Kind, find, is_there};
 use super::instances::protection;
 use super::{Visit, show};
 use crate::arm::place::{Group, no_resource};
@@ -66,6 +66,12 @@ const IMAGE_SINCE: &str = "imageSince";
 /// Everything is shown to whoever understands this.
 const NEWEST: ApiVersion = ApiVersion::new(2099, 12, 31);
 
+/// Where a machine says in which set it is, and of which kind that is.
+const SETS: [(&str, Kind); 2] = [
+    ("/properties/availabilitySet/id", Kind::AvailabilitySet),
+    ("/properties/virtualMachineScaleSet/id", Kind::ScaleSet),
+];
+
 /// What the server says of a resource, whatever a client sends.
 const OURS: [&str; 4] = ["id", "name", "type", "etag"];
 const OUR_PROPERTIES: [&str; 6] =
@@ -101,6 +107,7 @@ fn arrange(state: &State<'_>, asked: &Asked) -> Result<(Arrangement, bool), ArmE
     let base = before.as_ref().map(|found| base(state, permit, found));
     let body = settle(kind.text(), base.as_ref(), &without_ours(sent.clone()), *version)?;
     let name = before.as_ref().map_or(id.name(), |found| found.id.name());
+    check_references(state, group, *kind, base.as_ref(), &body)?;
     let (commands, link) = plan(state, *kind, name, before.as_ref().zip(base.as_ref()), &body)?;
     check_permit(state, permit, &commands)?;
     let notes = notes(state, before.as_ref().zip(base.as_ref()), &body);
@@ -157,6 +164,29 @@ fn notes(state: &State<'_>, before: Option<(&Found, &Value)>, body: &Value) -> V
 /// The model of a scale set that has brought another image, if one did.
 pub(super) fn image_noted(found: &Found) -> Option<u32> {
     found.notes[IMAGE_SINCE].as_u64().and_then(|version| u32::try_from(version).ok())
+}
+
+/// The set that a machine joins is in the group of the machine: both go with it.
+fn check_references(
+    state: &State<'_>,
+    group: &Group,
+    kind: Kind,
+    base: Option<&Value>,
+    body: &Value,
+) -> Result<(), ArmError> {
+    if kind != Kind::Machine {
+        return Ok(());
+    }
+    for (place, kind) in SETS {
+        let referred = |body: &Value| ResourceId::parse(body.pointer(place)?.as_str()?);
+        let Some(id) = referred(body).filter(|id| id.is(kind.text())) else { continue };
+        let was = base.and_then(referred);
+        let stays = was.is_some_and(|was| was.key() == id.key());
+        if !stays && (id.group.key() != group.id.key() || !is_there(state, kind, &id)) {
+            return Err(no_resource(&id));
+        }
+    }
+    Ok(())
 }
 
 /// What makes the fleet as a body wants it, and what the resource is in the rules then.
