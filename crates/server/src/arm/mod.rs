@@ -13,6 +13,8 @@ mod acknowledge;
 mod answer;
 mod call;
 pub(crate) mod compute;
+#[cfg(test)]
+mod condition_tests;
 mod deployments;
 mod discovery;
 mod door;

@@ -62,7 +62,7 @@ pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
 pub(crate) use show::instance_word;
 pub use show::{
-    Expand, Kept, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
+    Expand, Kept, Own, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
     instance_instance_view, instances_there, is_gone, is_leaving, machine_id, machine_instance_view,
     plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
     show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,

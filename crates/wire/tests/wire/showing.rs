@@ -111,7 +111,7 @@ fn a_machine_whose_deletion_is_announced_is_there_until_it_starts() {
     let (id, body) = (id("virtualMachines", "solo"), json!({ "location": "x" }));
     assert_eq!(show_machine(&sight, &kept(&id, &body), solo, Expand::InstanceView)["name"], "solo");
     assert_eq!(plain_machine(&sight, solo)["location"], "local");
-    assert_eq!(show_instance(&sight, &kept(&id, &body), None, solo, Expand::Nothing), json!({}));
+    assert_eq!(show_instance(&sight, &kept(&id, &body), Own::default(), solo, Expand::Nothing), json!({}));
 }
 
 #[test]
@@ -236,9 +236,12 @@ fn instances_are_shown_with_the_model_that_they_have() {
             "protectionPolicy": { "protectFromScaleIn": true },
         },
     });
-    seen("instance", &show_instance(&sight, &kept, Some(&own), MachineId(0), Expand::InstanceView));
+    seen(
+        "instance",
+        &show_instance(&sight, &kept, Own { body: Some(&own), etag: 3 }, MachineId(0), Expand::InstanceView),
+    );
     let latest = |machine: u32| {
-        let shown = show_instance(&sight, &kept, None, MachineId(machine), Expand::Nothing);
+        let shown = show_instance(&sight, &kept, Own::default(), MachineId(machine), Expand::Nothing);
         let properties = &shown["properties"];
         assert_eq!(properties.get("protectionPolicy"), None);
         (properties["latestModelApplied"].clone(), properties["provisioningState"].clone())
@@ -251,7 +254,7 @@ fn instances_are_shown_with_the_model_that_they_have() {
             (json!(false), json!("Deleting")),
         ]
     );
-    let view = instance_instance_view(&sight, &kept, None, MachineId(2));
+    let view = instance_instance_view(&sight, &kept, Own::default(), MachineId(2));
     assert_eq!((&view["platformUpdateDomain"], &view["platformFaultDomain"]), (&json!(2), &json!(2)));
 }
 
@@ -274,8 +277,11 @@ fn an_instance_of_a_flexible_scale_set_is_a_machine_too() {
     let (town, web) = with_scale_set("flexible");
     let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
     let (kept, sight) = (kept(&id, &body), sight(&town));
-    seen("flexible-machine", &show_flexible_machine(&sight, &kept, None, MachineId(0), Expand::Nothing));
-    let shown = show_instance(&sight, &kept, None, MachineId(0), Expand::Nothing);
+    seen(
+        "flexible-machine",
+        &show_flexible_machine(&sight, &kept, Own { body: None, etag: 3 }, MachineId(0), Expand::Nothing),
+    );
+    let shown = show_instance(&sight, &kept, Own::default(), MachineId(0), Expand::Nothing);
     assert_eq!((&shown["instanceId"], &shown["name"]), (&json!("web_0"), &json!("web_0")));
     assert_eq!(shown["id"], format!("{id}/virtualMachines/web_0"));
     let shown = show_scale_set(&sight, &kept, web);
@@ -292,7 +298,7 @@ fn sets_of_a_fleet_file_are_shown_as_if_somebody_had_asked_for_them() {
     let (id, body) = (id("virtualMachineScaleSets", "batch"), plain_scale_set(&sight(&town), set));
     let kept = Kept { created: None, ..kept(&id, &body) };
     seen("plain-scale-set", &show_scale_set(&sight(&town), &kept, set));
-    let shown = show_instance(&sight(&town), &kept, None, MachineId(0), Expand::Nothing);
+    let shown = show_instance(&sight(&town), &kept, Own::default(), MachineId(0), Expand::Nothing);
     assert_eq!(shown["properties"]["osProfile"]["computerName"], "batch000000");
     assert_eq!(shown["zones"], json!(["2"]));
 }
@@ -388,7 +394,7 @@ fn what_is_shown_can_be_sent_back() {
     let kept = kept(&id, &body);
     let wanted = read_scale_set(&again(SCALE_SETS, &show_scale_set(&sight, &kept, set))).unwrap();
     assert_eq!((wanted.capacity, wanted.orchestration), (Some(1), OrchestrationWord::Flexible));
-    let shown = show_flexible_machine(&sight, &kept, None, MachineId(2), Expand::InstanceView);
+    let shown = show_flexible_machine(&sight, &kept, Own::default(), MachineId(2), Expand::InstanceView);
     let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
     assert_eq!(wanted.scale_set, Some(id.clone()));
     let body = plain_availability_set(&sight, TenantId(1));
@@ -411,7 +417,7 @@ fn no_body_is_too_strange_to_be_shown() {
     ] {
         let kept = kept(&id, &body);
         assert_eq!(show_scale_set(&sight, &kept, web)["sku"]["capacity"], 2);
-        for own in [None, Some(&body)] {
+        for own in [Own::default(), Own { body: Some(&body), etag: 1 }] {
             let shown = show_instance(&sight, &kept, own, MachineId(0), Expand::InstanceView);
             assert_eq!(shown["instanceId"], "web_0");
             let shown = show_flexible_machine(&sight, &kept, own, MachineId(0), Expand::InstanceView);

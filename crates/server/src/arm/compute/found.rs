@@ -31,6 +31,7 @@ pub(crate) struct Found {
     pub(crate) body: Value,
     /// What the server has noted.
     pub(crate) notes: Value,
+    /// How often clients have written it.
     pub(crate) edition: u64,
     created: Option<Timestamp>,
     state: Provisioning,
@@ -130,7 +131,7 @@ fn of_entry(state: &State<'_>, link: Link, entry: Option<&Entry>, (id, plain): (
             id,
             body: plain,
             notes,
-            edition: 1,
+            edition: 0,
             created: None,
             state: Provisioning::Succeeded,
         };

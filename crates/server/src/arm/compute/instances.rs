@@ -7,7 +7,7 @@ use axum::response::Response;
 use forewarn_catalogue::Link;
 use forewarn_lifecycle::MachineId;
 use forewarn_wire::arm::{
-    Action, ApiVersion, ArmError, Chosen, Expand, INSTANCES, Protection, Provisioning, ResourceId,
+    Action, ApiVersion, ArmError, Chosen, Expand, INSTANCES, Own, Protection, Provisioning, ResourceId,
     find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance,
     read_protection, settle, show_instance,
 };
@@ -22,7 +22,6 @@ use super::{Visit, expand};
 use crate::arm::place::no_resource;
 use crate::arm::{answer, refusal, written as bytes};
 use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
-use crate::operator::Permit;
 
 /// Answers what is asked of the instances of a scale set; `rest` is what follows `virtualMachines`.
 pub(super) async fn serve(visit: &Visit<'_>, set: &str, rest: &[String]) -> Result<Response, ArmError> {
@@ -63,12 +62,11 @@ async fn list(visit: &Visit<'_>, set: &str) -> Result<Response, ArmError> {
     if visit.call.parameter("$filter").is_some_and(|filter| !filter.is_empty()) {
         return Err(ArmError::invalid("$filter", "Instances cannot be filtered here."));
     }
-    let (permit, version, expand) =
-        (Arc::clone(&visit.call.permit), visit.call.version()?, expand(visit.call));
+    let (version, expand) = (visit.call.version()?, expand(visit.call));
     let items = move |state: &State<'_>, found: Found| {
         let Link::ScaleSet(id) = found.link else { return Ok(Vec::new()) };
         let instances = instances_there(state.cluster, id);
-        let one = |(_, machine): (u32, MachineId)| show(state, (&permit, version), &found, machine, expand);
+        let one = |(_, machine): (u32, MachineId)| show(state, version, &found, machine, expand);
         Ok(instances.into_iter().map(one).collect())
     };
     let items: Vec<Value> = visit.look(Kind::ScaleSet, set, items).await?;
@@ -76,39 +74,35 @@ async fn list(visit: &Visit<'_>, set: &str) -> Result<Response, ArmError> {
 }
 
 async fn one(visit: &Visit<'_>, set: &str, id: &str, view: View) -> Result<Response, ArmError> {
-    let (permit, version, expand) =
-        (Arc::clone(&visit.call.permit), visit.call.version()?, expand(visit.call));
+    let (version, expand) = (visit.call.version()?, expand(visit.call));
     let (instance, id) = (visit.instance_id(set, id), id.to_owned());
     let shown = move |state: &State<'_>, found: Found| {
         let machine = instance_named(state, &found, &id).ok_or_else(|| no_instance(&instance))?;
         Ok(match view {
-            View::Whole => show(state, (&permit, version), &found, machine, expand),
+            View::Whole => show(state, version, &found, machine, expand),
             View::Instance => {
-                let own = own(state, machine);
-                instance_instance_view(&sight(state, version), &found.kept(), own.as_ref(), machine)
+                let (body, etag) = own(state, machine);
+                let own = Own { body: body.as_ref(), etag };
+                instance_instance_view(&sight(state, version), &found.kept(), own, machine)
             }
         })
     };
     visit.look(Kind::ScaleSet, set, shown).await.map(answer::ok)
 }
 
-fn show(
-    state: &State<'_>,
-    (_, version): (&Permit, ApiVersion),
-    set: &Found,
-    machine: MachineId,
-    expand: Expand,
-) -> Value {
-    let own = own(state, machine);
-    let mut shown = show_instance(&sight(state, version), &set.kept(), own.as_ref(), machine, expand);
+fn show(state: &State<'_>, version: ApiVersion, set: &Found, machine: MachineId, expand: Expand) -> Value {
+    let (body, etag) = own(state, machine);
+    let own = Own { body: body.as_ref(), etag };
+    let mut shown = show_instance(&sight(state, version), &set.kept(), own, machine, expand);
     hide_newer(INSTANCES, &mut shown, version);
     shown
 }
 
-/// What a client has written of an instance itself.
-fn own(state: &State<'_>, machine: MachineId) -> Option<Value> {
-    let (_, entry) = state.catalogue.entry_of(state.id, Link::Machine(machine))?;
-    serde_json::from_slice(&entry.body.0).ok()
+/// What clients have written of an instance itself, and how often.
+fn own(state: &State<'_>, machine: MachineId) -> (Option<Value>, u64) {
+    let entry = state.catalogue.entry_of(state.id, Link::Machine(machine)).map(|(_, entry)| entry);
+    let body = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
+    (body, entry.map_or(0, |entry| entry.edition))
 }
 
 fn instance_named(state: &State<'_>, set: &Found, id: &str) -> Option<MachineId> {
@@ -133,8 +127,22 @@ impl Visit<'_> {
 /// Does something to one instance.
 async fn act(visit: &Visit<'_>, set: &str, id: &str, action: Action) -> Result<Response, ArmError> {
     let (instance, id) = (visit.instance_id(set, id), id.to_owned());
+    let conditions = match action {
+        Action::Delete => Conditions::of(visit.call),
+        Action::Restart
+        | Action::Redeploy
+        | Action::Reimage
+        | Action::Start
+        | Action::PowerOff
+        | Action::Deallocate
+        | Action::PerformMaintenance
+        | Action::Reapply
+        | Action::SimulateEviction
+        | Action::Upgrade { .. } => Conditions::default(),
+    };
     let one = move |state: &State<'_>, found: &Found| {
         let machine = instance_named(state, found, &id).ok_or_else(|| no_instance(&instance))?;
+        conditions.check_edition(Some(own(state, machine).1))?;
         Ok(Chosen::These(vec![machine]))
     };
     act_on(visit, (Kind::ScaleSet, set), action, one).await
@@ -148,12 +156,14 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
     let (set_id, instance) = (visit.id(Kind::ScaleSet, set), visit.instance_id(set, id));
     let conditions = Conditions::of(call);
     let terms = Terms { by: permit.by.clone(), ..Terms::default() };
-    let arrange = move |state: &State<'_>| -> Result<(Arrangement, Value), ArmError> {
+    let asker = (Arc::clone(&permit), group.clone(), name.clone(), wanted.clone());
+    let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), ArmError> {
         let found = find(state, (&permit, version), Kind::ScaleSet, &group, &name);
         let found = found.ok_or_else(|| no_resource(&set_id))?;
-        conditions.check(Some(&found))?;
         let machine = instance_named(state, &found, &wanted).ok_or_else(|| no_instance(&instance))?;
-        let before = own(state, machine).unwrap_or_else(|| json!({}));
+        let (before, edition) = own(state, machine);
+        conditions.check_edition(Some(edition))?;
+        let before = before.unwrap_or_else(|| json!({}));
         let body = settle(INSTANCES, Some(&before), &without_ours(own_part(&sent)), version)?;
         let commands = plan_instance(state.cluster, machine, &before, &body)?;
         check_permit(state, &permit, &commands)?;
@@ -161,17 +171,21 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
         let id = known.map_or_else(|| instance.to_string(), |(_, entry)| entry.id.clone());
         let link = Some(LinkTo::Known(Link::Machine(machine)));
         let put = Paper::Put { id: id.clone(), link, body: bytes(&body), notes: bytes(&json!({})) };
-        let found = found.being(Provisioning::Updating);
-        let mut shown =
-            show_instance(&sight(state, version), &found.kept(), Some(&body), machine, Expand::Nothing);
-        shown["properties"]["provisioningState"] = json!(Provisioning::Updating.as_str());
         let asked = json!({ "command": "write_resource", "resource": id, "machine": full_name(state.cluster, machine) });
         let papers = vec![put];
-        let arrangement = Arrangement { commands, papers, asked: Some(asked), operation: Some(id) };
-        Ok((arrangement, shown))
+        Ok((Arrangement { commands, papers, asked: Some(asked), operation: Some(id) }, ()))
     };
     let arranged = visit.engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))?;
-    let (arranged, shown) = arranged?;
+    let (arranged, ()) = arranged?;
+    let (permit, group, name, wanted) = asker;
+    let shown = visit.engine.look(move |state| {
+        let found = find(state, (&permit, version), Kind::ScaleSet, &group, &name)?;
+        let machine = instance_named(state, &found, &wanted)?;
+        let mut shown = show(state, version, &found, machine, Expand::Nothing);
+        shown["properties"]["provisioningState"] = json!(Provisioning::Updating.as_str());
+        Some(shown)
+    });
+    let shown = shown.await.map_err(|problem| refusal::of(&problem))?.unwrap_or_else(|| json!({}));
     let operation = arranged.operation.ok_or_else(|| refusal::of(&crate::engine::Problem::Unavailable))?;
     Ok(answer::put(call, &visit.group.id.subscription, StatusCode::OK, shown, &operation))
 }
@@ -192,5 +206,5 @@ fn own_part(sent: &Value) -> Value {
 
 /// What an instance is protected from.
 pub(super) fn protection(state: &State<'_>, machine: MachineId) -> Protection {
-    own(state, machine).and_then(|own| read_protection(&own).ok()).unwrap_or_default()
+    own(state, machine).0.and_then(|own| read_protection(&own).ok()).unwrap_or_default()
 }

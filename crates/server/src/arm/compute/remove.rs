@@ -10,7 +10,7 @@ use forewarn_wire::arm::{Action, ArmError, instances_there, plan_action};
 use forewarn_wire::operator::NamedCommand;
 
 use super::found::{Found, Kind, find};
-use super::write::{check_permit, told};
+use super::write::{Conditions, check_permit, told};
 use super::{Visit, done};
 use crate::arm::{answer, refusal, written as bytes};
 use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
@@ -58,9 +58,11 @@ fn leave(state: &State<'_>, found: &Found, machines: &[MachineId]) -> Result<Rem
 pub(super) async fn reply(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
+    let (terms, conditions) =
+        (Terms { by: permit.by.clone(), ..Terms::default() }, Conditions::of(visit.call));
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), Option<ArmError>> {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or(None)?;
+        conditions.check(Some(&found))?;
         check_unused(state, &found)?;
         let Removal { commands, papers } = removal(state, &found)?;
         check_permit(state, &permit, &commands)?;

@@ -5,7 +5,7 @@ use forewarn_catalogue::Link;
 use forewarn_lifecycle::ScaleSetId;
 use forewarn_wire::Moment;
 use forewarn_wire::arm::{
-    ApiVersion, ArmError, Expand, ResourceId, hide_newer, is_gone, machine_id, machine_instance_view,
+    ApiVersion, ArmError, Expand, Own, ResourceId, hide_newer, is_gone, machine_id, machine_instance_view,
     scale_set_instance_view, show_availability_set, show_flexible_machine, show_machine, show_scale_set,
 };
 use serde_json::{Value, json};
@@ -30,7 +30,8 @@ pub(crate) fn show(
             let set = set.and_then(|set| found_set(state, (permit, version), set));
             let shown = match set {
                 Some(set) => {
-                    let own = state.catalogue.entry_of(state.id, found.link).map(|_| &found.body);
+                    let body = state.catalogue.entry_of(state.id, found.link).map(|_| &found.body);
+                    let own = Own { body, etag: found.edition };
                     show_flexible_machine(&sight, &set.kept(), own, machine, expand)
                 }
                 None => show_machine(&sight, &found.kept(), machine, expand),

@@ -8,7 +8,7 @@ use super::ids::{instance_id, instance_word};
 use super::model::{fill_machine, from_model, has_zones, instance_computer_name};
 use super::standing::provisioning;
 use super::view::instance_view;
-use super::{Expand, Kept, Provisioning, Sight, put_etag};
+use super::{Expand, Kept, Own, Provisioning, Sight, put_etag};
 use crate::Unique;
 use crate::arm::body::at;
 use crate::arm::kind::INSTANCES;
@@ -20,13 +20,13 @@ use crate::arm::read_scale_set::MODEL;
 pub fn show_instance(
     sight: &Sight<'_>,
     set: &Kept<'_>,
-    own: Option<&Value>,
+    own: Own<'_>,
     id: MachineId,
     expand: Expand,
 ) -> Value {
     let Some(mut shown) = bare(sight, set, id) else { return json!({}) };
     sight.put_tags(&mut shown, id);
-    if let Some(own) = own {
+    if let Some(own) = own.body {
         put_if(&mut shown, "tags", at(own, "tags").cloned());
         if let (Some(properties), Some(more)) = (shown.get_mut("properties"), own.get("properties")) {
             complete(properties, more);
@@ -35,7 +35,7 @@ pub fn show_instance(
     take(&mut shown, "properties.instanceView");
     let state = provisioning(sight.cluster, id, Provisioning::Succeeded);
     put(&mut shown, "properties.provisioningState", state.as_str());
-    put_etag(sight, set, &mut shown);
+    put_etag(sight, own.etag, &mut shown);
     if expand == Expand::InstanceView {
         let mut view = instance_view(sight, id, &shown, state, set.created);
         let group = sight.cluster.machine(id).map(|machine| Unique::PlacementGroup(machine.tenant));
@@ -47,12 +47,7 @@ pub fn show_instance(
 
 /// How an instance of a scale set is at the moment.
 #[must_use]
-pub fn instance_instance_view(
-    sight: &Sight<'_>,
-    set: &Kept<'_>,
-    own: Option<&Value>,
-    id: MachineId,
-) -> Value {
+pub fn instance_instance_view(sight: &Sight<'_>, set: &Kept<'_>, own: Own<'_>, id: MachineId) -> Value {
     let mut shown = show_instance(sight, set, own, id, Expand::InstanceView);
     take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
 }

@@ -10,7 +10,7 @@ use super::model::{
 };
 use super::standing::provisioning;
 use super::view::instance_view;
-use super::{Expand, Kept, Sight, put_state, resource};
+use super::{Expand, Kept, Own, Sight, put_state, resource};
 use crate::arm::ResourceId;
 use crate::arm::body::at;
 use crate::arm::kind::VIRTUAL_MACHINES;
@@ -140,13 +140,13 @@ pub fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, 
 pub fn show_flexible_machine(
     sight: &Sight<'_>,
     set: &Kept<'_>,
-    own: Option<&Value>,
+    own: Own<'_>,
     id: MachineId,
     expand: Expand,
 ) -> Value {
-    let body = flexible_machine(sight, set, own, id);
+    let body = flexible_machine(sight, set, own.body, id);
     let name = sight.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
     let vm = set.id.group.resource("Microsoft.Compute", "virtualMachines", &name);
-    let kept = Kept { id: &vm, body: &body, state: super::Provisioning::Succeeded, ..*set };
+    let kept = Kept { id: &vm, body: &body, etag: own.etag, state: super::Provisioning::Succeeded, ..*set };
     show_machine(sight, &kept, id, expand)
 }

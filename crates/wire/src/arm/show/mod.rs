@@ -66,12 +66,21 @@ pub struct Kept<'a> {
     pub id: &'a ResourceId,
     /// What its client wrote, made canonical.
     pub body: &'a Value,
-    /// Counts its changes.
+    /// Counts its changes; 0, if nobody has sent it.
     pub etag: u64,
     /// When it was made, if that is known.
     pub created: Option<Timestamp>,
     /// What is being done to it.
     pub state: Provisioning,
+}
+
+/// What a client has sent of an instance itself; the rest of it is made of what is kept of its scale set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Own<'a> {
+    /// What it sent; nothing, if no client has sent anything of it.
+    pub body: Option<&'a Value>,
+    /// Counts its changes.
+    pub etag: u64,
 }
 
 /// What is being done to a resource (`provisioningState`).
@@ -163,12 +172,12 @@ fn resource(sight: &Sight<'_>, kept: &Kept<'_>, kind: &str) -> Value {
 fn put_state(sight: &Sight<'_>, kept: &Kept<'_>, state: Provisioning, shown: &mut Value) {
     put(shown, "properties.provisioningState", state.as_str());
     put_if(shown, "properties.timeCreated", kept.created.map(|when| Moment(when).to_string()));
-    put_etag(sight, kept, shown);
+    put_etag(sight, kept.etag, shown);
 }
 
-fn put_etag(sight: &Sight<'_>, kept: &Kept<'_>, shown: &mut Value) {
+fn put_etag(sight: &Sight<'_>, etag: u64, shown: &mut Value) {
     take(shown, "etag");
     if sight.version >= ETAG {
-        put(shown, "etag", format!("\"{}\"", kept.etag));
+        put(shown, "etag", format!("\"{etag}\""));
     }
 }
