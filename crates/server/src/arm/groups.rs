@@ -122,16 +122,14 @@ async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmErro
         let mut all = Removal::default();
         for link in links_of(state, &group.id) {
             let Some(found) = compute::found(state, (&permit, version), link, &group.id) else { continue };
-            let Removal { commands, papers } = compute::removal(state, &found)?;
-            all.commands.extend(commands);
-            all.papers.extend(papers);
+            all.extend(compute::removal(state, &found)?);
         }
-        compute::check_commands(state, &permit, &all.commands)?;
+        all.check_permit(state, &permit)?;
         all.papers.extend(others_of(state, &group.id));
         if !group.is_site {
             all.papers.push(Paper::Leave(group.id.to_string()));
         }
-        let (operation, Removal { commands, papers }) = (Some(group.id.to_string()), all);
+        let (operation, Removal { commands, papers, .. }) = (Some(group.id.to_string()), all);
         let asked = Some(json!({ "command": "delete_resource", "resource": group.id.to_string() }));
         Ok((Arrangement { commands, papers, asked, operation }, ()))
     };

@@ -30,6 +30,8 @@ mod lookups;
 #[cfg(test)]
 mod operation_tests;
 mod operations;
+#[cfg(test)]
+mod permit_tests;
 mod place;
 #[cfg(test)]
 mod place_tests;

@@ -14,12 +14,30 @@ use super::write::{Conditions, check_permit, told};
 use super::{Visit, done};
 use crate::arm::{answer, refusal, written as bytes};
 use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
+use crate::operator::Permit;
 
 /// What has to be done so that something goes.
 #[derive(Debug, Default)]
 pub(crate) struct Removal {
     pub(crate) commands: Vec<NamedCommand>,
+    /// What follows by itself, once they are done: whoever asks has to be allowed that too.
+    then: Vec<NamedCommand>,
     pub(crate) papers: Vec<Paper>,
+}
+
+impl Removal {
+    /// This, and another one.
+    pub(crate) fn extend(&mut self, Removal { commands, then, papers }: Removal) {
+        self.commands.extend(commands);
+        self.then.extend(then);
+        self.papers.extend(papers);
+    }
+
+    /// Whether somebody may have all that done.
+    pub(crate) fn check_permit(&self, state: &State<'_>, permit: &Permit) -> Result<(), ArmError> {
+        check_permit(state, permit, &self.commands)?;
+        check_permit(state, permit, &self.then)
+    }
 }
 
 /// What has to be done so that something goes.
@@ -28,22 +46,30 @@ pub(crate) fn removal(state: &State<'_>, found: &Found) -> Result<Removal, ArmEr
     match found.link {
         Link::Machine(machine) => {
             let commands = plan_action(cluster, Action::Delete, &[machine])?;
-            Ok(Removal { commands, papers: Vec::new() })
+            Ok(Removal { commands, ..Removal::default() })
         }
         Link::ScaleSet(set) => {
             let machines: Vec<_> = instances_there(cluster, set).into_iter().map(|(_, id)| id).collect();
-            leave(state, found, &machines)
+            let name = cluster.scale_set(set).map(|set| set.name.to_string());
+            let then = name.map(|scale_set| NamedCommand::RemoveScaleSet { scale_set });
+            leave(state, found, &machines, then)
         }
         Link::Tenant(tenant) => {
-            let machines =
-                cluster.tenant(tenant).map(|tenant| tenant.machines().to_vec()).unwrap_or_default();
-            leave(state, found, &machines)
+            let tenant = cluster.tenant(tenant);
+            let machines = tenant.map(|tenant| tenant.machines().to_vec()).unwrap_or_default();
+            let name = tenant.map(|tenant| tenant.name.to_string());
+            leave(state, found, &machines, name.map(|tenant| NamedCommand::RemoveTenant { tenant }))
         }
     }
 }
 
 /// Machines go, and then what they are in.
-fn leave(state: &State<'_>, found: &Found, machines: &[MachineId]) -> Result<Removal, ArmError> {
+fn leave(
+    state: &State<'_>,
+    found: &Found,
+    machines: &[MachineId],
+    then: Option<NamedCommand>,
+) -> Result<Removal, ArmError> {
     let id = found.id.to_string();
     let put = Paper::Put {
         id: id.clone(),
@@ -52,7 +78,7 @@ fn leave(state: &State<'_>, found: &Found, machines: &[MachineId]) -> Result<Rem
         notes: bytes(&found.notes),
     };
     let commands = plan_action(state.cluster, Action::Delete, machines)?;
-    Ok(Removal { commands, papers: vec![put, Paper::Leave(id)] })
+    Ok(Removal { commands, then: then.into_iter().collect(), papers: vec![put, Paper::Leave(id)] })
 }
 
 pub(super) async fn reply(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Response, ArmError> {
@@ -64,8 +90,9 @@ pub(super) async fn reply(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<R
         let found = find(state, (&permit, version), kind, &group, &name).ok_or(None)?;
         conditions.check(Some(&found))?;
         check_unused(state, &found)?;
-        let Removal { commands, papers } = removal(state, &found)?;
-        check_permit(state, &permit, &commands)?;
+        let removal = removal(state, &found)?;
+        removal.check_permit(state, &permit)?;
+        let Removal { commands, papers, .. } = removal;
         let asked = Some(told("delete_resource", kind, &found.id));
         Ok((Arrangement { commands, papers, asked, operation: Some(id.to_string()) }, ()))
     };
