@@ -26,6 +26,8 @@ mod kept;
 mod kept_list;
 #[cfg(test)]
 mod kept_tests;
+#[cfg(test)]
+mod list_tests;
 mod lookups;
 #[cfg(test)]
 mod operation_tests;

@@ -9,7 +9,7 @@ use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, ResourceId};
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::compute::{self, found, group_of, is_machine};
+use super::compute::{self, Kind, found, group_of, is_machine};
 use super::{answer, refusal};
 use crate::engine::{Engine, State};
 use crate::operator::Permit;
@@ -24,23 +24,45 @@ pub(super) async fn list(
     engines: Vec<Engine>,
 ) -> Result<Response, ArmError> {
     let limits = call.parameter("$filter").map(limits).transpose()?.unwrap_or_default();
+    let wanted = Arc::new(Wanted { group, limits });
     let mut items = Vec::new();
     for engine in engines {
-        let (permit, version, group) = (Arc::clone(&call.permit), call.version()?, group.clone());
-        let look = move |state: &State<'_>| all_of(state, (&permit, version), group.as_ref());
+        let (permit, version, wanted) = (Arc::clone(&call.permit), call.version()?, Arc::clone(&wanted));
+        let look = move |state: &State<'_>| all_of(state, (&permit, version), &wanted);
         items.extend(engine.look(look).await.map_err(|problem| refusal::of(&problem))?);
     }
-    items.retain(|item| {
-        let is_within = |(limit, wanted): &(Limit, String)| {
-            limit.value(item).is_some_and(|own| own.eq_ignore_ascii_case(wanted))
-        };
-        limits.iter().all(is_within)
-    });
     if items.len() > LISTED_MAX {
         let message = format!("There are more than {LISTED_MAX} resources; list them by type.");
         return Err(ArmError::new(400, "ResponseTooLarge", message));
     }
     Ok(answer::list(items))
+}
+
+/// What is listed.
+struct Wanted {
+    /// The group that it is in, if not all are wanted.
+    group: Option<GroupId>,
+    /// What it has to be besides.
+    limits: Vec<(Limit, String)>,
+}
+
+impl Wanted {
+    /// Whether something may be wanted that is in that group, by as much as is known of it yet.
+    fn may_have(&self, group: &GroupId, begun: &Value) -> bool {
+        let is_within = |(limit, wanted): &(Limit, String)| {
+            limit.value(begun).is_none_or(|own| own.eq_ignore_ascii_case(wanted))
+        };
+        self.group.as_ref().is_none_or(|wanted| wanted.key() == group.key())
+            && self.limits.iter().all(is_within)
+    }
+
+    /// Whether something is wanted that may be.
+    fn has(&self, item: &Value) -> bool {
+        let is_within = |(limit, wanted): &(Limit, String)| {
+            limit.value(item).is_some_and(|own| own.eq_ignore_ascii_case(wanted))
+        };
+        self.limits.iter().all(is_within)
+    }
 }
 
 /// What a list is limited to.
@@ -92,32 +114,50 @@ fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
     filter.split(" and ").map(|clause| limit(clause).ok_or_else(unclear)).collect()
 }
 
-fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), group: Option<&GroupId>) -> Vec<Value> {
-    let is_wanted = |own: &GroupId| group.is_none_or(|group| group.key() == own.key());
-    let mut items = Vec::new();
-    for link in links(state).take(LISTED_MAX + 1) {
-        let own = group_of(state, link);
-        if let Some(found) = is_wanted(&own).then(|| found(state, asker, link, &own)).flatten() {
-            items.push(short(&compute::show(state, asker, &found, Expand::Nothing)));
-        }
-    }
+/// What is wanted of a cluster; one more than can be listed is enough.
+fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> Vec<Value> {
+    let compute = links(state).filter_map(|link| {
+        let group = group_of(state, link);
+        // Most of what is not wanted need not be shown to know.
+        let id = name_of(state, link).map(|(kind, name)| {
+            let (namespace, kind) = kind.text().split_once('/').unwrap_or_default();
+            group.resource(namespace, kind, name)
+        })?;
+        let begun = json!({ "id": id.to_string(), "name": id.name(), "type": id.kind() });
+        let found = wanted.may_have(&group, &begun).then(|| found(state, asker, link, &group)).flatten()?;
+        let shown = short(&compute::show(state, asker, &found, Expand::Nothing));
+        wanted.has(&shown).then_some(shown)
+    });
+    let mut items: Vec<_> = compute.take(LISTED_MAX + 1).collect();
     if asker.0.check_all_tenants(Role::Viewer).is_err() {
         // What is only kept belongs to no tenant.
         return items;
     }
     let written = state.catalogue.entries_below("/subscriptions/");
     let written = written.filter(|(_, entry)| entry.cluster == state.id && entry.link.is_none());
-    for (_, entry) in written {
-        let Some(id) = ResourceId::parse(&entry.id).filter(|id| is_wanted(&id.group)) else { continue };
+    let kept = written.filter_map(|(_, entry)| {
+        let id = ResourceId::parse(&entry.id)?;
         let is_resource = !id.namespace.eq_ignore_ascii_case("Microsoft.Resources") && id.parts.len() == 1;
-        if is_resource {
-            let body: Value = serde_json::from_slice(&entry.body.0).unwrap_or_default();
-            let mut shown = json!({ "id": entry.id, "name": id.name(), "type": id.kind() });
-            copy(&body, &mut shown);
-            items.push(shown);
+        let mut shown = json!({ "id": entry.id, "name": id.name(), "type": id.kind() });
+        if !is_resource || !wanted.may_have(&id.group, &shown) {
+            return None;
         }
-    }
+        copy(&serde_json::from_slice(&entry.body.0).unwrap_or_default(), &mut shown);
+        wanted.has(&shown).then_some(shown)
+    });
+    let room = (LISTED_MAX + 1).saturating_sub(items.len());
+    items.extend(kept.take(room));
     items
+}
+
+/// What something of the rules is as a resource, and what it is called.
+fn name_of<'a>(state: &'a State<'_>, link: Link) -> Option<(Kind, &'a str)> {
+    let cluster = state.cluster;
+    Some(match link {
+        Link::Machine(id) => (Kind::Machine, cluster.machine(id)?.name.as_str()),
+        Link::ScaleSet(id) => (Kind::ScaleSet, cluster.scale_set(id)?.name.as_str()),
+        Link::Tenant(id) => (Kind::AvailabilitySet, cluster.tenant(id)?.name.as_str()),
+    })
 }
 
 fn links<'a>(state: &'a State<'_>) -> impl Iterator<Item = Link> + 'a {
