@@ -4,7 +4,7 @@ use forewarn_catalogue::limits::OPERATION_WAITS_MAX;
 use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
 use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
 use forewarn_wire::arm::ResourceId;
-use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant, leaving};
+use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant};
 
 use super::Driver;
 use super::listing::details_of;
@@ -222,9 +222,8 @@ impl Driver {
             if machines.is_empty() {
                 return Fate::Goes(Some(command));
             }
-            let leaving = leaving(rules);
             // What was to be deleted and could not be keeps its set.
-            if machines.iter().any(|machine| leaving.contains(machine)) { Fate::Waits } else { Fate::Stays }
+            if machines.iter().any(|machine| rules.is_leaving(*machine)) { Fate::Waits } else { Fate::Stays }
         };
         match entry.link {
             Some(Link::ScaleSet(id)) => match rules.scale_set(id) {
@@ -246,12 +245,12 @@ impl Driver {
 
     fn fate_of_group(&self, key: &str, entry: &Entry) -> Fate {
         let catalogue = &self.kept.catalogue;
-        let leaving_machines = leaving(&self.kept.clusters[&entry.cluster].cluster);
+        let Ok(estate) = self.estate(entry.cluster) else { return Fate::Goes(None) };
         let (mut any, mut any_leaves) = (false, false);
         for (_, inside) in catalogue.entries_below(&format!("{key}/")) {
             any = true;
             any_leaves |= inside.leaving == Leaving::Leaves
-                || matches!(inside.link, Some(Link::Machine(machine)) if leaving_machines.contains(&machine));
+                || matches!(inside.link, Some(Link::Machine(machine)) if estate.cluster.is_leaving(machine));
         }
         match (any, any_leaves) {
             (false, _) => Fate::Goes(None),

@@ -8,7 +8,7 @@ use super::error::ArmError;
 use super::instances::Chosen;
 use super::read_machine::Protection;
 use super::refused::{not_found, refused};
-use crate::operator::{NamedCommand, full_name, leaving};
+use crate::operator::{NamedCommand, full_name};
 
 /// Something that a client has done to a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,6 @@ pub fn plan_action(
     action: Action,
     on: &[MachineId],
 ) -> Result<Vec<NamedCommand>, ArmError> {
-    let leaving = leaving(cluster);
     let mut commands = Vec::new();
     for id in on {
         let machine = cluster.machine(*id).ok_or_else(not_found)?;
@@ -93,7 +92,7 @@ pub fn plan_action(
             Action::PowerOff => commands.push(NamedCommand::Stop { machine: name }),
             Action::Deallocate => commands.push(NamedCommand::Deallocate { machine: name }),
             Action::SimulateEviction => commands.push(NamedCommand::Evict { machine: name }),
-            Action::Delete if leaving.contains(id) => {}
+            Action::Delete if cluster.is_leaving(*id) => {}
             Action::Delete => commands.push(NamedCommand::Delete { machine: name }),
             Action::Reapply => {}
             Action::Upgrade { image_since } => {

@@ -10,9 +10,7 @@ use super::names::{Named, check_new_name, no_such_resource, tenant_of};
 use super::plan_common::{change_policy, check_priority, describe, host_name, place};
 use super::read_machine::{Domains, MachineWanted, read_availability_set, read_machine, read_protection};
 use super::refused::{bad_wish, not_changeable, not_found};
-use crate::operator::{
-    MachineEntry, NamedCommand, Scale, SetEntry, VmEntry, Wish, full_name, leaving, notices, spot,
-};
+use crate::operator::{MachineEntry, NamedCommand, Scale, SetEntry, VmEntry, Wish, full_name, notices, spot};
 
 /// What makes the fleet as a body of a machine wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,8 +162,7 @@ fn join_scale_set(
     if wanted.profile != Profile::default() && wanted.profile != set.model {
         return Err(of_its_set("scheduledEventsProfile"));
     }
-    let leaving = leaving(cluster);
-    let staying = group.map_or(&[][..], Tenant::machines).iter().filter(|id| !leaving.contains(id));
+    let staying = group.map_or(&[][..], Tenant::machines).iter().filter(|id| !cluster.is_leaving(**id));
     let capacity = u16::try_from(staying.count() + 1).unwrap_or(u16::MAX);
     let zones = wanted.zone.into_iter().map(|zone| zone.0).collect();
     let to = Scale { capacity, zones, ..Scale::default() };

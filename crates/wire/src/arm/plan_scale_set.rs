@@ -19,7 +19,7 @@ use super::read_machine::Protection;
 use super::read_scale_set::{MODEL, ScaleSetWanted, read_scale_set};
 use super::refused::{bad_wish, not_changeable, not_found};
 use crate::operator::{
-    BadWish, NamedCommand, NewScaleSet, Scale, ScaleIn, UpgradeWord, Wish, full_name, leaving, notices,
+    BadWish, NamedCommand, NewScaleSet, Scale, ScaleIn, UpgradeWord, Wish, full_name, notices,
     pick_for_scale_in, spot,
 };
 
@@ -201,9 +201,8 @@ fn scale(
     protection: &dyn Fn(MachineId) -> Protection,
 ) -> Result<Vec<NamedCommand>, ArmError> {
     let Some(capacity) = wanted.capacity else { return Ok(Vec::new()) };
-    let leaving = leaving(cluster);
     let number = |id: MachineId| cluster.machine(id)?.name.instance_number(&set.name);
-    let staying = instances_of(cluster, set).into_iter().filter(|id| !leaving.contains(id));
+    let staying = instances_of(cluster, set).into_iter().filter(|id| !cluster.is_leaving(*id));
     let staying: BTreeMap<_, _> = staying.filter_map(|id| Some((number(id)?, id))).collect();
     let Some(surplus) = staying.len().checked_sub(capacity.into()).filter(|surplus| *surplus > 0) else {
         let (zones, fault_domains) = (zones(wanted), wanted.fault_domains);
