@@ -27,7 +27,7 @@ pub(super) async fn list(arm: &Arm, call: &Call, subscription: &str) -> Result<R
     call.version()?;
     let (wanted, permit) = (subscription.to_owned(), Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
-        check_subscription(state, &wanted)?;
+        check_subscription(state, &permit, &wanted)?;
         Ok(groups_of(state, &permit, &wanted).iter().map(|group| shown(state, group)).collect())
     };
     arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?.map(answer::list)
@@ -59,7 +59,7 @@ async fn put(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> 
     let (wanted, place) = (id.clone(), sent["location"].as_str().map(str::to_owned));
     let (is_patch, permit) = (call.method == Method::PATCH, Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
-        check_subscription(state, &wanted.subscription)?;
+        check_subscription(state, &permit, &wanted.subscription)?;
         let known = find_group(state, &permit, &wanted)?;
         // What is there, and not for whoever asks, is not made again.
         if known.is_none() && (is_patch || !groups_called(state, &wanted).is_empty()) {

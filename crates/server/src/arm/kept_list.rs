@@ -46,7 +46,7 @@ pub(super) async fn in_subscription(
     let (subscription, permit, from) = (call.path[1].clone(), Arc::clone(&call.permit), from(call));
     let kind = format!("{namespace}/{kind}");
     let look = move |state: &State<'_>| {
-        check_subscription(state, &subscription)?;
+        check_subscription(state, &permit, &subscription)?;
         let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
         let own = state.catalogue.entries_below(&prefix).filter(|(_, entry)| {
             permit.reaches(entry.cluster) && ResourceId::parse(&entry.id).is_some_and(|id| id.is(&kind))
