@@ -9,7 +9,7 @@ use forewarn_catalogue::{ClusterId, Link, Role};
 use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge};
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, encoded};
 use super::compute::{self, Removal};
 use super::place::{
     Group, check_subscription, cluster_for, find_group, group_here, groups_called, groups_of, no_group,
@@ -136,8 +136,8 @@ async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmErro
     let arranged = engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))?;
     let (arranged, ()) = arranged?;
     let operation = arranged.operation.ok_or_else(|| refusal::of(&Problem::Unavailable))?;
-    let (base, subscription, name) = (&call.base, &id.subscription, &operation.name);
-    let query = call.parameter("api-version").unwrap_or("2021-04-01");
+    let (base, subscription, name) = (&call.base, encoded(&id.subscription), &operation.name);
+    let query = encoded(call.parameter("api-version").unwrap_or("2021-04-01"));
     let location = format!("{base}/subscriptions/{subscription}/operationresults/{name}?api-version={query}");
     Ok(answer::ask_again(&location))
 }
