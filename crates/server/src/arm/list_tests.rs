@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use forewarn_wire::operator::Fleet;
 use serde_json::json;
 
-use super::tests::{Client, SEED, SUBSCRIPTION, clock, compute, group};
+use super::tests::{Client, SEED, SUBSCRIPTION, clock, compute, group, own};
 use crate::engine::Engine;
 use crate::operator::Permit;
 
@@ -85,4 +85,25 @@ async fn the_next_page_is_found_whatever_names_and_parameters_are_like() {
     let address = made.headers["azure-asyncoperation"].to_str().unwrap();
     let status = client.get(address.strip_prefix("https://localhost:1340").unwrap()).await;
     assert_eq!(status.body["status"], "Succeeded", "{address}");
+}
+
+#[tokio::test]
+async fn instances_are_listed_page_by_page() {
+    use std::fmt::Write;
+    let mut fleet = String::new();
+    for host in 0..6 {
+        writeln!(fleet, "[[host]]\nname = 'h{host}'").unwrap();
+    }
+    writeln!(fleet, "[[scale_set]]\nname = 'big'").unwrap();
+    for host in (0..601).map(|number| number % 6) {
+        writeln!(fleet, "[[scale_set.instance]]\nhost = 'h{host}'\nupdate_domain = {host}").unwrap();
+    }
+    let engine = Engine::on(forewarn_store::State::new(SEED), SEED, clock());
+    crate::service::fill(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
+    let client = Client::of(engine, Permit::unlimited("anyone"));
+    let instances = own("virtualMachineScaleSets/big/virtualMachines");
+    let expected: Vec<_> = (0..601).map(|number| format!("big_{number}")).collect();
+    assert_eq!(all_pages(&client, &instances).await, (expected, 2));
+    let wrong = client.get(format!("{instances}&$skiptoken=x")).await;
+    assert_eq!(wrong.body["error"]["code"], "InvalidParameter");
 }

@@ -16,7 +16,7 @@ use crate::engine::{Engine, State};
 use crate::operator::Permit;
 
 /// Resources of one page.
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 /// What is listed: of one group, or of all.
 #[derive(Clone)]
