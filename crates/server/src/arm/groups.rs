@@ -6,14 +6,14 @@ use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::{ClusterId, Link, Role};
-use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge};
+use forewarn_lifecycle::Shape;
+use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge, normal_location};
 use serde_json::{Value, json};
 
 use super::call::{Call, encoded};
 use super::compute::{self, Removal};
 use super::place::{
     Group, check_subscription, cluster_for, find_group, group_here, groups_called, groups_of, no_group,
-    normal_location,
 };
 use super::{Arm, answer, refusal};
 use crate::engine::{Arrangement, Paper, Problem, State, Terms};
@@ -145,16 +145,14 @@ async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmErro
 /// What the rules have in a group: sets first, then the machines that are in none that goes.
 fn links_of(state: &State<'_>, group: &GroupId) -> Vec<Link> {
     let cluster = state.cluster;
-    let sets = cluster.scale_sets().map(|(id, _)| Link::ScaleSet(id));
-    let tenants =
-        cluster.tenants().filter(|(_, tenant)| tenant.shape == forewarn_lifecycle::Shape::AvailabilitySet);
-    let tenants = tenants.map(|(id, _)| Link::Tenant(id));
-    let alone = cluster.machines().filter(|(id, machine)| {
-        let shape = cluster.tenant(machine.tenant).map(|tenant| tenant.shape);
-        shape == Some(forewarn_lifecycle::Shape::StandaloneMachine) && !is_gone(cluster, *id)
-    });
-    let alone = alone.map(|(id, _)| Link::Machine(id));
-    let all = sets.chain(tenants).chain(alone);
+    let goes_with_a_set = |link: &Link| match link {
+        Link::ScaleSet(_) | Link::Tenant(_) => false,
+        Link::Machine(id) => {
+            let tenant = cluster.machine(*id).and_then(|machine| cluster.tenant(machine.tenant));
+            tenant.is_none_or(|tenant| tenant.shape != Shape::StandaloneMachine) || is_gone(cluster, *id)
+        }
+    };
+    let all = compute::links(state).filter(|link| !goes_with_a_set(link));
     all.filter(|link| compute::group_of(state, *link).key() == group.key()).collect()
 }
 

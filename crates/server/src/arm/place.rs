@@ -4,7 +4,7 @@
 //! is: the one that its machines are told of. It is there as long as the cluster is, and nobody has to create it.
 
 use forewarn_catalogue::{ClusterId, Entry};
-use forewarn_wire::arm::{ArmError, GroupId, ResourceId};
+use forewarn_wire::arm::{ArmError, GroupId, ResourceId, same_location};
 use forewarn_wire::operator::Site;
 use serde_json::{Value, json};
 
@@ -100,16 +100,6 @@ pub(crate) fn cluster_for(
     let mut of = clusters_of(state, permit, subscription).peekable();
     let first = of.peek().map(|(id, _)| *id);
     of.find(|(_, site)| same_location(&site.location, location)).map(|(id, _)| id).or(first)
-}
-
-/// `East US` and `eastus` are one place.
-fn same_location(one: &str, other: &str) -> bool {
-    normal_location(one) == normal_location(other)
-}
-
-/// A location as it is shown.
-pub(crate) fn normal_location(location: &str) -> String {
-    location.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
 
 /// The clusters of a subscription that whoever asks may know of.
