@@ -1,8 +1,8 @@
 //! `cargo xtask agent`: real agents, in machines that are network namespaces, against the program; and that what decides for
 //! them needs no operating system.
 //!
-//! What the agents do and what has to come of it is in the ignored tests of `crates/forewarn/tests/agents`, `crates/client` and
-//! `crates/agent`; here the programs beside them are installed, and both of ours are built.
+//! What the agents do and what has to come of it is in the ignored tests of `crates/forewarn/tests/agents` and `crates/agent`; here
+//! the programs beside them are installed, and both of ours are built.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ use crate::tree;
 
 /// What has ignored tests of agents in it.
 const STORIES: [&str; 4] = ["--package", "forewarn", "--test", "agents"];
-const PARTS: [&str; 4] = ["--package", "forewarn-client", "--package", "forewarn-agent"];
+const PARTS: [&str; 2] = ["--package", "forewarn-agent"];
 
 /// What assumes no operating system, and a target that has none.
 const PORTABLE: [&str; 3] = ["forewarn-lifecycle", "forewarn-wire", "forewarn-watcher"];

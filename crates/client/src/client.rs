@@ -7,7 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use forewarn_lifecycle::{EventId, Timestamp};
 use forewarn_wire::{
-    DOCUMENT_BYTES_MAX, Edition, ReadDocument, Reading, parse_date, read_document, render_start_requests,
+    DOCUMENT_BYTES_MAX, Edition, ReadDocument, ReadEvent, Reading, parse_date, read_document,
+    render_start_requests,
 };
 use serde_json::Value;
 
@@ -100,6 +101,17 @@ pub enum News {
         /// What the service's clock showed.
         date: Timestamp,
     },
+}
+
+impl Sighting {
+    /// How long it is, at this moment, until an event may start without approval; nothing, once it has started.
+    ///
+    /// It follows the service's clock, and whatever this computer's shows does not matter.
+    #[must_use]
+    pub fn left(&self, event: &ReadEvent) -> Option<Duration> {
+        let then = event.not_before?.since(self.date);
+        Some(then.saturating_sub(tokio::time::Instant::from_std(self.received).elapsed()))
+    }
 }
 
 impl Client {

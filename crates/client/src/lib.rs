@@ -24,9 +24,41 @@
 //! | find the endpoint | [`Search`]: a setting, `SCHEDULEDEVENTSIP`, `169.254.169.254`, DHCP option 245 |
 //! | ask once | [`Client::poll`], [`Client::approve`], [`Client::name`], [`Client::members`] |
 //! | go on asking | [`Client::next`], or [`Client::turn`] by [`Client::turn`] where failures matter |
+//! | know how much time is left | [`Sighting::left`] |
+//! | ask others, such as a webhook | [`http`] |
+//!
+//! Where failures matter, one turn follows the other. A turn waits as long as is good for the endpoint, and asks once; to drop it
+//! half-way, in a `select!`, loses nothing:
+//!
+//! ```no_run
+//! use forewarn_client::{Client, Endpoint, Turn};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut client = Client::new(Endpoint::parse("http://169.254.169.254")?);
+//! loop {
+//!     match client.turn().await {
+//!         Turn::News(seen) => {
+//!             for event in &seen.document.events {
+//!                 println!("{}: {:?} of {:?}, {:?} left", event.id, event.kind, event.resources, seen.left(event));
+//!             }
+//!         }
+//!         Turn::Quiet { .. } => {}
+//!         Turn::Failed { error, pause } => eprintln!("{error}; trying again in {pause:?}"),
+//!     }
+//! }
+//! # }
+//! ```
+//!
+//! What it keeps to, so that its callers need not:
+//!
+//! - No request goes through a proxy, whatever the environment says, and no redirect is followed.
+//! - The newest edition is asked for first; an endpoint that does not know it is asked for an older one.
+//! - Where the endpoint can wait (Forewarn's can), news is here at once and hardly anything is asked; elsewhere, once a second.
+//! - After failures, pauses grow and differ from machine to machine; `Retry-After` is heeded; nobody gives up.
+//! - How long an answer may take, and how long it may be, is limited. A document with unknown words in it is read all the same.
 //!
 //! What is deliberately absent: deciding what to do about an event, and remembering what was done. What the caller owes: a runtime
-//! of tokio, and counting `NotBefore` − [`Sighting::date`] from [`Sighting::received`] instead of trusting its own clock.
+//! of tokio with time and I/O, and [`Sighting::left`] instead of a look at its own clock, which may be wrong.
 
 pub mod backoff;
 mod client;
@@ -41,6 +73,9 @@ mod turn;
 pub use client::{Client, News, Sighting};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use error::Error;
+pub use forewarn_lifecycle::{EventId, EventKind, EventSource, Timestamp};
+#[doc(inline)]
 pub use forewarn_line as http;
+pub use forewarn_wire::{Edition, ReadDocument, ReadEvent, Status, Unreadable, Word};
 pub use search::{Found, How, NotFound, Search, Tried, VARIABLE};
 pub use turn::Turn;

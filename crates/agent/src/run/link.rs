@@ -4,15 +4,19 @@
 
 use std::time::Duration;
 
-use forewarn_client::{Client, Endpoint, Search, Turn, backoff::Backoff};
+use forewarn_client::{Client, Endpoint, Found, How, Search, Turn, backoff::Backoff};
 use forewarn_wire::Edition;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::config::Config;
 
 /// How long it waits before it searches again, or asks for the name again: at first, and at most.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(15);
+
+/// One that was found and has not answered for so long may be elsewhere by now: it is searched for again.
+const LOST: Duration = Duration::from_secs(300);
 
 /// What is heard from there.
 #[derive(Debug)]
@@ -55,32 +59,43 @@ pub(super) fn start(config: &Config) -> mpsc::Receiver<Heard> {
 type Told = Result<(), mpsc::error::SendError<Heard>>;
 
 async fn follow(config: &Config, tell: &mpsc::Sender<Heard>) -> Told {
-    let endpoint = find(config, tell).await?;
-    let mut client = Client::new(endpoint).with_pace(config.poll).with_long_poll(config.long_poll);
+    loop {
+        let found = find(config, tell).await?;
+        watch(config, found, tell).await?;
+    }
+}
+
+/// Asks an endpoint for as long as it may be the right one: for ever, if somebody has said where it is.
+async fn watch(config: &Config, found: Found, tell: &mpsc::Sender<Heard>) -> Told {
+    let was_said = matches!(found.by, How::Setting | How::Variable);
+    let mut client = Client::new(found.endpoint).with_pace(config.poll).with_long_poll(config.long_poll);
     let name = match &config.name {
         Some(name) => name.clone(),
         None => ask_name(&mut client, tell).await?,
     };
     tell.send(Heard::Name(name)).await?;
-    loop {
+    let mut answered = Instant::now();
+    while was_said || answered.elapsed() < LOST {
         let turn = client.turn().await;
+        match turn {
+            Turn::News(_) | Turn::Quiet { .. } => answered = Instant::now(),
+            Turn::Failed { .. } => {}
+        }
         let (edition, server) = (client.edition(), client.server().map(str::to_owned));
         tell.send(Heard::Turn { turn, edition, server }).await?;
     }
+    Ok(())
 }
 
-async fn find(
-    config: &Config,
-    tell: &mpsc::Sender<Heard>,
-) -> Result<Endpoint, mpsc::error::SendError<Heard>> {
+async fn find(config: &Config, tell: &mpsc::Sender<Heard>) -> Result<Found, mpsc::error::SendError<Heard>> {
     let mut backoff = Backoff::by_chance(PAUSE, PAUSE_MAX);
     let search = search(config);
     loop {
         match search.run().await {
             Ok(found) => {
-                let (endpoint, by) = (found.endpoint, found.by.to_string());
-                tell.send(Heard::Found { endpoint: endpoint.clone(), by }).await?;
-                return Ok(endpoint);
+                let (endpoint, by) = (found.endpoint.clone(), found.by.to_string());
+                tell.send(Heard::Found { endpoint, by }).await?;
+                return Ok(found);
             }
             Err(nowhere) => tell.send(Heard::Nowhere(nowhere.to_string())).await?,
         }

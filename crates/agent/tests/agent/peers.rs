@@ -1,7 +1,7 @@
 //! Machines that are named together: one of them approves, once, when all of them are ready.
 
 use std::fs;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
 use crate::harness::{Line, request, until};
@@ -12,10 +12,11 @@ use crate::played::{Played, Say, id, scheduled_for};
 const WAITS: &str = "[[hook]]\nname = \"waits\"\n\
                      command = [\"/bin/sh\", \"-c\", \"while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
 
-/// Addresses at which nobody listens now.
-fn free_addresses() -> [SocketAddr; 2] {
-    let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.map(|listener| listener.local_addr().unwrap())
+/// Addresses of loopback at which nobody else listens: they are known before anybody does, so they belong to this process and test.
+fn addresses(test: u16) -> [SocketAddr; 2] {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let ip = Ipv4Addr::new(127, 64 + high, middle, low);
+    [test * 2, test * 2 + 1].map(|number| (ip, 9911 + number).into())
 }
 
 /// A place for an agent of that name, which knows where both are.
@@ -38,7 +39,7 @@ fn both() -> Say {
 #[test]
 fn the_first_approves_once_when_all_are_ready() {
     let endpoint = Played::start(both());
-    let all = free_addresses();
+    let all = addresses(0);
     let places = [
         place(&endpoint, "web_0", all[0], all, &tracing_hook("quick", "scheduled")),
         place(&endpoint, "web_1", all[1], all, WAITS),
@@ -60,7 +61,7 @@ fn the_first_approves_once_when_all_are_ready() {
 #[test]
 fn a_peer_that_is_silent_is_waited_for_or_not() {
     let endpoint = Played::start(both());
-    let all = free_addresses();
+    let all = addresses(1);
     let first = place(&endpoint, "web_1", all[1], all, "");
     let agent = first.start();
     agent.hear("this machine is ready");

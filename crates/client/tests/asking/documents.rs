@@ -35,9 +35,34 @@ async fn a_document_is_asked_for_with_the_header_and_remembered_by_its_tag() {
         "{first}"
     );
     assert!(first.contains(&format!("host: {}\r\n", script.address)), "{first}");
+    assert!(first.contains("\r\nuser-agent: forewarn-client/"), "{first}");
     assert!(!first.contains("if-none-match"), "{first}");
     assert!(asked[1].text.contains("if-none-match: \"7\"\r\n"), "{}", asked[1].text);
     assert!(asked.iter().all(|asked| asked.text.contains("\r\nmetadata: true\r\n") && asked.connection == 0));
+}
+
+#[tokio::test]
+async fn the_time_that_is_left_follows_the_services_clock() {
+    let event = |not_before: &str| {
+        format!(
+            r#"{{"EventId":"28512AF7-C957-4500-9BC4-842D6FB531E4","EventStatus":"Scheduled","EventType":"Reboot",
+            "ResourceType":"VirtualMachine","Resources":["a"],"NotBefore":"{not_before}"}}"#
+        )
+    };
+    let events = ["Wed, 24 Jan 2018 21:35:44 GMT", "Wed, 24 Jan 2018 21:21:44 GMT", ""].map(event).join(",");
+    let body = format!(r#"{{"DocumentIncarnation":3,"Events":[{events}]}}"#);
+    let script = Script::of([say(200, DATE, &body)]).await;
+    let News::Document(seen) = script.client().poll().await.unwrap() else { panic!("a document") };
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(60)).await;
+    let left: Vec<_> = seen.document.events.iter().map(|event| seen.left(event)).collect();
+    let quarter = Duration::from_mins(15);
+    // A minute has gone by, and however long this test was kept waiting.
+    assert!(
+        left[0].is_some_and(|left| left <= quarter - Duration::from_secs(60) && left > quarter / 2),
+        "{left:?}"
+    );
+    assert_eq!(left[1..], [Some(Duration::ZERO), None]);
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@
 //! | the agent is killed in the middle | `lives::an_agent_that_was_killed_goes_on_where_it_was` |
 //! | the machine really reboots | `lives::what_was_done_is_undone_after_the_reboot_itself` |
 //! | the server is away for a while | `lives::an_agent_outlives_its_server` |
+//! | nothing leads to 169.254.169.254 | `dhcp::without_a_route_to_the_usual_place_the_server_is_found_by_lease_and_by_question` |
 //! | an endpoint of the first edition | `found::an_endpoint_that_knows_only_the_preview_will_do` |
 //! | the recipes of `deploy/recipes` | `recipes` |
 //!
@@ -28,6 +29,8 @@
 mod agent;
 #[cfg(test)]
 mod alone;
+#[cfg(test)]
+mod dhcp;
 #[cfg(test)]
 mod found;
 #[cfg(test)]

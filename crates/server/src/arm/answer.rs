@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Operation;
 use serde_json::{Map, Value};
 
-use super::call::Call;
+use super::call::{Call, encoded};
 
 /// How long a client waits before it asks again, in seconds. With less, or nothing, it waits for half a minute.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("1");
@@ -76,8 +76,8 @@ pub(crate) fn later(mut response: Response) -> Response {
 /// It is made of what the client asked: it may know this server by another name than others.
 fn address(call: &Call, subscription: &str, operation: &Operation) -> String {
     let version = call.parameter("api-version").unwrap_or("2022-11-01");
-    let (base, name) = (&call.base, &operation.name);
-    format!("{base}/subscriptions/{subscription}/{OPERATIONS}/{name}?api-version={version}")
+    let (base, name, subscription) = (&call.base, &operation.name, encoded(subscription));
+    format!("{base}/subscriptions/{subscription}/{OPERATIONS}/{name}?api-version={}", encoded(version))
 }
 
 fn insert(response: &mut Response, name: HeaderName, value: &str) {

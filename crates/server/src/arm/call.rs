@@ -26,12 +26,17 @@ pub(crate) struct Call {
     /// The segments of the path as they were sent; empty ones are left out, because clients double slashes.
     pub(crate) path: Vec<String>,
     pub(crate) query: Vec<(String, String)>,
+    /// Path and query as they were sent: what is asked again is asked in the same words.
+    target: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     /// Where whoever asks has found this server: `https://HOST:PORT`.
     pub(crate) base: String,
     pub(crate) permit: Arc<Permit>,
 }
+
+/// The parameter that says where a page begins.
+const SKIP_TOKEN: &str = "$skiptoken";
 
 /// Segments of a path.
 const SEGMENTS_MAX: usize = 32;
@@ -56,7 +61,8 @@ impl Call {
             Scheme::Https => "https",
         };
         let base = format!("{scheme}://{}", host.unwrap_or_default());
-        Ok(Self { method: parts.method, path, query, headers: parts.headers, body, base, permit })
+        let target = parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
+        Ok(Self { method: parts.method, path, query, target, headers: parts.headers, body, base, permit })
     }
 
     /// The version by which the client says what it understands.
@@ -74,6 +80,29 @@ impl Call {
                 format!("The api-version '{text}' is invalid: it is a date from {} on.", ApiVersion::FIRST);
             ArmError::new(400, "InvalidApiVersionParameter", message)
         })
+    }
+
+    /// Where the same is asked for again.
+    pub(crate) fn again(&self) -> String {
+        format!("{}{}", self.base, self.target)
+    }
+
+    /// Where the next page of a list is asked for.
+    pub(crate) fn next_page(&self, token: &str) -> String {
+        let (path, query) = self.target.split_once('?').unwrap_or((&self.target, ""));
+        let is_token = |pair: &&str| {
+            let name = pair.split('=').next().and_then(decoded);
+            name.is_some_and(|name| name.eq_ignore_ascii_case(SKIP_TOKEN))
+        };
+        let others = query.split('&').filter(|pair| !pair.is_empty() && !is_token(pair));
+        let token = format!("{SKIP_TOKEN}={}", encoded(token));
+        let query: Vec<_> = others.chain([token.as_str()]).collect();
+        format!("{}{path}?{}", self.base, query.join("&"))
+    }
+
+    /// Where the page begins that is asked for; nothing, if it is the first.
+    pub(crate) fn page(&self) -> Option<&str> {
+        self.parameter(SKIP_TOKEN)
     }
 
     /// The value of a parameter of the query, whose name is compared without case.
@@ -148,6 +177,21 @@ fn decoded(segment: &str) -> Option<String> {
     (!text.contains('/') && !text.chars().any(char::is_control)).then_some(text)
 }
 
+/// A text as a part of an address; slashes stay.
+pub(super) fn encoded(text: &str) -> String {
+    use std::fmt::Write;
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~/()".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            // Writing to a text does not fail.
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +204,25 @@ mod tests {
         for bad in ["/%", "/%2", "/%zz", "/a%2Fb", "/%ff", "/%0a", &"/x".repeat(SEGMENTS_MAX + 1)] {
             assert_eq!(read(bad).unwrap_err().code, "InvalidRequestUri", "{bad}");
         }
+    }
+
+    async fn call(target: &str) -> Call {
+        let request = Request::builder().uri(target).header("host", "h:1");
+        let request = request.extension(Arc::new(Permit::unlimited("anyone")));
+        Call::read(request.body(Body::empty()).unwrap(), Scheme::Https).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_again_is_asked_in_the_same_words() {
+        let call = call("//a/b%20c/%C3%A9?x=1%262&%24SkipToken=old&$filter=a+b%23&y").await;
+        assert_eq!(call.again(), "https://h:1//a/b%20c/%C3%A9?x=1%262&%24SkipToken=old&$filter=a+b%23&y");
+        let next = call.next_page("/a b/&#é%");
+        assert_eq!(
+            next,
+            "https://h:1//a/b%20c/%C3%A9?x=1%262&$filter=a+b%23&y&$skiptoken=/a%20b/%26%23%C3%A9%25"
+        );
+        let next = self::call(next.strip_prefix("https://h:1").unwrap()).await;
+        assert_eq!((next.page(), next.path.join("|")), (Some("/a b/&#é%"), "a|b c|é".to_owned()));
+        assert_eq!(self::call("/a").await.next_page("7"), "https://h:1/a?$skiptoken=7");
     }
 }

@@ -6,14 +6,14 @@ use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::{ClusterId, Link, Role};
-use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge};
+use forewarn_lifecycle::Shape;
+use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge, normal_location};
 use serde_json::{Value, json};
 
-use super::call::Call;
+use super::call::{Call, encoded};
 use super::compute::{self, Removal};
 use super::place::{
     Group, check_subscription, cluster_for, find_group, group_here, groups_called, groups_of, no_group,
-    normal_location,
 };
 use super::{Arm, answer, refusal};
 use crate::engine::{Arrangement, Paper, Problem, State, Terms};
@@ -27,7 +27,7 @@ pub(super) async fn list(arm: &Arm, call: &Call, subscription: &str) -> Result<R
     call.version()?;
     let (wanted, permit) = (subscription.to_owned(), Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
-        check_subscription(state, &wanted)?;
+        check_subscription(state, &permit, &wanted)?;
         Ok(groups_of(state, &permit, &wanted).iter().map(|group| shown(state, group)).collect())
     };
     arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?.map(answer::list)
@@ -59,7 +59,7 @@ async fn put(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> 
     let (wanted, place) = (id.clone(), sent["location"].as_str().map(str::to_owned));
     let (is_patch, permit) = (call.method == Method::PATCH, Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
-        check_subscription(state, &wanted.subscription)?;
+        check_subscription(state, &permit, &wanted.subscription)?;
         let known = find_group(state, &permit, &wanted)?;
         // What is there, and not for whoever asks, is not made again.
         if known.is_none() && (is_patch || !groups_called(state, &wanted).is_empty()) {
@@ -136,8 +136,8 @@ async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmErro
     let arranged = engine.arrange(terms, arrange).await.map_err(|problem| refusal::of(&problem))?;
     let (arranged, ()) = arranged?;
     let operation = arranged.operation.ok_or_else(|| refusal::of(&Problem::Unavailable))?;
-    let (base, subscription, name) = (&call.base, &id.subscription, &operation.name);
-    let query = call.parameter("api-version").unwrap_or("2021-04-01");
+    let (base, subscription, name) = (&call.base, encoded(&id.subscription), &operation.name);
+    let query = encoded(call.parameter("api-version").unwrap_or("2021-04-01"));
     let location = format!("{base}/subscriptions/{subscription}/operationresults/{name}?api-version={query}");
     Ok(answer::ask_again(&location))
 }
@@ -145,16 +145,14 @@ async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmErro
 /// What the rules have in a group: sets first, then the machines that are in none that goes.
 fn links_of(state: &State<'_>, group: &GroupId) -> Vec<Link> {
     let cluster = state.cluster;
-    let sets = cluster.scale_sets().map(|(id, _)| Link::ScaleSet(id));
-    let tenants =
-        cluster.tenants().filter(|(_, tenant)| tenant.shape == forewarn_lifecycle::Shape::AvailabilitySet);
-    let tenants = tenants.map(|(id, _)| Link::Tenant(id));
-    let alone = cluster.machines().filter(|(id, machine)| {
-        let shape = cluster.tenant(machine.tenant).map(|tenant| tenant.shape);
-        shape == Some(forewarn_lifecycle::Shape::StandaloneMachine) && !is_gone(cluster, *id)
-    });
-    let alone = alone.map(|(id, _)| Link::Machine(id));
-    let all = sets.chain(tenants).chain(alone);
+    let goes_with_a_set = |link: &Link| match link {
+        Link::ScaleSet(_) | Link::Tenant(_) => false,
+        Link::Machine(id) => {
+            let tenant = cluster.machine(*id).and_then(|machine| cluster.tenant(machine.tenant));
+            tenant.is_none_or(|tenant| tenant.shape != Shape::StandaloneMachine) || is_gone(cluster, *id)
+        }
+    };
+    let all = compute::links(state).filter(|link| !goes_with_a_set(link));
     all.filter(|link| compute::group_of(state, *link).key() == group.key()).collect()
 }
 

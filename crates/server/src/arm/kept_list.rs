@@ -46,7 +46,7 @@ pub(super) async fn in_subscription(
     let (subscription, permit, from) = (call.path[1].clone(), Arc::clone(&call.permit), from(call));
     let kind = format!("{namespace}/{kind}");
     let look = move |state: &State<'_>| {
-        check_subscription(state, &subscription)?;
+        check_subscription(state, &permit, &subscription)?;
         let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
         let own = state.catalogue.entries_below(&prefix).filter(|(_, entry)| {
             permit.reaches(entry.cluster) && ResourceId::parse(&entry.id).is_some_and(|id| id.is(&kind))
@@ -58,7 +58,7 @@ pub(super) async fn in_subscription(
 }
 
 fn from(call: &Call) -> Option<String> {
-    call.parameter("$skiptoken").map(str::to_lowercase)
+    call.page().map(str::to_lowercase)
 }
 
 fn page<'a>(entries: impl Iterator<Item = (&'a str, &'a Entry)>, from: Option<&str>) -> Page {
@@ -77,9 +77,7 @@ fn page<'a>(entries: impl Iterator<Item = (&'a str, &'a Entry)>, from: Option<&s
 fn shown(call: &Call, (items, next): Page) -> Response {
     let mut body = json!({ "value": items });
     if let Some(next) = next {
-        let version = call.parameter("api-version").unwrap_or_default();
-        let (base, path) = (&call.base, call.path.join("/"));
-        body["nextLink"] = json!(format!("{base}/{path}?api-version={version}&$skiptoken={next}"));
+        body["nextLink"] = json!(call.next_page(&next));
     }
     answer::ok(body)
 }

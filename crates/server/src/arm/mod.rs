@@ -198,9 +198,7 @@ async fn in_group(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
 async fn engines_of(arm: &Arm, call: &Call) -> Result<Vec<Engine>, ArmError> {
     let (wanted, permit) = (call.path[1].clone(), std::sync::Arc::clone(&call.permit));
     let look = move |state: &crate::engine::State<'_>| {
-        let of =
-            state.all.iter().filter(|(_, estate)| estate.site.subscription.eq_ignore_ascii_case(&wanted));
-        of.map(|(id, _)| *id).filter(|id| permit.reaches(*id)).collect::<Vec<_>>()
+        place::clusters_of(state, &permit, &wanted).map(|(id, _)| id).collect::<Vec<_>>()
     };
     let clusters = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
     Ok(clusters.into_iter().map(|cluster| arm.engine.of(cluster)).collect())

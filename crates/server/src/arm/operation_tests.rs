@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use axum::http::StatusCode;
 use forewarn_catalogue::limits::OPERATIONS_OPEN_MAX;
 use forewarn_catalogue::{Change, ClusterId, Ending, Filed, Operation};
-use forewarn_lifecycle::{MaintenanceId, Timestamp};
+use forewarn_lifecycle::{Cause, MaintenanceId, Timestamp};
 use forewarn_store::State as Kept;
+use forewarn_wire::arm::ArmError;
+use forewarn_wire::operator::NamedCommand;
 use serde_json::{Value, json};
 
 use super::tests::{Client, SEED, clock, compute, own};
+use crate::engine::{Arrangement, State, Terms};
 
 /// A server that has as many operations under way as there may be.
 async fn full() -> Client {
@@ -68,4 +71,28 @@ async fn what_waits_for_nothing_needs_no_room() {
     let written = client.send("POST", &own("virtualMachines/solo/reapply"), Value::Null).await;
     assert_eq!(written.status, StatusCode::ACCEPTED, "{}", written.body);
     assert_eq!(client.status(&written).await, "Succeeded");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
+    let client = Client::new().await;
+    for tenant in ["solo", "web"] {
+        enrol(&client, tenant).await;
+    }
+    // Here both are in one order; usually it is the rules that announce work on hosts when something has changed.
+    let commands =
+        json!([{ "command": "reboot_hosts", "hosts": ["h2"] }, { "command": "restart", "machine": "solo" }]);
+    let commands: Vec<NamedCommand> = serde_json::from_value(commands).unwrap();
+    let operation = Some("/solo".to_owned());
+    let arrangement = Arrangement { commands, operation, ..Arrangement::default() };
+    let arrange = move |_: &State<'_>| Ok::<_, ArmError>((arrangement, ()));
+    let (arranged, ()) = client.engine.arrange(Terms::default(), arrange).await.unwrap().unwrap();
+    let causes = client.engine.look(|state| {
+        let cause = |id: &MaintenanceId| state.cluster.maintenance(*id).unwrap().plan.cause.clone();
+        (
+            state.cluster.maintenances().count(),
+            arranged.operation.unwrap().waits.iter().map(cause).collect::<Vec<_>>(),
+        )
+    });
+    assert_eq!(causes.await.unwrap(), (2, vec![Cause::UserRestart]));
 }

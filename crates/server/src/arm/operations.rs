@@ -37,8 +37,7 @@ async fn find(arm: &Arm, call: &Call, name: &str) -> Result<Operation, ArmError>
 
 fn monitor(call: &Call, operation: &Operation) -> Response {
     if operation.is_open() {
-        let query: Vec<_> = call.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        return answer::ask_again(&format!("{}/{}?{}", call.base, call.path.join("/"), query.join("&")));
+        return answer::ask_again(&call.again());
     }
     match ended(operation) {
         None => StatusCode::OK.into_response(),

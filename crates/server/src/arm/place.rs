@@ -4,7 +4,7 @@
 //! is: the one that its machines are told of. It is there as long as the cluster is, and nobody has to create it.
 
 use forewarn_catalogue::{ClusterId, Entry};
-use forewarn_wire::arm::{ArmError, GroupId, ResourceId};
+use forewarn_wire::arm::{ArmError, GroupId, ResourceId, same_location};
 use forewarn_wire::operator::Site;
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ impl Arm {
         let wanted = GroupId { subscription: subscription.to_owned(), name: name.to_owned() };
         let permit = std::sync::Arc::clone(&call.permit);
         let look = move |state: &State<'_>| {
-            check_subscription(state, &wanted.subscription)?;
+            check_subscription(state, &permit, &wanted.subscription)?;
             find_group(state, &permit, &wanted)?.ok_or_else(|| no_group(&wanted.name))
         };
         let group = self.engine.look(look).await.map_err(|problem| super::refusal::of(&problem))??;
@@ -97,27 +97,25 @@ pub(crate) fn cluster_for(
     subscription: &str,
     location: &str,
 ) -> Option<ClusterId> {
-    let is_in = |site: &Site| site.subscription.eq_ignore_ascii_case(subscription);
-    let of = state.all.iter().filter(|(id, estate)| permit.reaches(**id) && is_in(&estate.site));
-    let mut of = of.peekable();
-    let first = of.peek().map(|(id, _)| **id);
-    of.find(|(_, estate)| same_location(&estate.site.location, location)).map(|(id, _)| *id).or(first)
+    let mut of = clusters_of(state, permit, subscription).peekable();
+    let first = of.peek().map(|(id, _)| *id);
+    of.find(|(_, site)| same_location(&site.location, location)).map(|(id, _)| id).or(first)
 }
 
-/// `East US` and `eastus` are one place.
-fn same_location(one: &str, other: &str) -> bool {
-    normal_location(one) == normal_location(other)
+/// The clusters of a subscription that whoever asks may know of.
+pub(crate) fn clusters_of<'a>(
+    state: &'a State<'_>,
+    permit: &Permit,
+    subscription: &str,
+) -> impl Iterator<Item = (ClusterId, &'a Site)> {
+    let reached = state.all.iter().filter(|(id, _)| permit.reaches(**id));
+    let of = reached.filter(|(_, estate)| estate.site.subscription.eq_ignore_ascii_case(subscription));
+    of.map(|(id, estate)| (*id, &estate.site))
 }
 
-/// A location as it is shown.
-pub(crate) fn normal_location(location: &str) -> String {
-    location.chars().filter(|letter| !letter.is_whitespace()).flat_map(char::to_lowercase).collect()
-}
-
-/// Whether there is such a subscription.
-pub(crate) fn check_subscription(state: &State<'_>, id: &str) -> Result<(), ArmError> {
-    let mut all = state.all.values();
-    if all.any(|estate| estate.site.subscription.eq_ignore_ascii_case(id)) {
+/// Whether there is such a subscription, as far as whoever asks may know.
+pub(crate) fn check_subscription(state: &State<'_>, permit: &Permit, id: &str) -> Result<(), ArmError> {
+    if clusters_of(state, permit, id).next().is_some() {
         return Ok(());
     }
     let message = format!("The subscription '{id}' could not be found.");

@@ -188,3 +188,38 @@ async fn a_machine_joins_a_set_of_its_own_group_and_goes_with_that_only() {
     assert_eq!(client.send("DELETE", &other(""), serde_json::Value::Null).await.status, StatusCode::ACCEPTED);
     assert_eq!(client.get(compute("virtualMachines/vm1")).await.status, StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_subscription_of_others_is_not_there() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    let north = client.engine.of(NORTH);
+    change_site(&north, json!({ "subscription": "n", "location": "north" })).await.unwrap();
+    let limited = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    for rest in
+        ["", "/locations", "/resourceGroups", "/resources", "/providers/Microsoft.Network/virtualNetworks"]
+    {
+        let refused = limited.get(format!("{SUBSCRIPTION}{rest}?api-version=2024-07-01")).await;
+        assert_eq!(refused.body["error"]["code"], "SubscriptionNotFound", "{rest}");
+        let own = limited.get(format!("/subscriptions/N{rest}?api-version=2024-07-01")).await;
+        assert_eq!(own.status, StatusCode::OK, "{rest}: {}", own.body);
+    }
+    // Where they share one, each is told of its own places.
+    change_site(&client.engine, json!({ "subscription": "n", "location": "secret" })).await.unwrap();
+    let places = limited.get("/subscriptions/n/locations?api-version=2024-07-01").await.body;
+    let places: Vec<_> = places["value"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert!(places.contains(&json!("north")) && !places.contains(&json!("secret")), "{places:?}");
+}
+
+#[tokio::test]
+async fn who_does_not_reach_a_cluster_leaves_nothing_in_its_explanations() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    let limited = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    let refusals = || client.engine.refusals().of_groups(|_| true).len();
+    let refused = limited.send("DELETE", &own("virtualMachines/solo"), serde_json::Value::Null).await;
+    assert_eq!(refused.status, StatusCode::NOT_FOUND);
+    assert_eq!(refusals(), 0);
+    let refused = client.send("POST", &own("virtualMachines/solo/fly"), serde_json::Value::Null).await;
+    assert_eq!((refused.status, refusals()), (StatusCode::BAD_REQUEST, 1));
+}

@@ -1,7 +1,8 @@
 //! What clients of Azure were refused: so that somebody who asks why something is not as they wanted it is told.
 //!
 //! Of each resource the newest refusal is remembered, of so many resources; nothing of it is written down, and a server that starts
-//! again has forgotten it. Requests that only look do not count, and neither do those of whoever may not know of the resource.
+//! again has forgotten it. Requests that only look do not count, and neither do those of whoever may not
+//! know of the resource, or of the cluster that it is in.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,6 +22,9 @@ const RESOURCES_MAX: usize = 256;
 /// Characters of a message, of a code, and of what a client takes for an api-version.
 const MESSAGE_CHARS_MAX: usize = 1_000;
 const WORD_CHARS_MAX: usize = 80;
+
+/// What is refused where whoever asks has reached no cluster, or not one: it is not told in another's explanation.
+const NOWHERE: [&str; 3] = ["SubscriptionNotFound", "ResourceGroupNotFound", "AmbiguousResourceGroup"];
 
 /// Refusals, of each resource the newest.
 #[derive(Debug, Default)]
@@ -45,7 +49,8 @@ pub(super) struct Attempt {
 impl Refusals {
     /// A request was refused.
     pub(super) fn remember(&self, attempt: Attempt, refused: &ArmError, at: Moment) {
-        if !(400..500).contains(&refused.status) {
+        let is_of_a_place = NOWHERE.contains(&refused.code.as_ref());
+        if !(400..500).contains(&refused.status) || is_of_a_place {
             return;
         }
         let view = RefusedView {

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use forewarn_catalogue::{Link, Role};
-use forewarn_lifecycle::Shape;
 use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, ResourceId};
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::compute::{self, Kind, found, group_of, is_machine};
+use super::compute::{self, Kind, found, group_of};
 use super::{answer, refusal};
 use crate::engine::{Engine, State};
 use crate::operator::Permit;
@@ -116,7 +115,7 @@ fn limits(filter: &str) -> Result<Vec<(Limit, String)>, ArmError> {
 
 /// What is wanted of a cluster; one more than can be listed is enough.
 fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> Vec<Value> {
-    let compute = links(state).filter_map(|link| {
+    let compute = compute::links(state).filter_map(|link| {
         let group = group_of(state, link);
         // Most of what is not wanted need not be shown to know.
         let id = name_of(state, link).map(|(kind, name)| {
@@ -158,15 +157,6 @@ fn name_of<'a>(state: &'a State<'_>, link: Link) -> Option<(Kind, &'a str)> {
         Link::ScaleSet(id) => (Kind::ScaleSet, cluster.scale_set(id)?.name.as_str()),
         Link::Tenant(id) => (Kind::AvailabilitySet, cluster.tenant(id)?.name.as_str()),
     })
-}
-
-fn links<'a>(state: &'a State<'_>) -> impl Iterator<Item = Link> + 'a {
-    let cluster = state.cluster;
-    let sets = cluster.scale_sets().map(|(id, _)| Link::ScaleSet(id));
-    let tenants = cluster.tenants().filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
-    let tenants = tenants.map(|(id, _)| Link::Tenant(id));
-    let machines = cluster.machines().map(|(id, _)| id).filter(|id| is_machine(cluster, *id));
-    sets.chain(tenants).chain(machines.map(Link::Machine))
 }
 
 /// What a list of everything shows of a resource.

@@ -1,11 +1,13 @@
 //! Subscriptions: those of the clusters' sites. Nobody makes one here.
 
+use std::sync::Arc;
+
 use axum::response::Response;
 use forewarn_wire::arm::ArmError;
 use serde_json::{Value, json};
 
 use super::call::Call;
-use super::place::check_subscription;
+use super::place::{check_subscription, clusters_of};
 use super::{Arm, answer, refusal};
 use crate::engine::State;
 
@@ -38,7 +40,7 @@ pub(super) fn directories(arm: &Arm, call: &Call) -> Result<Response, ArmError> 
 /// Every subscription.
 pub(super) async fn list(arm: &Arm, call: &Call) -> Result<Response, ArmError> {
     call.version()?;
-    let permit = std::sync::Arc::clone(&call.permit);
+    let permit = Arc::clone(&call.permit);
     let look = move |state: &State<'_>| {
         let reached = state.all.iter().filter(|(id, _)| permit.reaches(**id));
         let mut ids: Vec<_> = reached.map(|(_, estate)| estate.site.subscription.clone()).collect();
@@ -78,10 +80,9 @@ pub(super) async fn locations(arm: &Arm, call: &Call, id: &str) -> Result<Respon
 /// The places of a subscription by their names, and what people call them: those of its clusters first.
 pub(super) async fn places(arm: &Arm, call: &Call, id: &str) -> Result<Vec<(String, String)>, ArmError> {
     check(arm, call, id).await?;
-    let wanted = id.to_owned();
+    let (wanted, permit) = (id.to_owned(), Arc::clone(&call.permit));
     let look = move |state: &State<'_>| {
-        let own = state.all.values().filter(|estate| estate.site.subscription.eq_ignore_ascii_case(&wanted));
-        own.map(|estate| estate.site.location.clone()).collect::<Vec<_>>()
+        clusters_of(state, &permit, &wanted).map(|(_, site)| site.location.clone()).collect::<Vec<_>>()
     };
     let own = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
     let own = own.into_iter().map(|name| (name.clone(), name));
@@ -93,8 +94,8 @@ pub(super) async fn places(arm: &Arm, call: &Call, id: &str) -> Result<Vec<(Stri
 /// Whether there is such a subscription, and the request is one.
 pub(super) async fn check(arm: &Arm, call: &Call, id: &str) -> Result<(), ArmError> {
     call.version()?;
-    let wanted = id.to_owned();
-    let look = move |state: &State<'_>| check_subscription(state, &wanted);
+    let (wanted, permit) = (id.to_owned(), Arc::clone(&call.permit));
+    let look = move |state: &State<'_>| check_subscription(state, &permit, &wanted);
     arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?
 }
 

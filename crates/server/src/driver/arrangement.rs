@@ -2,7 +2,9 @@
 
 use forewarn_catalogue::limits::OPERATION_WAITS_MAX;
 use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
-use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
+use forewarn_lifecycle::{
+    Cause, Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal,
+};
 use forewarn_wire::arm::ResourceId;
 use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant};
 
@@ -123,7 +125,8 @@ impl Driver {
     ) -> Result<forewarn_catalogue::Operation, Problem> {
         let rules = &self.estate(cluster)?.cluster;
         let waits = |id: &MaintenanceId| {
-            rules.maintenance(*id).is_some_and(|work| matches!(work.stage, Stage::Waiting(_)))
+            let work = rules.maintenance(*id);
+            work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && is_asked_for(&work.plan.cause))
         };
         // What there is room for was looked at before anything was done.
         let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
@@ -272,6 +275,19 @@ enum Fate {
 
 /// Names of operations are made as ids of events are, of a secret of their own.
 const OPERATIONS: u8 = 3;
+
+/// Whether somebody has asked for it: what comes up with the hosts at the same moment is nobody's operation.
+fn is_asked_for(cause: &Cause) -> bool {
+    match cause {
+        Cause::UserRestart
+        | Cause::UserRedeploy
+        | Cause::UserDelete(_)
+        | Cause::Reimage(_)
+        | Cause::Power(_)
+        | Cause::Eviction(_) => true,
+        Cause::HostWork { .. } | Cause::DegradedHost { .. } | Cause::FailedHost { .. } => false,
+    }
+}
 
 fn ending_of(why: Withdrawal) -> Ending {
     match why {

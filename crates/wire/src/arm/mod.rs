@@ -49,7 +49,7 @@ pub use images::{IMAGE_VERSION, Image};
 pub use instances::{Chosen, find_instance, read_instances, read_named_instances};
 pub use kind::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
 pub use merge::merge;
-pub use plan_action::{Action, plan_action, plan_instances, plan_scale_set_removal};
+pub use plan_action::{Action, plan_action, plan_instances};
 pub use plan_machine::{MachinePlan, plan_availability_set, plan_instance, plan_machine};
 pub use plan_scale_set::{image_since, plan_scale_set};
 pub use read_machine::{
@@ -57,14 +57,13 @@ pub use read_machine::{
     read_protection,
 };
 pub use read_scale_set::{ScaleSetWanted, read_scale_set};
-pub use refresh::{refresh_availability_set, refresh_machine, refresh_scale_set};
 pub use refused::{bad_command, bad_wish, refused, unknown};
-pub use settle::{RESOURCE_BYTES_MAX, same_location, settle};
+pub use settle::{normal_location, same_location, settle};
 pub(crate) use show::instance_word;
 pub use show::{
-    Expand, Kept, Own, Provisioning, Sight, availability_set_id, flexible_machine, group_of,
-    instance_instance_view, instances_there, is_gone, is_leaving, machine_id, machine_instance_view,
-    plain_availability_set, plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view,
-    show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
+    Expand, Kept, Own, Provisioning, Sight, availability_set_id, group_of, instance_instance_view,
+    instances_there, is_gone, is_leaving, machine_id, machine_instance_view, plain_availability_set,
+    plain_machine, plain_scale_set, scale_set_id, scale_set_instance_view, show_availability_set,
+    show_flexible_machine, show_instance, show_machine, show_scale_set,
 };
 pub use version::{ApiVersion, BadVersion};

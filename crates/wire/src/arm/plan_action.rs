@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_lifecycle::{Cause, Cluster, Machine, MachineId, Power, ScaleSet, ScaleSetId, Shape, Tenant};
+use forewarn_lifecycle::{Cause, Cluster, Machine, MachineId, Power, ScaleSet, Shape, Tenant};
 
 use super::error::ArmError;
 use super::instances::Chosen;
@@ -128,27 +128,10 @@ pub fn plan_instances(
     plan_action(cluster, action, &willing)
 }
 
-/// The commands with which a scale set goes: its instances first, by their rules; the set itself, once it has none.
-///
-/// # Errors
-/// When it is not there.
-pub fn plan_scale_set_removal(cluster: &Cluster, id: ScaleSetId) -> Result<Vec<NamedCommand>, ArmError> {
-    let set = cluster.scale_set(id).ok_or_else(not_found)?;
-    let machines = instances_of(cluster, set);
-    let has_events = groups_of(cluster, set).any(|group| !group.events().is_empty());
-    if machines.is_empty() && !has_events {
-        return Ok(vec![NamedCommand::RemoveScaleSet { scale_set: set.name.to_string() }]);
-    }
-    plan_action(cluster, Action::Delete, &machines)
-}
-
 /// The instances of a scale set, in the order of its placement groups.
 pub(super) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> {
-    groups_of(cluster, set).flat_map(Tenant::machines).copied().collect()
-}
-
-fn groups_of<'a>(cluster: &'a Cluster, set: &'a ScaleSet) -> impl Iterator<Item = &'a Tenant> {
-    set.groups.iter().filter_map(|group| cluster.tenant(*group))
+    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
+    groups.flat_map(Tenant::machines).copied().collect()
 }
 
 /// The machines of which something is pending that keeps others from being asked for.

@@ -17,7 +17,7 @@ use super::show::is_leaving;
 use crate::operator::UpgradeWord;
 
 /// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.
-pub fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
+pub(super) fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
     let Some(set) = cluster.scale_set(id) else { return };
     let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
     let staying = groups.flat_map(Tenant::machines).filter(|machine| !is_leaving(cluster, **machine)).count();
@@ -42,7 +42,7 @@ pub fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
 }
 
 /// Makes the body of a machine say what is so: priority, profile and, where it is a tenant of its own, policy.
-pub fn refresh_machine(cluster: &Cluster, id: MachineId, body: &mut Value) {
+pub(super) fn refresh_machine(cluster: &Cluster, id: MachineId, body: &mut Value) {
     let Some(machine) = cluster.machine(id) else { return };
     let properties = object(body, "properties");
     refresh_priority(properties, machine.priority);
@@ -55,7 +55,7 @@ pub fn refresh_machine(cluster: &Cluster, id: MachineId, body: &mut Value) {
 }
 
 /// Makes the body of an availability set say what is so: its policy.
-pub fn refresh_availability_set(cluster: &Cluster, id: TenantId, body: &mut Value) {
+pub(super) fn refresh_availability_set(cluster: &Cluster, id: TenantId, body: &mut Value) {
     if let Some(tenant) = cluster.tenant(id) {
         refresh_policy(object(body, "properties"), tenant.policy);
     }

@@ -13,7 +13,7 @@ use super::version::ApiVersion;
 use crate::operator::TAGS_MAX;
 
 /// Bytes of a resource, as it is kept.
-pub const RESOURCE_BYTES_MAX: usize = 256 << 10;
+const RESOURCE_BYTES_MAX: usize = 256 << 10;
 
 /// Characters in the name and in the value of a tag.
 const TAG_NAME_CHARS_MAX: usize = 512;
@@ -97,11 +97,14 @@ fn check_location(kind: &str, kept: Option<&Value>, settled: &Value) -> Result<(
 /// Whether two texts mean one location: `East US` is `eastus`.
 #[must_use]
 pub fn same_location(one: &str, other: &str) -> bool {
-    let letters = |text: &str| {
-        let letters = text.chars().filter(|c| !c.is_whitespace());
-        letters.flat_map(char::to_lowercase).collect::<String>()
-    };
-    letters(one) == letters(other)
+    normal_location(one) == normal_location(other)
+}
+
+/// A location as it is shown: `East US` is `eastus`.
+#[must_use]
+pub fn normal_location(text: &str) -> String {
+    let letters = text.chars().filter(|c| !c.is_whitespace());
+    letters.flat_map(char::to_lowercase).collect()
 }
 
 fn check_tags(body: &Value) -> Result<(), ArmError> {

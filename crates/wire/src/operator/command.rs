@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
+use super::object::objects;
 use super::schema;
 use super::terms::{RolloutEntry, TermsEntry};
 use super::upgrade::UpgradeWord;
@@ -161,7 +162,7 @@ pub enum NamedCommand {
 
 /// Where machines are; what is not said stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(remote = "Self", deny_unknown_fields)]
 pub struct SiteChange {
     /// The region.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,6 +177,8 @@ pub struct SiteChange {
     #[schemars(schema_with = "schema::readable_if_said")]
     pub resource_group: Option<String>,
 }
+
+objects! { SiteChange }
 
 impl SiteChange {
     /// A site, changed so.

@@ -279,7 +279,7 @@ fn an_instance_of_a_flexible_scale_set_is_a_machine_too() {
     let (kept, sight) = (kept(&id, &body), sight(&town));
     seen(
         "flexible-machine",
-        &show_flexible_machine(&sight, &kept, Own::default(), MachineId(0), Expand::Nothing),
+        &show_flexible_machine(&sight, &kept, Own { body: None, etag: 3 }, MachineId(0), Expand::Nothing),
     );
     let shown = show_instance(&sight, &kept, Own::default(), MachineId(0), Expand::Nothing);
     assert_eq!((&shown["instanceId"], &shown["name"]), (&json!("web_0"), &json!("web_0")));
@@ -417,7 +417,7 @@ fn no_body_is_too_strange_to_be_shown() {
     ] {
         let kept = kept(&id, &body);
         assert_eq!(show_scale_set(&sight, &kept, web)["sku"]["capacity"], 2);
-        for own in [None, Some(&body)] {
+        for own in [Own::default(), Own { body: Some(&body), etag: 1 }] {
             let shown = show_instance(&sight, &kept, own, MachineId(0), Expand::InstanceView);
             assert_eq!(shown["instanceId"], "web_0");
             let shown = show_flexible_machine(&sight, &kept, own, MachineId(0), Expand::InstanceView);

@@ -19,7 +19,7 @@ fn evaluate(expression: &str) -> Result<Value, String> {
         "resources": [],
         "outputs": { "out": { "type": "array", "value": [expression] } },
     });
-    let expanded = deploy_template(&template).map_err(|error| text(&error))?;
+    let mut expanded = deploy_template(&template).map_err(|error| text(&error))?;
     let mut outputs = expanded.outputs(&|_| None).map_err(|error| text(&error))?;
     Ok(outputs["out"]["value"][0].take())
 }

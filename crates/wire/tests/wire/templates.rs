@@ -90,7 +90,7 @@ fn a_scale_set_of_the_command_line_comes_after_its_network() {
 
 #[test]
 fn the_output_of_a_scale_set_is_what_the_scale_set_shows() {
-    let expanded = captured("vmss-flexible");
+    let mut expanded = captured("vmss-flexible");
     let look = |id: &ResourceId| {
         let shown = json!({ "name": "flex", "properties": { "uniqueId": "u" } });
         id.to_string().ends_with("Microsoft.Compute/virtualMachineScaleSets/flex").then_some(shown)
@@ -261,7 +261,7 @@ fn parameters_are_given_or_have_defaults() {
     });
     let run = |parameters: &Value| deploy(&json!({ "template": template, "parameters": parameters }));
     let good = json!({ "NUMBER": { "value": "3" }, "secret": { "value": "hush" } });
-    let expanded = run(&good).unwrap();
+    let mut expanded = run(&good).unwrap();
     let shown = json!({
         "name": { "type": "String", "value": "web3" },
         "number": { "type": "Int", "value": 3 },
@@ -305,7 +305,7 @@ fn a_given_value_is_never_an_expression() {
         "outputs": { "text": { "type": "string", "value": "[parameters('text')]" } },
     });
     let parameters = json!({ "text": { "value": "[nonsense()]" } });
-    let expanded = deploy(&json!({ "template": template, "parameters": parameters })).unwrap();
+    let mut expanded = deploy(&json!({ "template": template, "parameters": parameters })).unwrap();
     assert_eq!(expanded.outputs(&|_| None).unwrap()["text"]["value"], "[nonsense()]");
 }
 

@@ -175,7 +175,10 @@ async fn what_a_program_has_started_is_ended_when_it_ends_first() {
     let text = "(trap '' TERM; touch NOTE.set; while :; do sleep 0.05; done) & other=$!; trap 'exit 0' TERM; \
                 until [ -e NOTE.set ]; do sleep 0.01; done; echo $other > NOTE; while :; do sleep 0.05; done";
     let (ending, pid) = stopped(text).await;
-    assert_eq!(problem(ending), "it was told to stop: it had to be killed");
+    // Whoever takes care of orphans may take a while until it says that the one that was killed is gone.
+    let told = ["it had to be killed", "not even killing it has ended it yet"];
+    let why = problem(ending);
+    assert!(told.iter().any(|how| why == format!("it was told to stop: {how}")), "{why}");
     until("all of it has ended", || (!runs(&pid)).then_some(())).await;
 }
 

@@ -178,6 +178,16 @@ pub(crate) fn group_of(state: &State<'_>, link: Link) -> GroupId {
     entry.map_or_else(|| GroupId { subscription, name: state.site.resource_group.clone() }, |id| id.group)
 }
 
+/// All that the rules have: scale sets, availability sets, then machines that are resources of their own.
+pub(crate) fn links<'a>(state: &'a State<'_>) -> impl Iterator<Item = Link> + 'a {
+    let cluster = state.cluster;
+    let sets = cluster.scale_sets().map(|(id, _)| Link::ScaleSet(id));
+    let tenants = cluster.tenants().filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
+    let tenants = tenants.map(|(id, _)| Link::Tenant(id));
+    let machines = cluster.machines().map(|(id, _)| id).filter(|id| is_machine(cluster, *id));
+    sets.chain(tenants).chain(machines.map(Link::Machine))
+}
+
 /// Whether something of that kind is in the group of which its id says so.
 pub(super) fn is_there(state: &State<'_>, kind: Kind, id: &ResourceId) -> bool {
     match kind {

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::act::{act_on, is_of};
 use super::found::{Found, Kind, find, sight};
-use super::list::shown;
+use super::list::{PAGE_MAX, first_of_page, shown};
 use super::write::{Conditions, check_permit, without_ours};
 use super::{Visit, expand};
 use crate::arm::place::no_resource;
@@ -62,15 +62,17 @@ async fn list(visit: &Visit<'_>, set: &str) -> Result<Response, ArmError> {
     if visit.call.parameter("$filter").is_some_and(|filter| !filter.is_empty()) {
         return Err(ArmError::invalid("$filter", "Instances cannot be filtered here."));
     }
-    let (version, expand) = (visit.call.version()?, expand(visit.call));
-    let items = move |state: &State<'_>, found: Found| {
-        let Link::ScaleSet(id) = found.link else { return Ok(Vec::new()) };
-        let instances = instances_there(state.cluster, id);
-        let one = |(_, machine): (u32, MachineId)| show(state, version, &found, machine, expand);
-        Ok(instances.into_iter().map(one).collect())
+    let (version, expand, first) = (visit.call.version()?, expand(visit.call), first_of_page(visit.call)?);
+    let page = move |state: &State<'_>, found: Found| {
+        let Link::ScaleSet(id) = found.link else { return Ok((Vec::new(), None)) };
+        let mut instances = instances_there(state.cluster, id);
+        instances.retain(|(number, _)| *number >= first);
+        let next = instances.get(PAGE_MAX).map(|(number, _)| number.to_string());
+        let page = instances.iter().take(PAGE_MAX);
+        Ok((page.map(|(_, machine)| show(state, version, &found, *machine, expand)).collect(), next))
     };
-    let items: Vec<Value> = visit.look(Kind::ScaleSet, set, items).await?;
-    Ok(shown(visit.call, &items, None))
+    let (items, next): (Vec<Value>, _) = visit.look(Kind::ScaleSet, set, page).await?;
+    Ok(shown(visit.call, &items, next))
 }
 
 async fn one(visit: &Visit<'_>, set: &str, id: &str, view: View) -> Result<Response, ArmError> {

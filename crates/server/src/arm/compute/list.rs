@@ -16,7 +16,7 @@ use crate::engine::{Engine, State};
 use crate::operator::Permit;
 
 /// Resources of one page.
-const PAGE_MAX: usize = 500;
+pub(super) const PAGE_MAX: usize = 500;
 
 /// What is listed: of one group, or of all.
 #[derive(Clone)]
@@ -41,11 +41,11 @@ pub(super) async fn list(visit: &Visit<'_>, kind: Kind) -> Result<Response, ArmE
 
 /// Those of a subscription, cluster by cluster.
 pub(crate) async fn list_all(call: &Call, kind: Kind, engines: Vec<Engine>) -> Result<Response, ArmError> {
-    let token = call.parameter("$skiptoken").unwrap_or("0-0");
+    let token = call.page().unwrap_or("0-0");
     let (cluster, first) = token
         .split_once('-')
         .and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)))
-        .ok_or_else(|| ArmError::invalid("$skiptoken", "The skip token is none of this server."))?;
+        .ok_or_else(bad_token)?;
     let mut items = Vec::new();
     let wanted = Wanted { first, ..Wanted::of(call, kind, None)? };
     for (place, engine) in engines.iter().enumerate().skip(cluster) {
@@ -67,12 +67,7 @@ pub(crate) async fn list_all(call: &Call, kind: Kind, engines: Vec<Engine>) -> R
 impl Wanted {
     fn of(call: &Call, kind: Kind, group: Option<GroupId>) -> Result<Self, ArmError> {
         let (permit, version, expand) = (Arc::clone(&call.permit), call.version()?, expand(call));
-        let first = match call.parameter("$skiptoken") {
-            Some(text) if group.is_some() => text
-                .parse()
-                .map_err(|_| ArmError::invalid("$skiptoken", "The skip token is none of this server."))?,
-            Some(_) | None => 0,
-        };
+        let first = if group.is_some() { first_of_page(call)? } else { 0 };
         let scale_set = call.parameter("$filter").map(scale_set_wanted).transpose()?;
         Ok(Self { permit, version, kind, group, expand, first, scale_set })
     }
@@ -87,6 +82,15 @@ impl Wanted {
         });
         own.as_ref() == Some(wanted)
     }
+}
+
+/// The number of the first of a page.
+pub(super) fn first_of_page(call: &Call) -> Result<u32, ArmError> {
+    call.page().map_or(Ok(0), |text| text.parse().map_err(|_| bad_token()))
+}
+
+fn bad_token() -> ArmError {
+    ArmError::invalid("$skiptoken", "The skip token is none of this server.")
 }
 
 /// The one filter that is understood: `'virtualMachineScaleSet/id' eq '/subscriptions/…'`.
@@ -145,10 +149,7 @@ fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {
 pub(super) fn shown(call: &Call, items: &[Value], next: Option<String>) -> Response {
     let mut body = json!({ "value": items });
     if let Some(next) = next {
-        let others = call.query.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("$skiptoken"));
-        let query: Vec<_> = others.map(|(name, value)| format!("{name}={value}&")).collect();
-        let (base, path) = (&call.base, call.path.join("/"));
-        body["nextLink"] = json!(format!("{base}/{path}?{}$skiptoken={next}", query.concat()));
+        body["nextLink"] = json!(call.next_page(&next));
     }
     answer::ok(body)
 }

@@ -25,6 +25,7 @@ use serde_json::{Value, json};
 
 use self::record::{Record, Standing, shown};
 use self::run::Run;
+use super::call::encoded;
 use super::compute::Visit;
 use super::{answer, kept, refusal, written};
 use crate::engine::{Arrangement, Engine, Paper, State, Terms};
@@ -107,8 +108,9 @@ async fn put(visit: &Visit<'_>, id: ResourceId) -> Result<Response, ArmError> {
     });
     work.await.unwrap_or_else(|_| Err(interrupted()))?;
     let mut response = (StatusCode::CREATED, Json(first)).into_response();
-    let version = call.parameter("api-version").unwrap_or_default();
-    let address = format!("{}{id}/operationStatuses/{:016X}?api-version={version}", call.base, now.millis());
+    let version = encoded(call.parameter("api-version").unwrap_or_default());
+    let (base, id) = (&call.base, encoded(&id.to_string()));
+    let address = format!("{base}{id}/operationStatuses/{:016X}?api-version={version}", now.millis());
     if let Ok(address) = HeaderValue::from_str(&address) {
         response.headers_mut().insert("azure-asyncoperation", address);
     }

@@ -103,7 +103,7 @@ impl Run {
         Err(too_many_looks())
     }
 
-    async fn outputs(&self) -> Result<Value, ArmError> {
+    async fn outputs(&mut self) -> Result<Value, ArmError> {
         let mut seen = Seen::new();
         for _ in 0..LOOKS_MAX {
             let (outputs, missing) = looking(&seen, |look| self.expanded.outputs(look));

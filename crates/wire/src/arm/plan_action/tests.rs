@@ -158,20 +158,3 @@ fn a_machine_of_its_own_has_no_model_to_be_upgraded_to() {
     let error = plan_action(&town.cluster, Action::Upgrade { image_since: None }, &on).unwrap_err();
     assert_eq!((error.status, error.code.as_ref()), (409, "OperationNotAllowed"));
 }
-
-#[test]
-fn a_scale_set_goes_after_its_instances() {
-    let mut town = town(&json!({ "instances": 2, "terminate": "5m" }));
-    let set = town.cluster.scale_set_named("web").unwrap();
-    let plan = |town: &Town| plan_scale_set_removal(&town.cluster, set).unwrap();
-    let commands = plan(&town);
-    assert_eq!(words(&commands), ["delete web/web_0", "delete web/web_1"]);
-    commands.iter().for_each(|command| town.obey(command));
-    assert_eq!(plan(&town), [], "they are on their way");
-    let empty = Town::new(0);
-    assert_eq!(plan_scale_set_removal(&empty.cluster, set).unwrap_err().status, 404);
-    let mut bare = Town::new(1);
-    bare.create(&json!({}));
-    assert_eq!(plan(&bare), [NamedCommand::RemoveScaleSet { scale_set: "web".to_owned() }]);
-    bare.obey(&plan(&bare)[0]);
-}

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::edit::{complete, put, put_if, take, text};
 use super::ids::{instance_id, instance_word};
-use super::model::{fill_machine, from_model, has_zones, instance_computer_name};
+use super::model::{fill_machine, made_from};
 use super::standing::provisioning;
 use super::view::instance_view;
 use super::{Expand, Kept, Own, Provisioning, Sight, put_etag};
@@ -61,23 +61,16 @@ fn bare(sight: &Sight<'_>, set: &Kept<'_>, id: MachineId) -> Option<Value> {
         "name": machine.name.as_str(),
         "id": instance_id(set.id, scale_set, machine).to_string(),
         "type": INSTANCES,
-        "location": text(set.body, "location").unwrap_or(sight.location(id)),
     });
-    put_if(&mut shown, "tags", at(set.body, "tags").cloned());
+    complete(&mut shown, &made_from(sight, set.body, id));
     put(&mut shown, "instanceId", instance_word(scale_set, machine));
     put_if(&mut shown, "sku.name", text(set.body, "sku.name"));
     put(&mut shown, "sku.tier", text(set.body, "sku.tier").unwrap_or("Standard"));
-    if has_zones(set.body) {
-        put_if(&mut shown, "zones", sight.zone(id).map(|zone| json!([zone])));
-    }
     let vm_id = Unique::Machine(id).id(sight.seed);
-    let mut properties = json!({
-        "latestModelApplied": machine.model_version == scale_set.model_version,
-        "modelDefinitionApplied": "VirtualMachineScaleSet",
-        "vmId": vm_id,
-    });
-    complete(&mut properties, &from_model(set.body, instance_computer_name(sight.cluster, set.body, id)));
-    put(&mut shown, "properties", properties);
+    let is_latest = machine.model_version == scale_set.model_version;
+    put(&mut shown, "properties.latestModelApplied", is_latest);
+    put(&mut shown, "properties.modelDefinitionApplied", "VirtualMachineScaleSet");
+    put(&mut shown, "properties.vmId", vm_id.as_str());
     fill_machine(&mut shown, machine.name.as_str(), &vm_id);
     let network = at(set.body, &format!("{MODEL}.networkProfile.networkInterfaceConfigurations"));
     put_if(

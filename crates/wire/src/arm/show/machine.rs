@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 
 use super::edit::{complete, fill, put, put_if, take, text};
 use super::ids::{availability_set_id, scale_set_id};
-use super::model::{
-    fill_eviction, fill_machine, from_model, has_zones, instance_computer_name, plain_storage,
-};
+use super::model::{fill_eviction, fill_machine, has_zones, made_from, plain_storage};
 use super::standing::provisioning;
 use super::view::instance_view;
 use super::{Expand, Kept, Own, Sight, put_state, resource};
@@ -110,17 +108,8 @@ fn is_in_availability_set(sight: &Sight<'_>, id: MachineId) -> bool {
 }
 
 /// The body of an instance of a flexible scale set as a virtual machine; `own` is what a client has sent of the instance.
-#[must_use]
-pub fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, id: MachineId) -> Value {
-    let mut body = json!({});
-    put_if(&mut body, "location", at(set.body, "location").cloned());
-    fill(&mut body, "location", sight.location(id));
-    put_if(&mut body, "tags", at(set.body, "tags").cloned());
-    if has_zones(set.body) {
-        put_if(&mut body, "zones", sight.zone(id).map(|zone| json!([zone])));
-    }
-    let name = instance_computer_name(sight.cluster, set.body, id);
-    put(&mut body, "properties", from_model(set.body, name));
+fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, id: MachineId) -> Value {
+    let mut body = made_from(sight, set.body, id);
     for member in ALIKE {
         let value = at(set.body, &format!("{MODEL}.{member}")).cloned();
         put_if(&mut body, &format!("properties.{member}"), value);

@@ -33,9 +33,7 @@ pub use availability_set::{plain_availability_set, show_availability_set};
 pub(crate) use ids::instance_word;
 pub use ids::{availability_set_id, group_of, machine_id, scale_set_id};
 pub use instance::{instance_instance_view, show_instance};
-pub use machine::{
-    flexible_machine, machine_instance_view, plain_machine, show_flexible_machine, show_machine,
-};
+pub use machine::{machine_instance_view, plain_machine, show_flexible_machine, show_machine};
 pub use scale_set::{plain_scale_set, scale_set_instance_view, show_scale_set};
 pub use standing::{instances_there, is_gone, is_leaving};
 

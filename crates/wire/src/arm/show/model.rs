@@ -3,7 +3,8 @@
 use forewarn_lifecycle::{Cluster, MachineId, Priority, Shape};
 use serde_json::{Value, json};
 
-use super::edit::{fill, put, take, text};
+use super::Sight;
+use super::edit::{fill, put, put_if, take, text};
 use crate::arm::body::at;
 use crate::arm::read_scale_set::MODEL;
 use crate::{OsType, USUAL_SIZE, computer_name};
@@ -50,8 +51,19 @@ pub(super) fn fill_machine(body: &mut Value, name: &str, vm_id: &str) {
     }
 }
 
+/// What a machine has of its scale set: where it is, tags, and the properties of the model.
+pub(super) fn made_from(sight: &Sight<'_>, set: &Value, id: MachineId) -> Value {
+    let mut made = json!({ "location": text(set, "location").unwrap_or(sight.location(id)) });
+    put_if(&mut made, "tags", at(set, "tags").cloned());
+    if has_zones(set) {
+        put_if(&mut made, "zones", sight.zone(id).map(|zone| json!([zone])));
+    }
+    put(&mut made, "properties", from_model(set, instance_computer_name(sight.cluster, set, id)));
+    made
+}
+
 /// The properties of a machine that is made from the model of a scale set.
-pub(super) fn from_model(set: &Value, computer_name: String) -> Value {
+fn from_model(set: &Value, computer_name: String) -> Value {
     let part = |path: &str| at(set, &format!("{MODEL}.{path}")).cloned();
     let mut os_profile = part("osProfile").unwrap_or_else(|| json!({}));
     take(&mut os_profile, "computerNamePrefix");
@@ -65,7 +77,7 @@ pub(super) fn from_model(set: &Value, computer_name: String) -> Value {
 }
 
 /// What the operating system of an instance is called, given what its scale set says.
-pub(super) fn instance_computer_name(cluster: &Cluster, set_body: &Value, id: MachineId) -> String {
+fn instance_computer_name(cluster: &Cluster, set_body: &Value, id: MachineId) -> String {
     let Some(machine) = cluster.machine(id) else { return String::new() };
     let set = match cluster.tenant(machine.tenant).map(|tenant| tenant.shape) {
         Some(Shape::PlacementGroup(set)) => cluster.scale_set(set),

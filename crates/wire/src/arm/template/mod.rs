@@ -56,6 +56,8 @@ pub struct Expanded {
     outputs: Value,
     ground: Ground,
     effort: u64,
+    /// What is left of the effort for the outputs.
+    effort_of_outputs: u64,
 }
 
 /// A resource that a template declares.
@@ -108,7 +110,7 @@ pub fn expand(properties: &Value, context: &Context<'_>) -> Result<Expanded, Arm
     ground.names = names;
     let (resources, effort) = declare(&mut ground, &template["resources"], effort)?;
     let outputs = template["outputs"].clone();
-    Ok(Expanded { resources, parameters, outputs, ground, effort })
+    Ok(Expanded { resources, parameters, outputs, ground, effort, effort_of_outputs: EFFORT_MAX })
 }
 
 /// The template, if it is one that can be deployed here.
@@ -229,17 +231,25 @@ impl Expanded {
         value
     }
 
-    /// The outputs, once all resources are there. `look` shows a resource as a whole.
+    /// The outputs, once all resources are there. `look` shows a resource as a whole. Who asks again goes on with what is left of
+    /// the effort.
     ///
     /// # Errors
     /// When one needs a resource that is not there, or what that one does not have.
-    pub fn outputs(&self, look: &dyn Fn(&ResourceId) -> Option<Value>) -> Result<Value, ArmError> {
+    pub fn outputs(&mut self, look: &dyn Fn(&ResourceId) -> Option<Value>) -> Result<Value, ArmError> {
+        let look: Look<'_> = look;
+        let scope = Scope::new(&self.ground, Some(look)).with_effort(self.effort_of_outputs);
+        let outputs = self.outputs_in(&scope);
+        let effort = scope.effort();
+        self.effort_of_outputs = effort;
+        outputs
+    }
+
+    fn outputs_in(&self, scope: &Scope<'_>) -> Result<Value, ArmError> {
         let outputs = members(&self.outputs, "outputs")?;
         if outputs.len() > OUTPUTS_MAX {
             return Err(refusal(format!("a template has at most {OUTPUTS_MAX} outputs")));
         }
-        let look: Look<'_> = look;
-        let scope = Scope::new(&self.ground, Some(look)).with_effort(EFFORT_MAX);
         let mut all = Map::new();
         for (name, declared) in outputs {
             let trouble = |trouble: Trouble| failed_output(name, trouble.here(name));
