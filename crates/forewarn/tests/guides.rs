@@ -206,8 +206,9 @@ impl Place {
             |text: &str| ports.iter().fold(text.to_owned(), |text, (usual, own)| text.replace(usual, own));
         let usual =
             |text: &str| ports.iter().fold(text.to_owned(), |text, (usual, own)| text.replace(own, usual));
-        let mut command = Command::new("sh");
-        command.arg("-c").arg(format!("exec 2>&1\n{}{}", self.set, here(line)));
+        // Nothing in a guide takes long, and what never comes is not waited for.
+        let mut command = Command::new("timeout");
+        command.args(["300", "sh", "-c"]).arg(format!("exec 2>&1\n{}{}", self.set, here(line)));
         self.at_home(&mut command);
         let output = command.stdin(Stdio::null()).output().expect("there is a shell");
         if line.starts_with("eval ") || line.starts_with("export ") {

@@ -165,6 +165,8 @@ impl Found {
         if mode & 0o002 != 0 {
             return Err(format!("everybody may change it\n  hint: chmod o-w {}", path.display()));
         }
+        // Programs are started by their whole path; a directory may be named from here.
+        let path = std::path::absolute(path).map_err(|problem| problem.to_string())?;
         let path = path.to_str().ok_or("its path is not UTF-8")?.to_owned();
         let full = format!("{}.d/{name}", phase.as_str());
         let work = Work::Command(CommandWork { command: vec![path], undo: None });

@@ -149,6 +149,15 @@ impl<'a> Agent<'a> {
         });
     }
 
+    /// Waits until it has kept that a hook is done: if it is killed before that, the hook is run again.
+    pub(crate) fn has_kept(&self, phase: &str, hook: &str) {
+        until(&format!("{} has kept that {hook} is done", self.name), || {
+            let memory: Value = serde_json::from_slice(&fs::read(self.file("state.json")).ok()?).ok()?;
+            let cases = memory["memory"]["cases"].as_array()?;
+            cases.iter().any(|case| case["runs"][phase][hook]["state"] == "done").then_some(())
+        });
+    }
+
     /// How often a hook has been run until now.
     pub(crate) fn times(&self, line: &str) -> usize {
         self.did().iter().filter(|did| *did == line).count()

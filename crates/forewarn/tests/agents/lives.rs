@@ -27,7 +27,7 @@ fn an_agent_that_was_killed_goes_on_where_it_was() {
     assert_eq!(agent.times("scheduled first Reboot"), 1, "what was done is not done again");
     agent.touch("go");
     world.is(&reboot, "Started");
-    agent.has_run("started note-started Reboot");
+    agent.has_kept("started", "note-started");
     // Once more, while the event is under way.
     agent.kill();
     agent.start();
@@ -62,7 +62,7 @@ fn what_was_done_is_undone_after_the_reboot_itself() {
     let agent = world.agent("solo");
     let reboot = world.announce(&["vm", "restart", "solo"]);
     world.is(&reboot, "Started");
-    agent.has_run("started note-started Reboot");
+    agent.has_kept("started", "note-started");
     // The machine goes down, and comes back when all is over.
     agent.kill();
     world.advance("1m");
