@@ -11,31 +11,20 @@
 //! | commands of people | `commands`, `rehearsals` |
 //! | systemd and its journal | `supervised` |
 
+#![cfg(test)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
-#[cfg(test)]
 #[path = "../../../forewarn/tests/harness/mod.rs"]
 mod harness;
 
-#[cfg(test)]
 mod commands;
-#[cfg(test)]
 mod events;
-#[cfg(test)]
 mod hooks;
-#[cfg(test)]
 mod lives;
-#[cfg(test)]
 mod peers;
-#[cfg(test)]
 mod place;
-#[cfg(test)]
 mod played;
-#[cfg(test)]
 mod rehearsals;
-#[cfg(test)]
 mod settings;
-#[cfg(test)]
 mod supervised;
-#[cfg(test)]
 mod troubles;

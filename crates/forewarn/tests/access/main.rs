@@ -8,20 +8,14 @@
 //! | a request under a key is carried out once, also over a kill; what was read is edited | `repeated` |
 //! | the socket and the address have rules of their own; the command line | `doors` |
 
+#![cfg(test)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
-#[cfg(test)]
 mod doors;
-#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
-#[cfg(test)]
 mod place;
-#[cfg(test)]
 mod repeated;
-#[cfg(test)]
 mod roles;
-#[cfg(test)]
 mod scopes;
-#[cfg(test)]
 mod secrets;

@@ -16,38 +16,23 @@
 //! `FOREWARN_AZ`, `FOREWARN_AZURE_PYTHON` and `FOREWARN_AZURE_NODE`. Machines are asked what they see through the metadata
 //! endpoint, the clock stands still unless a test sets it forward, and a client that waits runs beside the test.
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod acknowledge;
-#[cfg(test)]
 mod az;
-#[cfg(test)]
 mod clients;
-#[cfg(test)]
 mod cmdlets;
-#[cfg(test)]
 mod documented;
-#[cfg(test)]
 mod explained;
-#[cfg(test)]
 mod flexible;
-#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
-#[cfg(test)]
 mod lengths;
-#[cfg(test)]
 mod machines;
-#[cfg(test)]
 mod operations;
-#[cfg(test)]
 mod place;
-#[cfg(test)]
 mod rules;
-#[cfg(test)]
 mod scale_sets;
-#[cfg(test)]
 mod secure;
-#[cfg(test)]
 mod sets;
-#[cfg(test)]
 mod unsupported;

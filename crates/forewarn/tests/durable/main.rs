@@ -15,36 +15,22 @@
 //! | every command that was answered is in the trail, once, and the trail is whole | `trail` |
 //! | no clock goes back, a long sleep makes things late and never early | `clock` |
 
+#![cfg(test)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
-#[cfg(test)]
 mod books;
-#[cfg(test)]
 mod client;
-#[cfg(test)]
 mod clock;
-#[cfg(test)]
 mod disk;
-#[cfg(test)]
 mod gaps;
-#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
-#[cfg(test)]
 mod kill;
-#[cfg(test)]
 mod place;
-#[cfg(test)]
 mod random;
-#[cfg(test)]
 mod refused;
-#[cfg(test)]
 mod rollout;
-#[cfg(test)]
 mod site;
-#[cfg(test)]
 mod stop;
-#[cfg(test)]
 mod trail;
-#[cfg(test)]
 mod upgrades;

@@ -20,31 +20,20 @@
 //! | a cancelled event that is simply gone | `documents::a_cancelled_event_is_simply_gone` |
 //! | errors that are JSON | `checks`, in every test |
 
-#[cfg(test)]
+#![cfg(test)]
+
 mod approvals;
-#[cfg(test)]
 mod checks;
-#[cfg(test)]
 mod connections;
-#[cfg(test)]
 mod documents;
-#[cfg(test)]
 mod editions;
-#[cfg(test)]
 mod enrolment;
-#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
-#[cfg(test)]
 mod instance;
-#[cfg(test)]
 mod kinds;
-#[cfg(test)]
 mod names;
-#[cfg(test)]
 #[cfg(target_os = "linux")]
 mod real_clients;
-#[cfg(test)]
 mod recorded;
-#[cfg(test)]
 mod settings;

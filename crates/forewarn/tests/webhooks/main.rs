@@ -8,20 +8,14 @@
 //! | nothing is lost, whenever the server is killed | `kill` |
 //! | secrets are sent and never shown; certificates are looked at | `secrets` |
 
+#![cfg(test)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
-#[cfg(test)]
 mod delivery;
-#[cfg(test)]
 mod events;
-#[cfg(test)]
 mod handshakes;
-#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
-#[cfg(test)]
 mod kill;
-#[cfg(test)]
 mod receiver;
-#[cfg(test)]
 mod secrets;
