@@ -253,6 +253,20 @@ pub(crate) struct Told {
 const UNKNOWN: i32 = -1;
 
 impl Cause {
+    /// Whether somebody has asked for it, for a machine: not what comes with the hosts.
+    #[must_use]
+    pub fn is_asked_for(&self) -> bool {
+        match self {
+            Self::UserRestart
+            | Self::UserRedeploy
+            | Self::UserDelete(_)
+            | Self::Reimage(_)
+            | Self::Power(_)
+            | Self::Eviction(_) => true,
+            Self::HostWork { .. } | Self::DegradedHost { .. } | Self::FailedHost { .. } => false,
+        }
+    }
+
     /// Whether an enrolled tenant gets an event of it.
     #[must_use]
     pub fn makes_events(&self) -> bool {

@@ -18,12 +18,26 @@ enum Keep {
     Save,
 }
 
+impl Keep {
+    /// What whoever asks for numbers has said of them.
+    fn read(words: Words) -> Result<Self> {
+        let mut keep = Self::Nothing;
+        for word in words {
+            match word.as_str() {
+                "--save" => keep = Self::Save,
+                _ => return Err(Usage::unknown(&word).into()),
+            }
+        }
+        Ok(keep)
+    }
+}
+
 pub(crate) fn command(mut words: Words) -> Result<Outcome> {
     match words.next().as_deref() {
-        Some("core") => core::command(words),
+        Some("core") => core::run(Keep::read(words)?),
         Some("metadata") => metadata::command(words),
-        Some("hostile") => hostile::command(words),
-        Some("agent") => agent::command(words),
+        Some("hostile") => hostile::run(Keep::read(words)?),
+        Some("agent") => agent::run(Keep::read(words)?),
         Some(other) => Err(Usage::unknown(other).into()),
         None => {
             let hint = "cargo xtask bench core, metadata, hostile, or agent";

@@ -126,7 +126,7 @@ impl Driver {
         let rules = &self.estate(cluster)?.cluster;
         let waits = |id: &MaintenanceId| {
             let work = rules.maintenance(*id);
-            work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && is_asked_for(&work.plan.cause))
+            work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && work.plan.cause.is_asked_for())
         };
         // What there is room for was looked at before anything was done.
         let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
@@ -275,19 +275,6 @@ enum Fate {
 
 /// Names of operations are made as ids of events are, of a secret of their own.
 const OPERATIONS: u8 = 3;
-
-/// Whether somebody has asked for it: what comes up with the hosts at the same moment is nobody's operation.
-fn is_asked_for(cause: &Cause) -> bool {
-    match cause {
-        Cause::UserRestart
-        | Cause::UserRedeploy
-        | Cause::UserDelete(_)
-        | Cause::Reimage(_)
-        | Cause::Power(_)
-        | Cause::Eviction(_) => true,
-        Cause::HostWork { .. } | Cause::DegradedHost { .. } | Cause::FailedHost { .. } => false,
-    }
-}
 
 fn ending_of(why: Withdrawal) -> Ending {
     match why {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_lifecycle::{Cause, Cluster, Machine, MachineId, Power, ScaleSet, Shape, Tenant};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, ScaleSet, Shape, Tenant};
 
 use super::error::ArmError;
 use super::instances::Chosen;
@@ -136,16 +136,7 @@ pub(super) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> 
 
 /// The machines of which something is pending that keeps others from being asked for.
 pub(super) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let is_in_the_way = |cause: &Cause| match cause {
-        Cause::UserRestart
-        | Cause::UserRedeploy
-        | Cause::UserDelete(_)
-        | Cause::Reimage(_)
-        | Cause::Power(_)
-        | Cause::Eviction(_) => true,
-        Cause::HostWork { .. } | Cause::DegradedHost { .. } | Cause::FailedHost { .. } => false,
-    };
-    let work = cluster.maintenances().filter(|work| is_in_the_way(&work.plan.cause));
+    let work = cluster.maintenances().filter(|work| work.plan.cause.is_asked_for());
     work.flat_map(|work| work.plan.machines()).collect()
 }
 

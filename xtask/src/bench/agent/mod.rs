@@ -25,7 +25,6 @@ use super::metadata::kernel::{self, Busy};
 use super::{Keep, results};
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
-use crate::words::{Usage, Words};
 
 use endpoint::{Endpoint, Style};
 use program::{Agent, Workplace};
@@ -39,17 +38,6 @@ const REST_TIME: Duration = Duration::from_secs(120);
 const EVENTS: usize = 250;
 /// The first ones find nothing in any cache.
 const WARM_UP_EVENTS: usize = 10;
-
-pub(super) fn command(words: Words) -> Result<Outcome> {
-    let mut keep = Keep::Nothing;
-    for word in words {
-        match word.as_str() {
-            "--save" => keep = Keep::Save,
-            _ => return Err(Usage::unknown(&word).into()),
-        }
-    }
-    run(keep)
-}
 
 pub(super) fn run(keep: Keep) -> Result<Outcome> {
     if let Err(problem) = Busy::read(&[std::process::id()]) {

@@ -13,7 +13,6 @@ use anyhow::{Context, Result};
 use super::{Keep, results};
 use crate::steps::{Outcome, built_program, cargo};
 use crate::tree;
-use crate::words::{Usage, Words};
 
 use report::{Counted, Report, Timed};
 
@@ -25,17 +24,6 @@ const TIMED_RUNS: usize = 5;
 const COUNTED_MACHINES: [u64; 3] = [1_000, 100_000, 1_000_000];
 /// Fewer: everything is some fifty times slower while it is counted.
 const COUNTED_COMMANDS: &str = "2000";
-
-pub(super) fn command(words: Words) -> Result<Outcome> {
-    let mut keep = Keep::Nothing;
-    for word in words {
-        match word.as_str() {
-            "--save" => keep = Keep::Save,
-            _ => return Err(Usage::unknown(&word).into()),
-        }
-    }
-    run(keep)
-}
 
 pub(super) fn run(keep: Keep) -> Result<Outcome> {
     let root = tree::root()?;

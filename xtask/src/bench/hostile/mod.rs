@@ -27,7 +27,6 @@ use super::metadata::{build, kernel};
 use super::{Keep, results};
 use crate::steps::Outcome;
 use crate::tree;
-use crate::words::{Usage, Words};
 
 use report::{Attack, Latency, Report, Round, Row};
 
@@ -44,17 +43,6 @@ const GOOD_MACHINES: u32 = 100;
 /// What the hostile machine may have: what a cloud allows, or so much that all of its connections stay.
 const SETTINGS: [(&str, &str); 2] =
     [("the usual limits", ""), ("as many connections as it likes", "connections = 4000\n")];
-
-pub(super) fn command(words: Words) -> Result<Outcome> {
-    let mut keep = Keep::Nothing;
-    for word in words {
-        match word.as_str() {
-            "--save" => keep = Keep::Save,
-            _ => return Err(Usage::unknown(&word).into()),
-        }
-    }
-    run(keep)
-}
 
 pub(super) fn run(keep: Keep) -> Result<Outcome> {
     let cores = match cores::allowed() {
