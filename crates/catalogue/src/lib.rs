@@ -50,6 +50,6 @@ pub use register::{Body, Ending, Entry, Filed, Filing, Leaving, Link, Operation}
 pub use rows::{BadRows, Restoring, Row};
 pub use token::{Reach, Role, Scope, Token, TokenHash};
 pub use webhook::{
-    Authorization, BadAuthorization, BadUrl, Failing, Filter, Handshake, NewWebhook, Progress, Schema,
-    Scheme, Url, Webhook, WebhookChange, WebhookCommand,
+    Authorization, BadAuthorization, Failing, Filter, Handshake, NewWebhook, Progress, Schema, Webhook,
+    WebhookChange, WebhookCommand,
 };

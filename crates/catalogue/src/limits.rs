@@ -49,9 +49,6 @@ pub const OPERATION_WAITS_MAX: usize = 10_000;
 /// Webhooks.
 pub const WEBHOOKS_MAX: usize = 100;
 
-/// Characters of a URL.
-pub const URL_BYTES_MAX: usize = 2_048;
-
 /// Characters of what is sent as `Authorization`.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
 

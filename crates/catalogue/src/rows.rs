@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn webhook(number: u32, name: &str) -> Row {
-        let (name, url) = (Name::new(name).unwrap(), crate::Url::new("http://h/x").unwrap());
+        let (name, url) = (Name::new(name).unwrap(), forewarn_wire::Url::parse("http://h/x").unwrap());
         Row::Webhook(Webhook {
             number,
             name,

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use forewarn_catalogue::limits::*;
 use forewarn_catalogue::*;
 use forewarn_lifecycle::{EventKind, Name, Seed, Timestamp};
+use forewarn_wire::Url;
 use world::World;
 
 fn name(text: &str) -> Name {
@@ -18,7 +19,7 @@ fn name(text: &str) -> Name {
 fn new(text: &str) -> NewWebhook {
     NewWebhook {
         name: name(text),
-        url: Url::new("https://hooks.example/in?code=s3cret").unwrap(),
+        url: Url::parse("https://hooks.example/in?code=s3cret").unwrap(),
         schema: Schema::CloudEvents,
         filter: Filter::default(),
         authorization: Some(Authorization::new("Bearer s3cret").unwrap()),
@@ -140,7 +141,7 @@ fn a_webhook_wants_to_be_told_of_something_that_is_there() {
 fn a_secret_is_not_sent_in_the_clear() {
     let mut world = World::new();
     let mut add = |url: &str, authorization: Option<Authorization>| {
-        let url = Url::new(url).unwrap();
+        let url = Url::parse(url).unwrap();
         let command =
             Command::Webhook(WebhookCommand::Add(Box::new(NewWebhook { url, authorization, ..new("ops") })));
         let added = world.submit(&command).map(drop).map_err(|why| why.to_string());

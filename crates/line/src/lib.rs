@@ -17,15 +17,14 @@
 
 mod line;
 mod trust;
-mod url;
 
 pub use hyper::Method;
 pub use hyper::body::Bytes;
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
+pub use forewarn_wire::{BadUrl, Scheme, Url};
 pub use line::{Answer, Limits, Line, Request, Trouble};
 pub use trust::Trust;
-pub use url::{BadUrl, Scheme, Url};
 
 /// A problem with its causes, in one line.
 pub(crate) fn told(problem: &dyn std::error::Error) -> String {

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use crate::told;
 use crate::trust::Trust;
-use crate::url::{Scheme, Url};
+use forewarn_wire::{Scheme, Url};
 
 /// Who asks, if the request does not say.
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn/", env!("CARGO_PKG_VERSION")));

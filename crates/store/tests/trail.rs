@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_catalogue::{Filter, Handshake, Progress, Schema, Url, Webhook, WebhookChange};
+use forewarn_catalogue::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
 use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendFailed, Direction, Entry, Journal, OpenError, Options, ReadFailed, Record, SUBJECTS_PER_QUERY_MAX,
     TrailPage, TrailQuery, TrailReader, check, export, import,
 };
-use forewarn_wire::Moment;
 use forewarn_wire::operator::{BrokenLink, Chain, Subject, Told, TrailEntry};
+use forewarn_wire::{Moment, Url};
 use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::{TempDir, tempdir};
@@ -337,7 +337,7 @@ fn an_import_begins_a_new_trail() {
     let webhook = Webhook {
         number: 0,
         name: Name::new("ops").unwrap(),
-        url: Url::new("https://h/x").unwrap(),
+        url: Url::parse("https://h/x").unwrap(),
         schema: Schema::CloudEvents,
         filter: Filter::default(),
         authorization: None,

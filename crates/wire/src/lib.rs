@@ -62,6 +62,7 @@ mod read;
 mod span;
 mod start_request;
 mod unique;
+mod url;
 mod versions;
 mod words;
 
@@ -80,5 +81,6 @@ pub use start_request::{
     BODY_BYTES_MAX, BadStartRequest, EVENT_ID_CHARS_MAX, parse_start_requests, render_start_requests,
 };
 pub use unique::Unique;
+pub use url::{BadUrl, Scheme, URL_BYTES_MAX, Url};
 pub use versions::VersionList;
 pub use words::{Status, Word, kind as kind_word, source as source_word};

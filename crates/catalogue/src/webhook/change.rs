@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use forewarn_lifecycle::Name;
+use forewarn_wire::Url;
 
-use super::{Authorization, Filter, Progress, Schema, Url, Webhook};
+use super::{Authorization, Filter, Progress, Schema, Webhook};
 
 /// A wish about webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,17 +9,16 @@
 
 mod change;
 mod rules;
-mod url;
 
 use std::fmt;
 
 use forewarn_lifecycle::{EventKind, Name, Timestamp};
+use forewarn_wire::Url;
 
 use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::token::{Reach, Scope};
 
 pub use change::{NewWebhook, WebhookChange, WebhookCommand};
-pub use url::{BadUrl, Scheme, Url};
 
 /// Somebody who is told of events.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use forewarn_catalogue::*;
 use forewarn_lifecycle::{EventKind, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp};
+use forewarn_wire::Url;
 use proptest::prelude::*;
 
 /// A catalogue, and everything that has happened to it.
@@ -174,7 +175,7 @@ fn webhooks() -> impl Strategy<Value = WebhookCommand> {
     let add = (names(), urls, schemas, scopes(), kinds, any::<bool>(), 0..50u64);
     let add = add.prop_map(|(name, url, schema, scope, kinds, has_secret, cursor)| {
         let authorization = has_secret.then(|| Authorization::new("Bearer s3cret").unwrap());
-        let (url, filter, by) = (Url::new(url).unwrap(), Filter { scope, kinds }, "socket".to_owned());
+        let (url, filter, by) = (Url::parse(url).unwrap(), Filter { scope, kinds }, "socket".to_owned());
         WebhookCommand::Add(Box::new(NewWebhook { name, url, schema, filter, authorization, cursor, by }))
     });
     let confirm = (0..6u32, prop::option::of(1..100u32));

@@ -13,8 +13,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use forewarn_catalogue::{
-    Authorization, Catalogue, ClusterId, Filter, Progress, Role, Schema, Scope, TokenHash, Url,
-    WebhookCommand,
+    Authorization, Catalogue, ClusterId, Filter, Progress, Role, Schema, Scope, TokenHash, WebhookCommand,
 };
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{
@@ -24,6 +23,7 @@ use forewarn_store::{
     CopyError, Estate, Journal, OpenError, Options, ReadFailed, State as Kept, TRAIL_KEEP, TrailPage,
     TrailQuery,
 };
+use forewarn_wire::Url;
 use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 

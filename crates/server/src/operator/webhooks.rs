@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_catalogue::{Authorization, ClusterId, Filter, Reach, Refusal, Schema, Scope, Url, Webhook};
+use forewarn_catalogue::{Authorization, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
 use forewarn_lifecycle::Name;
 use forewarn_wire::Moment;
+use forewarn_wire::Url;
 use forewarn_wire::operator::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };
@@ -108,7 +109,7 @@ async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
     let wanted: NewWebhook = read(&body)?;
     let name = new_name(&wanted.name)?;
     // What is wrong with it is said, and not what it is: it may be a secret.
-    let url = Url::new(&wanted.url).map_err(|why| Fault::bad(why.to_string()))?;
+    let url = Url::parse(&wanted.url).map_err(|why| Fault::bad(why.to_string()))?;
     let secret = wanted.authorization.as_deref().map(Authorization::new).transpose();
     let authorization = secret.map_err(|why| Fault::bad(why.to_string()))?;
     let schema = match wanted.schema {

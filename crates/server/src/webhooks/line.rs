@@ -7,9 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_catalogue::Url;
 use forewarn_line::header::{HeaderMap, RETRY_AFTER};
-use forewarn_line::{Answer, Limits, Request, Trust};
+use forewarn_line::{Answer, Limits, Request, Trust, Url};
 
 use super::patience::Failure;
 
@@ -102,28 +101,21 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// A line to a webhook.
 #[derive(Debug)]
-pub(super) struct Line {
-    /// None, if nothing can be asked there.
-    line: Option<forewarn_line::Line>,
-}
+pub(super) struct Line(forewarn_line::Line);
 
 impl Line {
     pub(super) fn new(url: &Url, trust: Arc<Trust>) -> Self {
-        let url = forewarn_line::Url::parse(url.reveal()).ok();
-        Self { line: url.map(|url| forewarn_line::Line::new(url, trust)) }
+        Self(forewarn_line::Line::new(url.clone(), trust))
     }
 
     /// Sends a request, and waits for the answer, but not for long.
     pub(super) async fn send(&mut self, request: &Request) -> Result<Answer, Trouble> {
-        let line = self.line.as_mut().ok_or_else(Trouble::unaskable)?;
-        Ok(line.tell(request, LIMITS).await?)
+        Ok(self.0.tell(request, LIMITS).await?)
     }
 
     /// There is nothing more to say for now.
     pub(super) fn hang_up(&mut self) {
-        if let Some(line) = &mut self.line {
-            line.hang_up();
-        }
+        self.0.hang_up();
     }
 }
 
@@ -161,22 +153,6 @@ mod tests {
         );
         for wrong in ["", "soon", "-5", "1.5"] {
             assert_eq!(wish(wrong), Failure::Passing, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn wherever_a_webhook_may_be_it_can_be_asked() {
-        let long = format!("http://h/{}", "x".repeat(forewarn_catalogue::limits::URL_BYTES_MAX - 9));
-        let urls =
-            ["http://h", "HTTPS://H_1.example:8443/a?b=c", "http://[::1]:80/x", "http://h?code=1", &long];
-        for text in urls {
-            let url = Url::new(text).unwrap();
-            let asked = forewarn_line::Url::parse(url.reveal()).unwrap();
-            assert_eq!(
-                (asked.host(), asked.port(), asked.authority(), asked.target(), asked.shown()),
-                (url.host(), url.port(), url.authority(), url.target(), url.shown())
-            );
-            assert!(Line::new(&url, Trust::system()).line.is_some());
         }
     }
 

@@ -33,7 +33,7 @@ impl Town {
         let tenant = town.engine.look(find).await.unwrap().unwrap();
         town.engine.submit(Command::Enrol(tenant)).await.unwrap();
         let (name, url) =
-            (Name::new("ops").unwrap(), forewarn_catalogue::Url::new("http://127.0.0.1:9/").unwrap());
+            (Name::new("ops").unwrap(), forewarn_wire::Url::parse("http://127.0.0.1:9/").unwrap());
         let schema = forewarn_catalogue::Schema::CloudEvents;
         let add = Administration::AddWebhook { name, url, schema, filter, authorization: None };
         town.engine.administer(add, Terms::default()).await.unwrap();

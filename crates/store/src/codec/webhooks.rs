@@ -1,8 +1,10 @@
 //! Webhooks of the catalogue. Their secrets are kept as they are: whoever reads the journal can read them.
 
 use forewarn_catalogue::{
-    Authorization, Failing, Filter, Handshake, Progress, Schema, Url, Webhook, WebhookChange,
+    Authorization, Failing, Filter, Handshake, Progress, Schema, Webhook, WebhookChange,
 };
+
+use forewarn_wire::Url;
 
 use super::plain::{read_text, write_text};
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -13,7 +15,7 @@ impl Stored for Url {
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Self::new(read_text(input)?).map_err(|_| Malformed::Impossible("a URL"))
+        Self::parse(read_text(input)?).map_err(|_| Malformed::Impossible("a URL"))
     }
 }
 
@@ -48,7 +50,7 @@ stored_enum!(Handshake { 0 => Wanted, 1 => Done { at, per_minute } });
 mod tests {
     use std::sync::Arc;
 
-    use forewarn_catalogue::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX, URL_BYTES_MAX};
+    use forewarn_catalogue::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX};
     use forewarn_catalogue::{Change, ClusterId, Reach, Scope};
     use forewarn_lifecycle::{Name, Timestamp};
 
@@ -58,11 +60,11 @@ mod tests {
     #[test]
     fn the_greatest_webhook_fits_into_a_record_and_is_read_as_it_was_written() {
         let name = |number| Name::new(&format!("{number:0>80}")).unwrap();
-        let url = format!("https://h/{}", "x".repeat(URL_BYTES_MAX - 10));
+        let url = format!("https://h/{}", "x".repeat(forewarn_wire::URL_BYTES_MAX - 10));
         let webhook = Webhook {
             number: u32::MAX,
             name: name(0),
-            url: Url::new(&url).unwrap(),
+            url: Url::parse(&url).unwrap(),
             schema: Schema::EventGrid,
             filter: Filter {
                 scope: Scope {

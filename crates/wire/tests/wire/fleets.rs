@@ -219,6 +219,21 @@ fn an_instance_is_told_from_a_machine_of_the_same_name() {
 }
 
 #[test]
+fn what_a_file_does_not_say_of_the_site_stays() {
+    let site = |text: &str| Fleet::parse(text).unwrap();
+    let current = site("[site]\nlocation = 'a'\nsubscription = 's'\nresource_group = 'g'");
+    let todo = |wanted: &str| {
+        let todo = difference(&current, &site(wanted), Unmentioned::Remove).unwrap();
+        todo.into_iter().map(|one| (one.text, one.command)).collect::<Vec<_>>()
+    };
+    assert_eq!(todo(""), []);
+    assert_eq!(todo("[site]\nresource_group = 'g'"), []);
+    let change = SiteChange { location: Some("b".to_owned()), ..SiteChange::default() };
+    let expected = ("~ site: location".to_owned(), Some(NamedCommand::ChangeSite(change)));
+    assert_eq!(todo("[site]\nlocation = 'b'"), [expected]);
+}
+
+#[test]
 fn what_is_not_mentioned_stays_unless_it_is_to_go() {
     let mut town = Town::new();
     apply(&mut town, &fleet(), Unmentioned::Keep);

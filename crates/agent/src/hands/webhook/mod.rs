@@ -121,7 +121,7 @@ impl WebhookWork {
         loop {
             // A secret that was changed meanwhile is the right one.
             let request = Request { headers: self.all_headers().await?, ..request.clone() };
-            let untaken = match line.send(&request, LIMITS).await {
+            let untaken = match line.tell(&request, LIMITS).await {
                 Ok(answer) => taken(&answer),
                 Err(trouble) => Err(failed(&trouble)),
             };

@@ -1,22 +1,20 @@
-//! Where something is: `http://HOST[:PORT]/PATH[?QUERY]`, or the same with `https`.
+//! Where something is that can be asked: `http://HOST[:PORT]/PATH[?QUERY]`, or the same with `https`.
 //!
-//! What stands behind `?` is often a key, and shown to nobody.
+//! Read once, when it is chosen, so that nothing is sent to somewhere that two readers would read differently. What stands
+//! behind `?` is often a key, and shown to nobody.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Characters of a URL.
-const URL_BYTES_MAX: usize = 2048;
-
-/// Characters of a host.
-const HOST_BYTES_MAX: usize = 253;
+pub const URL_BYTES_MAX: usize = 2_048;
 
 /// Where something is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Url {
     text: String,
     scheme: Scheme,
-    /// Where in the text the host begins and ends, and where the path begins.
+    /// Where in the text the host and the path begin; and the port, given or usual.
     host: (usize, usize),
     path: usize,
     port: u16,
@@ -47,7 +45,7 @@ pub enum BadUrl {
     #[error("a URL has no name or password in it")]
     UserInfo,
     /// `#…`.
-    #[error("a URL that is asked has no part behind #")]
+    #[error("a URL that is sent to has no part behind #")]
     Fragment,
     /// None, or one that is none.
     #[error("a URL has a host: a name, an address, or [an address of version 6]")]
@@ -57,15 +55,18 @@ pub enum BadUrl {
     Port,
 }
 
+/// Characters of a host.
+const HOST_BYTES_MAX: usize = 253;
+
 impl Url {
     /// Reads a URL.
     ///
     /// ```
-    /// use forewarn_line::Url;
-    /// let url = Url::parse("https://hooks.example/told?code=s3cret").unwrap();
+    /// use forewarn_wire::Url;
+    /// let url = Url::parse("https://hooks.example/forewarn?code=s3cret").unwrap();
     /// assert_eq!((url.host(), url.port()), ("hooks.example", 443));
-    /// assert_eq!(url.target(), "/told?code=s3cret");
-    /// assert_eq!(url.shown(), "https://hooks.example/told?…");
+    /// assert_eq!(url.target(), "/forewarn?code=s3cret");
+    /// assert_eq!(url.shown(), "https://hooks.example/forewarn?…");
     /// ```
     ///
     /// # Errors
@@ -137,7 +138,13 @@ impl Url {
         if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
     }
 
-    /// The text without what may be a secret.
+    /// All of it, for the journal and for nobody else.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// The same without what may be a secret.
     #[must_use]
     pub fn shown(&self) -> String {
         match self.text.split_once('?') {
@@ -146,13 +153,15 @@ impl Url {
             None => self.text.clone(),
         }
     }
-}
 
-impl std::str::FromStr for Url {
-    type Err = BadUrl;
-
-    fn from_str(text: &str) -> Result<Self, BadUrl> {
-        Self::parse(text)
+    /// Whether what is sent stays on this computer, or is encrypted.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        let is_here = match self.host().parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => self.host().eq_ignore_ascii_case("localhost"),
+        };
+        self.scheme == Scheme::Https || is_here
     }
 }
 
@@ -205,6 +214,14 @@ fn check_host(host: &str) -> Result<(), BadUrl> {
     if fits && host.bytes().all(is_part_of_name) { Ok(()) } else { Err(BadUrl::Host) }
 }
 
+impl std::str::FromStr for Url {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        Self::parse(text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,28 +243,66 @@ mod tests {
         );
         assert_eq!(parts("http://h?code=1"), expected("h", 80, "h", "/?code=1"));
         assert_eq!(parts("http://[::1]:80/x"), expected("::1", 80, "[::1]:80", "/x"));
+        assert_eq!(parts("http://10.0.0.1/a@b:c"), expected("10.0.0.1", 80, "10.0.0.1", "/a@b:c"));
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn what_cannot_be_sent_to_is_refused() {
         for (wrong, why) in [
             ("", BadUrl::Scheme),
             ("h/x", BadUrl::Scheme),
             ("ftp://h", BadUrl::Scheme),
+            ("unix:/run/x", BadUrl::Scheme),
             ("http://", BadUrl::Host),
             ("http:///x", BadUrl::Host),
             ("http://:80", BadUrl::Host),
+            ("http://a%20b", BadUrl::Host),
             ("http://::1", BadUrl::Port),
+            ("http://[::1", BadUrl::Port),
             ("http://[h]", BadUrl::Host),
+            ("http://[::1]x", BadUrl::Host),
+            ("http://h:", BadUrl::Port),
             ("http://h:0", BadUrl::Port),
+            ("http://h:+1", BadUrl::Port),
             ("http://h:65536", BadUrl::Port),
             ("http://u:p@h", BadUrl::UserInfo),
             ("http://h/#x", BadUrl::Fragment),
             ("http://h/a b", BadUrl::Character),
             ("http://h\\@other/", BadUrl::Character),
             ("http://h/\r\nX: y", BadUrl::Character),
+            ("http://ä", BadUrl::Character),
         ] {
-            assert_eq!(Url::parse(wrong), Err(why), "{wrong}");
+            assert_eq!(Url::parse(wrong), Err(why), "{wrong:?}");
+        }
+        let long = |length: usize| format!("http://h/{}", "x".repeat(length - 9));
+        assert!(Url::parse(&long(URL_BYTES_MAX)).is_ok());
+        assert_eq!(Url::parse(&long(URL_BYTES_MAX + 1)), Err(BadUrl::TooLong));
+    }
+
+    #[test]
+    fn what_may_be_a_key_is_not_shown() {
+        let url = Url::parse("https://h/x?code=s3cret&b=1").unwrap();
+        assert_eq!(
+            (url.shown().as_str(), format!("{url:?}").as_str()),
+            ("https://h/x?…", "\"https://h/x?…\"")
+        );
+        assert_eq!(url.reveal(), "https://h/x?code=s3cret&b=1");
+        assert_eq!(Url::parse("http://h/x?").unwrap().shown(), "http://h/x?");
+    }
+
+    #[test]
+    fn what_is_encrypted_or_stays_here_is_private() {
+        for (url, is_private) in [
+            ("https://h", true),
+            ("http://127.0.0.9:1", true),
+            ("http://[::1]:1", true),
+            ("http://LOCALHOST", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("http://h", false),
+            ("http://10.0.0.1", false),
+            ("http://localhost.example", false),
+        ] {
+            assert_eq!(Url::parse(url).unwrap().is_private(), is_private, "{url}");
         }
     }
 
