@@ -2,9 +2,7 @@
 
 use forewarn_catalogue::limits::OPERATION_WAITS_MAX;
 use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
-use forewarn_lifecycle::{
-    Cause, Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal,
-};
+use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
 use forewarn_wire::arm::ResourceId;
 use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant};
 
