@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::packages::{self, AGENT_PROGRAMS, Readiness};
+use crate::packages::{self, AGENT_PROGRAMS, KUBECTL, Readiness};
 use crate::steps::{Outcome, cargo, status};
 use crate::tools::has_nextest;
 use crate::tree;
@@ -23,9 +23,11 @@ const PORTABLE: [&str; 3] = ["forewarn-lifecycle", "forewarn-wire", "forewarn-wa
 const BARE_TARGET: &str = "wasm32-unknown-unknown";
 
 pub(crate) fn command() -> Result<Outcome> {
-    match packages::prepare(&AGENT_PROGRAMS) {
-        Readiness::Ready => {}
-        Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
+    for readiness in [packages::prepare(&AGENT_PROGRAMS), packages::prepare_programs(&KUBECTL)] {
+        match readiness {
+            Readiness::Ready => {}
+            Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
+        }
     }
     let root = tree::root()?;
     let build = ["build", "--locked", "--package", "forewarn", "--package", "forewarn-agent"];

@@ -39,7 +39,7 @@ async fn succeeds(place: &Place, arguments: &[&str]) -> String {
 }
 
 #[tokio::test(flavor = "current_thread")]
-#[ignore = "needs kubectl: cargo nextest run -p forewarn-agent --run-ignored only kubectl"]
+#[ignore = "needs kubectl; `cargo xtask agent` runs it"]
 async fn kubectl_takes_the_stand_in_for_an_api_server() {
     let place = Place::new().await;
     {

@@ -196,7 +196,10 @@ fn patch(cluster: &mut Cluster, asked: &Asked, name: &str, of_status: bool) -> A
 }
 
 fn evict(cluster: &mut Cluster, asked: &Asked, query: &str, namespace: &str, name: &str) -> Answer {
-    let is_eviction = asked.body["kind"] == "Eviction" && asked.body["apiVersion"] == "policy/v1";
+    // Clients older than 1.22 ask in words of their own.
+    let versions = ["policy/v1", "policy/v1beta1"];
+    let is_eviction = asked.body["kind"] == "Eviction"
+        && versions.iter().any(|version| asked.body["apiVersion"] == *version);
     if !is_eviction || asked.body["metadata"]["name"] != *name {
         return status(400, "BadRequest", "the object provided is no eviction of this pod");
     }
