@@ -25,6 +25,7 @@ mod samples;
 mod signal;
 mod systemd;
 mod touch;
+mod uri;
 mod wait;
 mod webhook;
 

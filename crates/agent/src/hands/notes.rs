@@ -13,7 +13,7 @@ use forewarn_watcher::Phase;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Job, aside};
+use super::{Job, aside, uri};
 use crate::os;
 
 /// Bytes of a note.
@@ -67,7 +67,8 @@ impl Notes {
     }
 
     fn path(&self, job: &Job) -> PathBuf {
-        self.0.join(format!("{}.json", file_name(&job.run.task.hook)))
+        // What is part of a URI is one name of a file, too: there is no slash in it.
+        self.0.join(format!("hook-{}.json", uri::part(&job.run.task.hook)))
     }
 }
 
@@ -86,19 +87,6 @@ pub(super) fn merged(first: Value, second: Value) -> Value {
         }
         (first, _) => first,
     }
-}
-
-/// The name of a hook as one of a file: letters and digits as they are, everything else by number.
-fn file_name(hook: &str) -> String {
-    let mut name = String::from("hook-");
-    for byte in hook.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_') {
-            name.push(char::from(byte));
-        } else {
-            name.push_str(&format!("%{byte:02x}"));
-        }
-    }
-    name
 }
 
 fn read(path: &Path) -> Option<Note> {
@@ -143,7 +131,7 @@ mod tests {
         assert_eq!(notes.recall(&job).await, Some(json!({ "a": 3, "b": 2 })));
         job.run.memory = Some(json!({ "a": 4 }));
         assert_eq!(notes.recall(&job).await, Some(json!({ "a": 4, "b": 2 })), "what was kept came first");
-        assert!(folder.path().join("a/b/hook-%2e%2e%2fdrain%20it.json").exists());
+        assert!(folder.path().join("a/b/hook-..%2Fdrain%20it.json").exists());
         notes.forget(&job).await;
         notes.forget(&job).await;
         assert_eq!(notes.recall(&job).await, Some(json!({ "a": 4 })));
