@@ -242,6 +242,19 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
+    async fn two_events_at_once_have_one_file() {
+        let place = Place::new();
+        for _ in 0..20 {
+            let both =
+                tokio::join!(place.perform(Contents::Event, None), place.perform(Contents::Empty, None));
+            assert_eq!((both.0.result, both.1.result), (Ok(()), Ok(())));
+            assert_eq!(place.names(), ["draining"]);
+            assert_eq!(place.undo(both.0.memory).await.result, Ok(()));
+            assert_eq!(place.names(), [""; 0]);
+        }
+    }
+
+    #[tokio::test(flavor = "current_thread")]
     async fn a_directory_that_is_not_there_is_a_reason() {
         let (hands, folder) = hands();
         let work = Work::Touch(TouchWork { path: folder.path().join("no/flag"), contents: Contents::Empty });
