@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::Steady;
 
-use crate::case::{Gone, PhaseState, Progress, State};
+use crate::case::{Case, Gone, PhaseState, Progress, State};
 use crate::deed::{Deed, Note, Run, Task, What};
 use crate::seen::Status;
 use crate::settings::{Failure, Hook, Phase, Treatment};
@@ -25,8 +25,15 @@ impl Watcher {
                 (None, Status::Scheduled) => self.prepare(now, index, deeds),
             }
         }
+        let returned: Vec<_> = self.memory.cases.iter_mut().filter_map(Case::returned).collect();
         self.memory.cases.retain(|case| !case.live.closed);
-        self.undo(now, deeds);
+        if returned.is_empty() {
+            return self.undo(now, deeds);
+        }
+        for (seen, deadline) in returned {
+            self.open(now, deadline, seen, deeds);
+        }
+        self.advance(now, deeds);
     }
 
     /// An event that is announced.
@@ -62,8 +69,7 @@ impl Watcher {
 
     /// This machine's turn to prepare, if it has come.
     fn begin(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) -> bool {
-        // What is being undone would be done again beside it.
-        if self.undo_runs() {
+        if !self.undo_is_over(now, index, deeds) {
             return false;
         }
         let peers = &self.settings.peers;
@@ -79,6 +85,22 @@ impl Watcher {
         }
         self.begin_now(index, deeds);
         true
+    }
+
+    /// What is being undone would be done again beside it, so that is waited for, as long as there is time; then it is ended.
+    fn undo_is_over(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) -> bool {
+        if !self.undo_runs() {
+            return true;
+        }
+        let case = &self.memory.cases[index];
+        let hooks = self.settings.hooks_of(Phase::Scheduled, &case.seen);
+        let needed = hooks.iter().fold(self.settings.spare, |sum, hook| sum.saturating_add(hook.limit));
+        let has_time = case.seen.status == Status::Scheduled
+            && case.live.deadline.is_none_or(|deadline| deadline.since(now) > needed);
+        if !has_time {
+            self.stop_undo(deeds);
+        }
+        false
     }
 
     fn begin_now(&mut self, index: usize, deeds: &mut Vec<Deed>) {
@@ -105,7 +127,7 @@ impl Watcher {
         self.memory.cases[index].late = is_late;
         if is_late && has_late_hooks {
             if !self.memory.cases[index].begun {
-                if self.undo_runs() {
+                if !self.undo_is_over(now, index, deeds) {
                     return;
                 }
                 self.begin_now(index, deeds);

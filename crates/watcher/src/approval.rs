@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Steady};
 
-use crate::case::{Case, Consent};
+use crate::case::{Case, Consent, Live};
 use crate::deed::{Answer, Deed, Note, What};
 use crate::peers::{Verdict, is_given};
 use crate::settings::Approval;
@@ -13,6 +13,15 @@ use crate::watcher::Watcher;
 /// How long to wait before an approval that was not taken is tried again, and the longest of it.
 const PAUSE: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+impl Live {
+    /// The next try is a while from now, and a longer one each time.
+    fn pause(&mut self, now: Steady) {
+        let pause = PAUSE.saturating_mul(1 << self.refusals.min(5)).min(PAUSE_MAX);
+        self.refusals += 1;
+        self.approve_at = Some(now.plus(pause));
+    }
+}
 
 impl Watcher {
     /// Approves an event for which this machine is ready, if that is its business.
@@ -27,7 +36,7 @@ impl Watcher {
         };
         let case = &mut self.memory.cases[index];
         // A second try says nothing new.
-        if case.consent == Consent::None {
+        if case.live.refusals == 0 && !case.live.in_doubt {
             deeds.push(Deed::Note(Note { seen: case.seen.clone(), what: What::Approving { without } }));
         }
         case.consent = Consent::Tried;
@@ -56,9 +65,15 @@ impl Watcher {
                 What::Approved
             }
             Answer::Refused(why) => {
-                let pause = PAUSE.saturating_mul(1 << case.live.refusals.min(5)).min(PAUSE_MAX);
-                case.live.refusals += 1;
-                case.live.approve_at = Some(now.plus(pause));
+                if !case.live.in_doubt {
+                    case.consent = Consent::None;
+                }
+                case.live.pause(now);
+                What::Unapproved { why }
+            }
+            Answer::Unknown(why) => {
+                case.live.in_doubt = true;
+                case.live.pause(now);
                 What::Unapproved { why }
             }
         };

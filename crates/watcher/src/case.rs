@@ -112,6 +112,10 @@ pub(crate) struct Live {
     pub(crate) told_ready: bool,
     /// Nothing is left to do about it.
     pub(crate) closed: bool,
+    /// It is in the document again, although it had left it. That is another life of it, when all is done about this one.
+    pub(crate) again: Option<(Seen, Option<Steady>)>,
+    /// An approval was not answered: it may have been taken.
+    pub(crate) in_doubt: bool,
 }
 
 /// How a phase of a case stands.
@@ -126,6 +130,11 @@ pub(crate) enum PhaseState {
 }
 
 impl Case {
+    /// The event, if nothing is left to do about it and it is there again.
+    pub(crate) fn returned(&mut self) -> Option<(Seen, Option<Steady>)> {
+        if self.live.closed { self.live.again.take() } else { None }
+    }
+
     /// Whether it keeps this machine drained.
     pub(crate) fn drains(&self) -> bool {
         self.begun && self.gone.is_none()

@@ -68,6 +68,8 @@ pub enum Answer {
     Taken,
     /// It does not, and this is why; it is tried again after a while, as long as the event is there.
     Refused(String),
+    /// There was no answer, for this reason: it may count or not, and is tried again.
+    Unknown(String),
 }
 
 /// Something worth telling.

@@ -36,9 +36,9 @@ pub struct Owed {
     /// What the hook has to remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<serde_json::Value>,
-    /// Whether its undoing has begun: it may be half undone.
+    /// How often its undoing was begun: it may be half undone.
     #[serde(default)]
-    pub begun: bool,
+    pub attempts: u32,
     /// Where undoing it stands, in this life of the agent.
     #[serde(skip)]
     pub(crate) undoing: crate::undo::Undoing,

@@ -12,6 +12,8 @@ use crate::watcher::{RETRY_PAUSE, Watcher};
 pub(crate) struct Undoing {
     attempts: u32,
     runs: bool,
+    /// It was told to end: something else is more urgent.
+    stopped: bool,
     again_at: Option<Steady>,
     /// It was tried often enough; the next event, or the next life, tries again.
     given_up: bool,
@@ -30,11 +32,12 @@ impl Watcher {
             seen: seen.clone(),
             gone: None,
             memory: None,
-            begun: false,
+            attempts: 0,
             undoing: Undoing::default(),
         });
         owed.seen = seen.clone();
         owed.gone = None;
+        owed.attempts = 0;
         owed.undoing = Undoing::default();
     }
 
@@ -59,6 +62,7 @@ impl Watcher {
                 let what = What::UndoFailed { hook: name.clone(), why };
                 deeds.push(Deed::Note(Note { seen: owed.seen.clone(), what }));
                 self.memory.owed.remove(&name);
+                self.told_undoing &= !self.memory.owed.is_empty();
                 continue;
             };
             if owed.undoing.again_at.is_some_and(|at| now < at) {
@@ -68,14 +72,14 @@ impl Watcher {
                 self.told_undoing = true;
                 deeds.push(Deed::Note(Note { seen: owed.seen.clone(), what: What::Undoing }));
             }
-            owed.begun = true;
+            owed.attempts += 1;
             owed.undoing.runs = true;
             owed.undoing.again_at = None;
             owed.undoing.attempts += 1;
             let seen = owed.seen.clone();
             deeds.push(Deed::Run(Run {
                 task: Task { event: seen.id, phase: Phase::Undo, hook: name },
-                attempt: owed.undoing.attempts,
+                attempt: owed.attempts,
                 until: now.plus(limit),
                 seen,
                 deadline: None,
@@ -91,7 +95,8 @@ impl Watcher {
     pub(crate) fn undone(&mut self, now: Steady, hook: &str, ending: &Ending, deeds: &mut Vec<Deed>) {
         let retries = self.settings.hook(hook).map_or(0, |hook| hook.retries);
         let Some(owed) = self.memory.owed.get_mut(hook) else { return };
-        owed.undoing.runs = false;
+        let was_stopped = owed.undoing.stopped;
+        (owed.undoing.runs, owed.undoing.stopped) = (false, false);
         let seen = owed.seen.clone();
         match &ending.result {
             Ok(()) => {
@@ -101,6 +106,8 @@ impl Watcher {
                     deeds.push(Deed::Note(Note { seen, what: What::Undone }));
                 }
             }
+            // It is still owed, and nobody has failed.
+            Err(_) if was_stopped => owed.undoing = Undoing::default(),
             Err(_) if owed.undoing.attempts <= retries => {
                 owed.undoing.again_at = Some(now.plus(RETRY_PAUSE));
             }
@@ -108,6 +115,15 @@ impl Watcher {
                 owed.undoing.given_up = true;
                 let what = What::UndoFailed { hook: hook.to_owned(), why: why.clone() };
                 deeds.push(Deed::Note(Note { seen, what }));
+            }
+        }
+    }
+
+    /// Ends what is being undone. It stays owed.
+    pub(crate) fn stop_undo(&mut self, deeds: &mut Vec<Deed>) {
+        for (hook, owed) in &mut self.memory.owed {
+            if owed.undoing.runs && !std::mem::replace(&mut owed.undoing.stopped, true) {
+                deeds.push(Deed::Stop(Task { event: owed.seen.id, phase: Phase::Undo, hook: hook.clone() }));
             }
         }
     }
@@ -125,7 +141,8 @@ impl Watcher {
     /// What could not be undone is tried again after the next event.
     pub(crate) fn try_again(&mut self) {
         for owed in self.memory.owed.values_mut() {
-            owed.undoing = Undoing { runs: owed.undoing.runs, ..Undoing::default() };
+            let Undoing { runs, stopped, .. } = owed.undoing;
+            owed.undoing = Undoing { runs, stopped, ..Undoing::default() };
         }
     }
 }

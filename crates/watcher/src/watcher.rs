@@ -1,5 +1,6 @@
 //! The watcher: what it is told, and what it makes of it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Steady, Timestamp};
@@ -63,18 +64,24 @@ impl Watcher {
     pub fn see(&mut self, now: Steady, sight: Sight<'_>) -> Vec<Deed> {
         let mut deeds = Vec::new();
         self.has_seen = true;
+        let known: BTreeMap<_, _> = self.memory.cases.iter().map(|case| case.seen.id).zip(0..).collect();
+        let there: BTreeSet<_> = sight.document.events.iter().map(|event| event.id).collect();
         for event in &sight.document.events {
             let seen = Seen::read(event, sight.edition);
-            self.meet(now, sight.date, seen, &mut deeds);
-        }
-        let is_there = |id: EventId| sight.document.events.iter().any(|event| event.id == id);
-        for index in 0..self.memory.cases.len() {
-            let case = &mut self.memory.cases[index];
-            if case.gone.is_none() && !is_there(case.seen.id) {
-                self.miss(sight.date, index, &mut deeds);
-            } else {
-                case.live.confirmed = true;
+            let deadline = seen.not_before.map(|at| now.plus(at.0.since(sight.date)));
+            match known.get(&event.id) {
+                Some(index) => self.meet(now, deadline, *index, seen, &mut deeds),
+                None => self.open(now, deadline, seen, &mut deeds),
             }
+        }
+        for index in known.into_values() {
+            let case = &mut self.memory.cases[index];
+            match (case.gone, there.contains(&case.seen.id)) {
+                (None, false) => self.miss(sight.date, index, &mut deeds),
+                (Some(_), false) => case.live.again = None,
+                (None | Some(_), true) => {}
+            }
+            self.memory.cases[index].live.confirmed = true;
         }
         self.advance(now, &mut deeds);
         deeds
@@ -201,18 +208,27 @@ impl Watcher {
         cases.chain(self.next_undo()).filter(|at| *at > now).min()
     }
 
-    /// An event is in the document.
-    fn meet(&mut self, now: Steady, date: Timestamp, mut seen: Seen, deeds: &mut Vec<Deed>) {
-        let deadline = seen.not_before.map(|at| now.plus(at.0.since(date)));
-        let known = self.memory.cases.iter().position(|case| case.seen.id == seen.id && case.gone.is_none());
-        let Some(index) = known else { return self.open(now, deadline, seen, deeds) };
+    /// An event that is in hand is in the document.
+    fn meet(
+        &mut self,
+        now: Steady,
+        deadline: Option<Steady>,
+        index: usize,
+        mut seen: Seen,
+        deeds: &mut Vec<Deed>,
+    ) {
         let case = &mut self.memory.cases[index];
+        if case.gone.is_some() {
+            case.live.again = Some((seen, deadline));
+            return;
+        }
         if case.seen.status == Status::Started && seen.status == Status::Scheduled {
             // No event goes back. Whoever says so has not heard yet that it has started.
             seen = case.seen.clone();
         }
         if !case.live.confirmed {
-            case.live = Live { confirmed: true, since: now, ..Live::default() };
+            let in_doubt = case.consent == Consent::Tried;
+            case.live = Live { confirmed: true, since: now, in_doubt, ..Live::default() };
         }
         if deadline.is_some() {
             case.live.deadline = deadline;
@@ -226,7 +242,7 @@ impl Watcher {
     }
 
     /// An event is seen for the first time.
-    fn open(&mut self, now: Steady, deadline: Option<Steady>, seen: Seen, deeds: &mut Vec<Deed>) {
+    pub(crate) fn open(&mut self, now: Steady, deadline: Option<Steady>, seen: Seen, deeds: &mut Vec<Deed>) {
         let mine = seen.names(&self.settings.me);
         let late = seen.status == Status::Started;
         let rule = self.settings.rule(&seen).filter(|_| mine);
@@ -246,12 +262,10 @@ impl Watcher {
             begun: false,
             consent: Consent::None,
             gone: None,
-            runs: std::collections::BTreeMap::new(),
+            runs: BTreeMap::new(),
             live: Live { confirmed: true, since: now, deadline, ..Live::default() },
             seen,
         };
-        // The same id again is another life of it: what was undone since has to be done again.
-        self.memory.cases.retain(|other| other.seen.id != case.seen.id);
         self.memory.cases.push(case);
     }
 
@@ -266,7 +280,6 @@ impl Watcher {
             Status::Scheduled if unapproved && is_early => Gone::Cancelled,
             Status::Scheduled | Status::Started => Gone::Completed,
         };
-        case.live.confirmed = true;
         case.gone = Some(gone);
         for owed in self.memory.owed.values_mut().filter(|owed| owed.seen.id == case.seen.id) {
             owed.gone = Some(gone);

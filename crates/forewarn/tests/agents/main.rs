@@ -23,28 +23,19 @@
 //!
 //! They need root and packages, so they are ignored unless they are asked for; `cargo xtask agent` installs what they need and asks for
 //! them, or says why it cannot.
+
+#![cfg(test)]
 #![cfg(target_os = "linux")]
 
-#[cfg(test)]
 mod agent;
-#[cfg(test)]
 mod alone;
-#[cfg(test)]
 mod dhcp;
-#[cfg(test)]
 mod found;
-#[cfg(test)]
 #[path = "../harness/mod.rs"]
 mod harness;
-#[cfg(test)]
 mod hooks;
-#[cfg(test)]
 mod lives;
-#[cfg(test)]
 mod recipes;
-#[cfg(test)]
 mod settings;
-#[cfg(test)]
 mod together;
-#[cfg(test)]
 mod world;

@@ -76,7 +76,8 @@ fn without_a_dead_peer_nobody_approves() {
         world.agent(name).touch("go");
         world.agent(name).has_noted("ready");
     }
-    // Long enough that the silence was heard, by an agent that would have acted on it.
+    world.agent("db_0").has_said("a peer does not say how it is");
+    // Longer than it takes an agent to act on it that would.
     let begin = std::time::Instant::now();
     crate::harness::until("the silence is long", || (begin.elapsed().as_secs() >= 4).then_some(()));
     assert_eq!((world.status(&reboot).as_str(), world.start_requests()), ("Scheduled", 0));

@@ -109,3 +109,29 @@ fn rules_decide_and_the_first_that_fits_does() {
     one.see(&[]);
     assert_eq!(one.running(), ["undo drain"]);
 }
+
+#[test]
+fn what_was_refused_was_not_approved_and_what_was_not_answered_may_have_been() {
+    let cases =
+        [(Answer::Refused("no".to_owned()), "cancelled"), (Answer::Unknown("late".to_owned()), "completed")];
+    for (answer, became) in cases {
+        let mut one = machine(Approval::Alone);
+        one.see(&[Event::reboot(1)]);
+        one.settle();
+        one.answer(1, answer);
+        one.see(&[]);
+        assert!(one.notes.contains(&became.to_owned()), "{:?}", one.notes);
+    }
+}
+
+#[test]
+fn once_in_doubt_a_refusal_proves_nothing() {
+    let mut one = machine(Approval::Alone);
+    one.see(&[Event::reboot(1)]);
+    one.settle();
+    one.answer(1, Answer::Unknown("late".to_owned()));
+    one.pass(2);
+    one.answer(1, Answer::Refused("no".to_owned()));
+    one.see(&[]);
+    assert!(one.notes.contains(&"completed".to_owned()));
+}

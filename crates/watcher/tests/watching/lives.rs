@@ -92,3 +92,30 @@ fn an_event_that_comes_back_is_prepared_for_again() {
     machine.settle();
     assert_eq!(machine.log, ["scheduled drain 1", "undo drain 1", "scheduled drain 1"]);
 }
+
+#[test]
+fn an_event_that_comes_back_waits_until_its_hooks_have_ended() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.heeds_stops = false;
+    machine.see(&[Event::reboot(1)]);
+    machine.see(&[]);
+    machine.see(&[Event::reboot(1)]);
+    assert_eq!(machine.log, ["scheduled drain 1", "stop drain"]);
+    machine.fail("drain");
+    assert_eq!(machine.log[2..], ["scheduled drain 1"]);
+    assert!(machine.approvals.is_empty(), "the end of the first is not that of the second");
+    machine.done("drain");
+    assert_eq!(machine.approvals, [id(1)]);
+}
+
+#[test]
+fn an_event_that_comes_back_and_goes_again_is_gone() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.heeds_stops = false;
+    machine.see(&[Event::reboot(1)]);
+    machine.see(&[]);
+    machine.see(&[Event::reboot(1)]);
+    machine.see(&[]);
+    machine.settle();
+    assert_eq!(machine.log, ["scheduled drain 1", "stop drain", "undo drain 1"]);
+}

@@ -52,7 +52,9 @@ fn machine(approval: Approval, at_once: Option<u32>) -> Machine {
     let mut peers = settings().peers;
     peers.silence = Silence::GoOn;
     peers.at_once = at_once;
-    Machine::new(Settings { approval, hooks: hooks(), peers, ..settings() })
+    let mut machine = Machine::new(Settings { approval, hooks: hooks(), peers, ..settings() });
+    machine.heeds_stops = false;
+    machine
 }
 
 fn play(mut machine: Machine, steps: &[Step], mut check: impl FnMut(&Machine)) -> Machine {

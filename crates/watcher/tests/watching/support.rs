@@ -30,6 +30,8 @@ pub(crate) struct Machine {
     /// All hooks that were started, in short: `scheduled drain 1`.
     pub(crate) log: Vec<String>,
     pub(crate) edition: Edition,
+    /// Whether hooks end as soon as they are told to.
+    pub(crate) heeds_stops: bool,
 }
 
 /// The id that tests call by a number.
@@ -121,6 +123,7 @@ impl Machine {
             notes: Vec::new(),
             log: Vec::new(),
             edition: Edition::newest(),
+            heeds_stops: true,
         }
     }
 
@@ -134,6 +137,7 @@ impl Machine {
         let kept = serde_json::to_string(self.watcher.memory()).unwrap();
         let memory = serde_json::from_str(&kept).expect("what was kept can be read");
         let mut next = Self::with_memory(self.watcher.settings().clone(), memory);
+        next.heeds_stops = self.heeds_stops;
         next.now = self.now + seconds * 1_000;
         next
     }
@@ -182,6 +186,9 @@ impl Machine {
                 }
                 Deed::Stop(task) => {
                     self.log.push(format!("stop {}", task.hook));
+                    if !self.heeds_stops {
+                        continue;
+                    }
                     self.end_task(&task, Err("it was stopped".to_owned()), None);
                 }
                 Deed::Approve(event) => self.approvals.push(event),

@@ -142,7 +142,7 @@ fn what_cannot_be_undone_is_said_and_tried_again_after_the_next_event_or_in_the_
     let mut machine = machine.restart(5);
     machine.see(&[]);
     machine.settle();
-    assert_eq!(machine.log, ["undo drain 1"]);
+    assert_eq!(machine.log, ["undo drain 3"]);
     assert!(!machine.watcher.is_drained());
 }
 
@@ -177,4 +177,43 @@ fn who_undoes_is_told_what_became_of_the_event_also_in_the_next_life() {
         outcome
     };
     assert_eq!((after(true), after(false)), (Some(Gone::Completed), Some(Gone::Cancelled)));
+}
+
+#[test]
+fn what_is_being_undone_gives_way_to_an_event_for_which_there_is_no_time_otherwise() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.see(&[Event::reboot(1)]);
+    machine.settle();
+    machine.see(&[]);
+    assert_eq!(machine.running(), ["undo drain"]);
+    machine.see(&[Event::new(2, "Preempt", &[ME], 30)]);
+    assert_eq!(machine.log[1..], ["undo drain 1", "stop drain", "scheduled drain 1"]);
+    machine.settle();
+    machine.see(&[]);
+    assert_eq!(machine.running(), ["undo drain"], "it is owed as before");
+    assert!(!machine.notes.iter().any(|note| note.contains("not undone")));
+}
+
+#[test]
+fn with_time_enough_what_is_being_undone_is_waited_for_until_there_is_no_more() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.see(&[Event::reboot(1)]);
+    machine.settle();
+    machine.see(&[]);
+    machine.see(&[Event::reboot(2)]);
+    machine.pass(800);
+    assert_eq!(machine.log[1..], ["undo drain 1"]);
+    machine.pass(60);
+    assert_eq!(machine.log[1..], ["undo drain 1", "stop drain", "scheduled drain 1"]);
+}
+
+#[test]
+fn who_undoes_knows_that_it_was_tried_before() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.see(&[Event::reboot(1)]);
+    machine.settle();
+    machine.see(&[]);
+    let mut machine = machine.restart(5);
+    machine.see(&[]);
+    assert_eq!(machine.log, ["undo drain 2"]);
 }
