@@ -5,12 +5,13 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal, test_kill_process_group,
 };
@@ -228,9 +229,21 @@ pub(crate) fn boot() -> Option<String> {
     read_proc("/proc/sys/kernel/random/boot_id").ok().map(|id| id.trim().to_owned())
 }
 
-/// What tells a file from others on the same disk, whatever it is called.
-pub(crate) fn file_number(metadata: &fs::Metadata) -> u64 {
-    metadata.ino()
+/// What tells a file from every other that was or will be in its place, whatever it is called: its number and when it was born.
+/// Numbers alone are given away again.
+///
+/// Where births are not known it is when its contents were changed last. When anything about it was changed does not do: that
+/// changes with its name. Nor does the device: its number may be another after a reboot, which is what most events are.
+pub(crate) fn file_mark(path: &Path) -> io::Result<String> {
+    let wanted = StatxFlags::INO | StatxFlags::BTIME | StatxFlags::MTIME;
+    let found = rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW, wanted)?;
+    Ok(mark(&found))
+}
+
+fn mark(found: &Statx) -> String {
+    let is_born = StatxFlags::from_bits_retain(found.stx_mask).contains(StatxFlags::BTIME);
+    let (word, at) = if is_born { ("born", found.stx_btime) } else { ("changed", found.stx_mtime) };
+    format!("{} {word} {}.{:09}", found.stx_ino, at.tv_sec, at.tv_nsec)
 }
 
 /// Whether others than its owner and their group may read a file.
@@ -278,6 +291,31 @@ mod tests {
         assert!(Process::find(-1).unwrap().is_none());
         assert!(Process::find(i32::MAX).unwrap().is_none());
         assert_eq!(boot().unwrap().len(), 36);
+    }
+
+    #[test]
+    fn a_file_keeps_its_mark_whatever_it_is_called_and_shares_it_with_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second, third] = ["a", "b", "c"].map(|name| folder.path().join(name));
+        fs::write(&first, "").unwrap();
+        let before = file_mark(&first).unwrap();
+        fs::hard_link(&first, &second).unwrap();
+        fs::remove_file(&first).unwrap();
+        fs::rename(&second, &third).unwrap();
+        assert_eq!(file_mark(&third).unwrap(), before);
+        fs::write(&first, "").unwrap();
+        assert_ne!(file_mark(&first).unwrap(), before);
+        assert_eq!(file_mark(&second).unwrap_err().kind(), io::ErrorKind::NotFound);
+        // The same number, given away again; then, where births are not known.
+        let statx = || rustix::fs::statx(CWD, &third, AtFlags::empty(), StatxFlags::ALL).unwrap();
+        let (known, mut later, mut unknown) = (statx(), statx(), statx());
+        later.stx_btime.tv_nsec ^= 1;
+        later.stx_mask |= StatxFlags::BTIME.bits();
+        unknown.stx_mask &= !StatxFlags::BTIME.bits();
+        assert_ne!(mark(&later), mark(&known));
+        let changed = mark(&unknown);
+        unknown.stx_mtime.tv_nsec ^= 1;
+        assert_ne!(mark(&unknown), changed);
     }
 
     #[test]

@@ -243,9 +243,11 @@ impl Watcher {
         if hook.undoes && phase == Phase::Scheduled && case.begun {
             self.owe(&hook.name, &seen);
         }
-        let memory = self.memory.owed.get(&hook.name).and_then(|owed| owed.memory.clone());
+        let owed = self.memory.owed.get(&hook.name);
+        let memory = owed.and_then(|owed| owed.memory.clone());
+        let owed = owed.map(|owed| owed.since);
         let task = Task { event: seen.id, phase, hook: hook.name.clone() };
-        deeds.push(Deed::Run(Run { task, attempt, until, seen, deadline, outcome, memory }));
+        deeds.push(Deed::Run(Run { task, attempt, until, seen, deadline, outcome, owed, memory }));
         PhaseState::Open
     }
 }

@@ -45,6 +45,9 @@ pub struct Run {
     pub deadline: Option<Steady>,
     /// What became of the event, once it has left the document.
     pub outcome: Option<Gone>,
+    /// With which event it began that it has something to undo. As long as this is the same, nothing of it was undone; where there
+    /// is none, nothing of it ever is.
+    pub owed: Option<EventId>,
     /// What it has done so far and would undo, in its own words.
     pub memory: Option<serde_json::Value>,
 }

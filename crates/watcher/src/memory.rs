@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use forewarn_lifecycle::EventId;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Gone};
@@ -24,6 +25,9 @@ pub struct Memory {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Owed {
+    /// The event for which it was done first.
+    #[serde(with = "crate::seen::id_text")]
+    pub since: EventId,
     /// The event for which it was done last.
     pub seen: Seen,
     /// What became of that event, once it has left the document.

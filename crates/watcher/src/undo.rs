@@ -28,6 +28,7 @@ impl Watcher {
     /// Hooks of the phase [`Phase::Undo`] and hooks that undo what they did are owed from the moment they may have done anything.
     pub(crate) fn owe(&mut self, hook: &str, seen: &Seen) {
         let owed = self.memory.owed.entry(hook.to_owned()).or_insert_with(|| crate::memory::Owed {
+            since: seen.id,
             seen: seen.clone(),
             gone: None,
             memory: None,
@@ -83,6 +84,7 @@ impl Watcher {
                 seen,
                 deadline: None,
                 outcome: owed.gone,
+                owed: Some(owed.since),
                 memory: owed.memory.clone(),
             }));
             return;

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use forewarn_watcher::{Condition, Hook, Phase};
+use forewarn_watcher::{Condition, Hook, Mine, Phase};
 use forewarn_wire::{Span, show_duration};
 use toml::Spanned;
 
@@ -29,6 +29,10 @@ const ORDER: u32 = 50;
 
 /// How often a hook is tried again at most.
 const RETRIES_MAX: u32 = 100;
+
+/// This machine is drained, and brought back, for its own events only: nobody would know when to undo what was done for others.
+const UNDONE_FOR_OTHERS: &str = "only what is done for events of this machine is undone\n  \
+    hint: leave out `mine`; for events of other machines, a command without `undo` or a webhook";
 
 /// Hooks as they are found.
 pub(super) struct Found {
@@ -91,9 +95,12 @@ impl Found {
         let (when, order, retries, even_late) =
             (table.when.clone(), table.order.unwrap_or(ORDER), table.retries, table.even_late);
         let work = work(table).and_then(|work| work.check().map(|()| work));
+        let undoes = phase == Phase::Scheduled && work.as_ref().is_ok_and(Work::undoes);
+        if undoes && when.mine != Mine::Yes {
+            problems.push(format!("{name}: {UNDONE_FOR_OTHERS}"));
+        }
         match work {
             Ok(work) if problems.is_empty() => {
-                let undoes = work.undoes() && phase == Phase::Scheduled;
                 self.hooks.push(Hook {
                     name: name.clone(),
                     phase,

@@ -77,7 +77,7 @@ fn everything_can_be_said() {
         name = "stop"
         command = ["/bin/true", "x"]
         undo = ["/bin/true"]
-        when = {{ types = ["Reboot"], mine = "any" }}
+        when = {{ types = ["Reboot"], mine = "yes" }}
         order = 10
         limit = "2m"
         retries = 2
@@ -85,6 +85,7 @@ fn everything_can_be_said() {
         [[hook]]
         name = "note"
         phase = "cancelled"
+        when = {{ mine = "any" }}
         touch = {{ path = "/run/x" }}
         "#,
         key.path().display()
@@ -168,6 +169,33 @@ fn hooks_are_told_apart() {
     assert!(problem(&late).contains("even_late is for hooks of the phase"));
     assert!(problem(&HOOK.repeat(257)).contains("there are 257 hooks"));
     assert!(problem("[[hook]]\nname = \"a\"\ncommand = [\"true\"]").contains("not a whole path"));
+}
+
+#[test]
+fn what_is_undone_is_done_for_events_of_this_machine_only() {
+    let hook = |mine: &str, work: &str| {
+        problems(&format!("[[hook]]\nname = \"a\"\nwhen = {{ mine = \"{mine}\" }}\n{work}\n"))
+    };
+    let undone = [
+        "systemd = { stop = [\"x\"] }",
+        "touch = { path = \"/run/x\" }",
+        "kubernetes = {}",
+        "signal = { unit = \"x\", send = \"STOP\", undo = \"CONT\" }",
+        "command = [\"/bin/true\"]\nundo = [\"/bin/true\"]",
+    ];
+    for work in undone {
+        assert_eq!(hook("yes", work), [""; 0], "{work}");
+        for mine in ["no", "any"] {
+            let told = hook(mine, work).join("\n");
+            assert!(
+                told.starts_with("agent.toml:2: a: only what is done for events of this machine"),
+                "{work}: {told}"
+            );
+        }
+    }
+    for work in ["command = [\"/bin/true\"]", "phase = \"started\"\ntouch = { path = \"/run/x\" }"] {
+        assert_eq!(hook("any", work), [""; 0], "nothing of it is ever undone: {work}");
+    }
 }
 
 #[test]

@@ -44,10 +44,10 @@ impl Bounds {
     }
 
     /// Does something while there is time.
-    pub(super) async fn around(
+    pub(super) async fn around<T>(
         mut self,
-        work: impl Future<Output = Result<(), String>>,
-    ) -> Result<(), String> {
+        work: impl Future<Output = Result<T, String>>,
+    ) -> Result<T, String> {
         tokio::select! {
             biased;
             result = work => result,
@@ -75,10 +75,13 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn time_is_up_by_the_limit_or_by_word() {
         let (tell, stop) = watch::channel(false);
-        let late = Bounds::new(Duration::from_millis(5), stop.clone()).around(std::future::pending()).await;
+        let late = Bounds::new(Duration::from_millis(5), stop.clone())
+            .around(std::future::pending::<Result<(), _>>())
+            .await;
         assert_eq!(late, Err("it has not ended within 5 ms".to_owned()));
         tell.send(true).unwrap();
-        let stopped = Bounds::new(Duration::MAX, stop.clone()).around(std::future::pending()).await;
+        let stopped =
+            Bounds::new(Duration::MAX, stop.clone()).around(std::future::pending::<Result<(), _>>()).await;
         assert_eq!(stopped, Err("it was told to stop".to_owned()));
         let done = Bounds::new(Duration::ZERO, stop).around(async { Ok(()) }).await;
         assert_eq!(done, Ok(()), "what is done is done");
@@ -88,7 +91,8 @@ mod tests {
     async fn nobody_left_to_say_it_is_not_a_word() {
         let (tell, stop) = watch::channel(false);
         drop(tell);
-        let late = Bounds::new(Duration::from_millis(5), stop).around(std::future::pending()).await;
+        let late =
+            Bounds::new(Duration::from_millis(5), stop).around(std::future::pending::<Result<(), _>>()).await;
         assert!(late.unwrap_err().contains("within"));
     }
 }

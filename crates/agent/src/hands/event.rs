@@ -3,7 +3,7 @@
 //! Everything in an event was written by somebody else. Here it becomes values, never names and never arguments; control
 //! characters, line ends too, are replaced by spaces where a value stands alone.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use forewarn_lifecycle::Timestamp;
 use forewarn_watcher::{Gone, Seen};
@@ -11,6 +11,7 @@ use forewarn_wire::{Moment, print_date};
 use serde_json::{Map, Value, json};
 
 use super::Job;
+use crate::clock;
 
 /// Characters of a value that hooks are told.
 const VALUE_CHARS_MAX: usize = 4_096;
@@ -53,7 +54,7 @@ pub(super) fn facts(job: &Job) -> Vec<Fact> {
         seen.status.as_str().to_owned(),
         seen.source.clone().unwrap_or_default(),
         not_before(seen),
-        seen.resources.join(","),
+        list(&seen.resources),
         seen.resource_type.clone(),
         seen.duration_seconds.map(|seconds| seconds.to_string()).unwrap_or_default(),
         seen.description.clone().unwrap_or_default(),
@@ -92,21 +93,27 @@ pub(super) fn event_json(seen: &Seen) -> Value {
     Value::Object(event)
 }
 
-/// The clock on the wall.
-pub(super) fn wall() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
 /// A moment that is so far from now, in whole seconds.
 pub(super) fn moment_in(span: Duration) -> Moment {
-    let at = wall().plus(span);
+    let at = clock::wall().plus(span);
     Moment(Timestamp::from_millis(at.seconds().saturating_mul(1_000)))
 }
 
 /// A value that stands alone: one line, and no longer than anybody reads.
 pub(super) fn plain(text: &str) -> String {
     text.chars().take(VALUE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// Names with commas between, as many as fit: each of them whole.
+fn list(names: &[String]) -> String {
+    let mut room = VALUE_CHARS_MAX + 1;
+    let fits = |name: &&String| {
+        let needed = name.chars().count() + 1;
+        let fits = needed <= room;
+        room = room.saturating_sub(needed);
+        fits
+    };
+    names.iter().take_while(fits).map(String::as_str).collect::<Vec<_>>().join(",")
 }
 
 fn not_before(seen: &Seen) -> String {
@@ -162,6 +169,24 @@ mod tests {
         );
         assert!(value("EVENT_DEADLINE").ends_with('Z'), "{}", value("EVENT_DEADLINE"));
         assert_eq!(facts.len(), VARIABLES.len());
+    }
+
+    #[test]
+    fn names_that_do_not_fit_are_left_out_whole() {
+        let mut job = samples::job("drain", Phase::Scheduled);
+        let told = |job: &Job| facts(job)[5].value.clone();
+        let name = |number: usize| format!("machine-{number:03}");
+        // Twelve characters each, with the comma: 341 of them leave five of 4,096 characters.
+        job.run.seen.resources = (0..400).map(name).collect();
+        let expected = (0..341).map(name).collect::<Vec<_>>().join(",");
+        assert_eq!((facts(&job)[5].variable, told(&job)), ("EVENT_RESOURCES", expected));
+        // The last one ends just where there is no more room.
+        job.run.seen.resources = vec!["a".repeat(4_090), "bcdef".to_owned()];
+        assert_eq!(told(&job).len(), 4_096);
+        job.run.seen.resources = vec!["a".repeat(4_090), "bcdefg".to_owned(), "h".to_owned()];
+        assert_eq!(told(&job), "a".repeat(4_090));
+        job.run.seen.resources = vec!["é".repeat(4_097)];
+        assert_eq!(told(&job), "", "part of a name is no name");
     }
 
     #[test]

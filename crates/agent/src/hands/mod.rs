@@ -25,6 +25,8 @@ mod samples;
 mod signal;
 mod systemd;
 mod touch;
+mod turns;
+mod uri;
 mod wait;
 mod webhook;
 
@@ -47,6 +49,7 @@ use self::register::Register;
 pub(crate) use self::signal::SignalWork;
 pub(crate) use self::systemd::SystemdWork;
 pub(crate) use self::touch::TouchWork;
+use self::turns::{Turn, Turns};
 pub(crate) use self::wait::WaitWork;
 pub(crate) use self::webhook::WebhookWork;
 
@@ -86,6 +89,7 @@ pub(crate) struct Job {
 #[derive(Debug)]
 pub(crate) struct Hands {
     notes: Notes,
+    turns: Turns,
     register: Register,
     /// Whoever the system believes. Nothing is read before somebody is asked in secret.
     trust: Arc<Trust>,
@@ -105,7 +109,13 @@ impl Hands {
     /// Hands that keep their notes in that directory, which is created when there is something to note.
     pub(crate) fn new(notes: PathBuf) -> Self {
         let register = Register::new(notes.join("running"));
-        Self { register, notes: Notes::new(notes), trust: Trust::system(), pauses: PAUSES }
+        Self {
+            register,
+            notes: Notes::new(notes),
+            turns: Turns::default(),
+            trust: Trust::system(),
+            pauses: PAUSES,
+        }
     }
 
     fn backoff(&self) -> Backoff {
@@ -148,6 +158,10 @@ impl Work {
     /// Does it. It ends early when `stop` becomes true.
     pub(crate) async fn perform(&self, job: &Job, hands: &Hands, stop: watch::Receiver<bool>) -> Ending {
         let bounds = Bounds::new(job.limit, stop);
+        let _turn = match bounds.clone().around(self.turn(job, hands)).await {
+            Ok(turn) => turn,
+            Err(why) => return Ending { result: Err(why), memory: None },
+        };
         let setting = Setting { job, hands, earlier: hands.notes.recall(job).await };
         let (mut memory, mut waits) = (None, String::new());
         let result = match self {
@@ -165,7 +179,17 @@ impl Work {
         Ending { result: with_waits(result, &waits), memory }
     }
 
-    /// Undoes what it has done, and only that. It ends early when `stop` becomes true.
+    /// Waits until it is not done for another event, if it remembers how it has found things.
+    async fn turn(&self, job: &Job, hands: &Hands) -> Result<Option<Turn>, String> {
+        match self {
+            Self::Systemd(_) | Self::Touch(_) | Self::Signal(_) => {
+                Ok(Some(hands.turns.wait(&job.run.task.hook).await))
+            }
+            Self::Command(_) | Self::Webhook(_) | Self::Kubernetes(_) | Self::Wait(_) => Ok(None),
+        }
+    }
+
+    /// Undoes what it has done, and only that. Nothing is done meanwhile. It ends early when `stop` becomes true.
     pub(crate) async fn undo(&self, job: &Job, hands: &Hands, stop: watch::Receiver<bool>) -> Ending {
         let bounds = Bounds::new(job.limit, stop);
         let setting = Setting { job, hands, earlier: hands.notes.recall(job).await };

@@ -33,6 +33,7 @@ pub(super) fn job(hook: &str, phase: Phase) -> Job {
         seen,
         deadline: None,
         outcome: None,
+        owed: Some(id),
         memory: None,
     };
     Job { run, limit: Duration::from_secs(20), left: None, me: "web_0".to_owned() }

@@ -57,23 +57,23 @@ impl TouchWork {
             Contents::Event => format!("{}\n", event_json(&setting.job.run.seen)),
         };
         let (path, new) = (self.path.clone(), beside(&self.path));
-        let there = aside(move || number(&path)).await?;
-        if there.is_some_and(|there| !is_ours(setting, there)) {
+        let there = aside(move || mark(&path)).await?;
+        if there.as_deref().is_some_and(|there| !is_ours(setting, there)) {
             // Somebody else has made it.
             return Ok(());
         }
         let (made, path) = (new.clone(), self.path.clone());
-        let number =
+        let mark =
             aside(move || write(&new, text.as_bytes()).map_err(|problem| told(&path, &problem))).await?;
-        setting.remember(json!({ "made": { number.to_string(): true } }), memory).await?;
+        setting.remember(json!({ "made": { mark: true } }), memory).await?;
         let (path, is_there) = (self.path.clone(), there.is_some());
         aside(move || put(&made, &path, is_there).map_err(|problem| told(&path, &problem))).await
     }
 
     pub(super) async fn undo(&self, setting: &Setting<'_>) -> Result<(), String> {
         let path = self.path.clone();
-        let there = aside(move || number(&path)).await?;
-        if !there.is_some_and(|there| is_ours(setting, there)) {
+        let there = aside(move || mark(&path)).await?;
+        if !there.as_deref().is_some_and(|there| is_ours(setting, there)) {
             return Ok(());
         }
         let path = self.path.clone();
@@ -88,10 +88,10 @@ impl TouchWork {
     }
 }
 
-/// Whether this hook has made the file of that number, in this life or in one before it.
-fn is_ours(setting: &Setting<'_>, number: u64) -> bool {
+/// Whether this hook has made the file of that mark, in this life or in one before it.
+fn is_ours(setting: &Setting<'_>, mark: &str) -> bool {
     let made = setting.earlier.as_ref().and_then(|memory| memory.get("made"));
-    made.is_some_and(|made| made.get(number.to_string()).is_some())
+    made.is_some_and(|made| made.get(mark).is_some())
 }
 
 /// The name of a file that is not finished yet.
@@ -103,21 +103,21 @@ fn beside(path: &Path) -> PathBuf {
 }
 
 /// Which file there is, if there is one.
-fn number(path: &Path) -> Result<Option<u64>, String> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(os::file_number(&metadata))),
+fn mark(path: &Path) -> Result<Option<String>, String> {
+    match os::file_mark(path) {
+        Ok(mark) => Ok(Some(mark)),
         Err(problem) if problem.kind() == ErrorKind::NotFound => Ok(None),
         Err(problem) => Err(told(path, &problem)),
     }
 }
 
-fn write(new: &Path, text: &[u8]) -> std::io::Result<u64> {
+fn write(new: &Path, text: &[u8]) -> std::io::Result<String> {
     // What is left of one that was never finished.
     fs::remove_file(new).ok();
     let mut file = os::create_new(new, true)?;
     file.write_all(text)?;
     file.sync_all()?;
-    Ok(os::file_number(&file.metadata()?))
+    os::file_mark(new)
 }
 
 /// Puts a finished file in its place. One that somebody has made meanwhile stays.
@@ -217,6 +217,21 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
+    async fn a_file_of_somebody_else_that_has_got_the_number_of_ours_is_left_alone() {
+        use std::os::unix::fs::MetadataExt;
+        let place = Place::new();
+        fs::write(&place.path, "theirs").unwrap();
+        let number = fs::metadata(&place.path).unwrap().ino();
+        // Ours had this number, was born long ago, and is gone.
+        let long_ago = format!("{number} born 1.000000000");
+        let memory = Some(json!({ "made": { long_ago: true, number.to_string(): true } }));
+        assert_eq!(place.perform(Contents::Event, memory.clone()).await.result, Ok(()));
+        assert_eq!(fs::read_to_string(&place.path).unwrap(), "theirs");
+        assert_eq!(place.undo(memory).await.result, Ok(()));
+        assert_eq!(fs::read_to_string(&place.path).unwrap(), "theirs");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
     async fn an_agent_that_dies_in_the_middle_knows_that_the_file_is_its_own() {
         let place = Place::new();
         place.perform(Contents::Empty, None).await.result.unwrap();
@@ -224,6 +239,19 @@ mod tests {
         assert_eq!(place.perform(Contents::Empty, None).await.result, Ok(()));
         assert_eq!(place.undo(None).await.result, Ok(()));
         assert_eq!(place.names(), [""; 0]);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn two_events_at_once_have_one_file() {
+        let place = Place::new();
+        for _ in 0..20 {
+            let both =
+                tokio::join!(place.perform(Contents::Event, None), place.perform(Contents::Empty, None));
+            assert_eq!((both.0.result, both.1.result), (Ok(()), Ok(())));
+            assert_eq!(place.names(), ["draining"]);
+            assert_eq!(place.undo(both.0.memory).await.result, Ok(()));
+            assert_eq!(place.names(), [""; 0]);
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]

@@ -3,7 +3,7 @@
 use forewarn_watcher::{Approval, Gone, Hook, Phase, Settings};
 use serde_json::json;
 
-use super::support::{Event, ME, Machine, drain, hook, settings};
+use super::support::{Event, ME, Machine, drain, hook, id, settings};
 
 #[test]
 fn while_another_event_of_this_machine_is_pending_it_stays_drained() {
@@ -102,6 +102,28 @@ fn what_a_hook_remembers_comes_back_to_it() {
     let mut machine = machine.restart(60);
     machine.see(&[]);
     assert_eq!(machine.run("drain").memory, Some(json!({"active": ["nginx"]})));
+}
+
+#[test]
+fn a_hook_is_told_since_when_it_owes() {
+    let mut machine = Machine::with_hooks(&[drain(), hook("note", Phase::Scheduled)]);
+    machine.see(&[Event::reboot(1)]);
+    assert_eq!(machine.run("drain").owed, Some(id(1)));
+    // An agent that dies before its hook has ended does not know what it has done, but that it owes.
+    let mut machine = machine.restart(5);
+    machine.see(&[Event::reboot(1), Event::reboot(2)]);
+    for event in [id(1), id(2)] {
+        let run = machine.run("drain");
+        assert_eq!((run.task.event, run.owed, &run.memory), (event, Some(id(1)), &None));
+        machine.done("drain");
+    }
+    assert_eq!(machine.run("note").owed, None, "it undoes nothing");
+    machine.settle();
+    machine.see(&[]);
+    assert_eq!(machine.run("drain").owed, Some(id(1)));
+    machine.settle();
+    machine.see(&[Event::reboot(3)]);
+    assert_eq!(machine.run("drain").owed, Some(id(3)), "what was undone is owed no more");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::api::{Api, read, told};
 use super::{KubernetesWork, check_name};
 use crate::hands::bounds::Bounds;
+use crate::hands::uri;
 
 /// Pods of one answer.
 const PAGE: u32 = 100;
@@ -157,7 +158,7 @@ async fn pods(api: &mut Api<'_>, node: &str) -> Result<Vec<Pod>, String> {
         let page: Pods = read(&answer)?;
         all.extend(page.items.into_iter().flatten());
         match page.metadata.and_then(|metadata| metadata.next).filter(|next| !next.is_empty()) {
-            Some(next) => path = format!("{first}&continue={}", escaped(&next)),
+            Some(next) => path = format!("{first}&continue={}", uri::part(&next)),
             None => return Ok(all),
         }
     }
@@ -207,17 +208,4 @@ fn summary(waits: &[String]) -> String {
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
     let pods = if waits.len() == 1 { "1 pod is" } else { &format!("{} pods are", waits.len()) };
     format!("{pods} left: {named}{more}")
-}
-
-/// A text as it stands in a query.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::new();
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            escaped.push(char::from(byte));
-        } else {
-            escaped.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    escaped
 }

@@ -4,8 +4,8 @@ use forewarn_watcher::Phase;
 use serde_json::{Value, json};
 
 use super::{Format, WebhookWork};
-use crate::hands::Job;
 use crate::hands::event::{Fact, VARIABLES, event_json, facts, moment_in};
+use crate::hands::{Job, uri};
 
 /// Bytes of a template, and of what it becomes.
 const TEMPLATE_BYTES_MAX: usize = 64 * 1024;
@@ -116,26 +116,13 @@ fn cloud_event(job: &Job) -> Value {
     json!({
         "specversion": "1.0",
         "id": format!("{}/{}/{}", task.event, task.phase.as_str(), task.hook),
-        "source": format!("/forewarn-agent/{}", uri_part(&job.me)),
+        "source": format!("/forewarn-agent/{}", uri::part(&job.me)),
         "type": format!("dev.forewarn.agent.{}", task.phase.as_str()),
         "subject": task.event.to_string(),
         "time": moment_in(std::time::Duration::ZERO),
         "datacontenttype": "application/json",
         "data": { "machine": job.me, "phase": task.phase.as_str(), "event": event_json(&job.run.seen) },
     })
-}
-
-/// A name as part of a URI.
-fn uri_part(name: &str) -> String {
-    let mut part = String::new();
-    for byte in name.bytes() {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            part.push(char::from(byte));
-        } else {
-            part.push_str(&format!("%{byte:02X}"));
-        }
-    }
-    part
 }
 
 /// What a person would want to read.
