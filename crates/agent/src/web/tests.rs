@@ -93,9 +93,9 @@ async fn what_is_not_there_and_what_cannot_be_done_is_refused() {
 fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
     let (_, board) = watch::channel(shown(true, false));
     let desk = Desk { board, metrics: String::new, key: None };
-    let ask = |from: &str, host: &str| {
+    let ask = |from: &str, here: &str, host: &str| {
         let request = hyper::Request::get("/status").header("host", host).body(String::new()).unwrap();
-        desk.answer(&request, from.parse().unwrap()).status().as_u16()
+        desk.answer(&request, from.parse().unwrap(), here.parse().ok()).status().as_u16()
     };
     for (from, host) in [
         ("127.0.0.1", "127.0.0.1:9911"),
@@ -104,7 +104,12 @@ fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
         ("::ffff:127.0.0.1", "localhost:9911"),
         ("127.0.0.9", "localhost"),
     ] {
-        assert_eq!(ask(from, host), 200, "{from} {host}");
+        assert_eq!(ask(from, "10.0.0.9", host), 200, "{from} {host}");
+    }
+    for own in ["10.0.0.4", "::ffff:10.0.0.4", "fd00::4"] {
+        assert_eq!(ask(own, own, "10.0.0.4:9911"), 200, "{own}");
+        assert_eq!(ask(own, own, "evil.example:9911"), 403, "{own}");
+        assert_eq!(ask(own, "", "10.0.0.4:9911"), 403, "{own}");
     }
     for (from, host) in [
         ("10.0.0.4", "127.0.0.1:9911"),
@@ -112,7 +117,7 @@ fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
         ("127.0.0.1", "evil.example:9911"),
         ("127.0.0.1", ""),
     ] {
-        assert_eq!(ask(from, host), 403, "{from} {host}");
+        assert_eq!(ask(from, "10.0.0.9", host), 403, "{from} {host}");
     }
 }
 
