@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_client::{Endpoint, Sighting, Turn};
+use forewarn_client::http::told;
+use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
 use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
@@ -16,7 +17,6 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::approvals::Approvals;
-use super::chain;
 use super::crew::{Crew, Ended};
 use super::endpoint::{EndpointState, Trouble};
 use super::link::Heard;
@@ -48,6 +48,8 @@ pub(super) struct Agent {
     notes: Notes,
     endpoint: EndpointState,
     place: Option<Endpoint>,
+    /// In which it answers there.
+    edition: Edition,
     name: Option<String>,
     board: watch::Sender<Arc<Shown>>,
     told_status: String,
@@ -81,6 +83,7 @@ impl Agent {
             keeper,
             endpoint: EndpointState::new(),
             place: None,
+            edition: Edition::newest(),
             name: None,
             board,
             told_status: String::new(),
@@ -116,6 +119,7 @@ impl Agent {
             Heard::Found { endpoint, by } => {
                 self.endpoint.found(endpoint.to_string(), by);
                 self.place = Some(endpoint);
+                self.edition = Edition::newest();
             }
             Heard::Nameless(why) => self.endpoint.failed(Trouble::Nameless, &why),
             Heard::Name(name) => {
@@ -126,6 +130,7 @@ impl Agent {
             }
             Heard::Turn { turn, edition, server } => {
                 self.endpoint.asked(edition, server);
+                self.edition = edition;
                 self.take(turn);
             }
         }
@@ -151,7 +156,7 @@ impl Agent {
             }
             Turn::Failed { error, .. } => {
                 self.metrics.polled("failed");
-                self.endpoint.failed(Trouble::Silent, &chain(&error));
+                self.endpoint.failed(Trouble::Silent, &told(&error));
             }
         }
     }
@@ -292,7 +297,7 @@ impl Agent {
     fn approve(&mut self, event: EventId) {
         // Without an endpoint there are no events.
         if let Some(endpoint) = self.place.clone() {
-            self.approvals.start(endpoint, event);
+            self.approvals.start(Client::new(endpoint).with_edition(self.edition), event);
         }
     }
 
