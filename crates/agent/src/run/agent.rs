@@ -12,7 +12,6 @@ use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
 use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
-use forewarn_wire::Moment;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -69,7 +68,9 @@ impl Agent {
         metrics: Metrics,
     ) -> (Self, watch::Receiver<Arc<Shown>>) {
         let watcher = Watcher::new(config.settings(""), memory);
-        let shown = Shown { ready: false, drained: false, word: PeerWord::default(), status: "{}".into() };
+        let endpoint = EndpointState::new();
+        let status = Arc::new(Status::new(endpoint.view()));
+        let shown = Shown { ready: false, drained: false, word: PeerWord::default(), status };
         let (board, shown) = watch::channel(Arc::new(shown));
         let event_log = config.event_log.clone().filter(|_| keeper.is_some());
         let agent = Self {
@@ -81,7 +82,7 @@ impl Agent {
             metrics,
             is_kept: true,
             keeper,
-            endpoint: EndpointState::new(),
+            endpoint,
             place: None,
             edition: Edition::newest(),
             name: None,
@@ -306,26 +307,22 @@ impl Agent {
         let now = clock::now();
         let drained = self.watcher.is_drained();
         let memory = self.watcher.memory();
-        let deadlines = memory
-            .cases
-            .iter()
-            .filter_map(|case| Some((case.seen.kind.as_str(), self.watcher.deadline(case.seen.id)?)));
+        let cases = self.watcher.cases();
+        let deadlines = cases.filter_map(|(case, deadline)| Some((case.seen.kind.as_str(), deadline?)));
         self.metrics.stands(drained, memory.cases.len(), deadlines);
         let ready = self.endpoint.is_enabled() && self.name.is_some() && self.is_kept;
+        let word = self.watcher.word();
         let status = Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.name.clone(),
             dry_run: self.is_dry(),
             ready,
             drained,
-            endpoint: self.endpoint.view(),
-            events: status::events(&self.watcher, now),
+            events: status::events(&self.watcher, &word, now),
             owed: memory.owed.keys().cloned().collect(),
-            at: Moment(clock::wall()),
+            ..Status::new(self.endpoint.view())
         };
         self.tell_supervisor(&status);
-        let status: Arc<str> = serde_json::to_string(&status).unwrap_or_default().into();
-        let word = self.watcher.word();
+        let status = Arc::new(status);
         self.board.send_replace(Arc::new(Shown { ready, drained, word, status }));
     }
 

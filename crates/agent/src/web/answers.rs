@@ -42,7 +42,8 @@ impl<M: Fn() -> String> Desk<M> {
             "/ready" => say(StatusCode::OK, "serving\n"),
             "/metrics" => tell(StatusCode::OK, METRICS, (self.metrics)()),
             "/status" if is_of_this_machine(request.headers(), from, here) => {
-                tell(StatusCode::OK, JSON, shown.status.as_bytes().to_vec())
+                // A status has nothing in it that cannot be written.
+                tell(StatusCode::OK, JSON, serde_json::to_vec(&*shown.status).unwrap_or_default())
             }
             "/status" => say(StatusCode::FORBIDDEN, "only this machine is told\n"),
             _ => self.word(request.headers(), &shown.word),

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::peers::Nonce;
+use crate::run::{EndpointView, Status};
 use forewarn_watcher::PeerWord;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -17,7 +18,8 @@ struct Place {
 
 fn shown(ready: bool, drained: bool) -> Arc<Shown> {
     let word = PeerWord { name: "web_0".to_owned(), ..PeerWord::default() };
-    Arc::new(Shown { ready, drained, word, status: "{\"name\":\"web_0\"}".into() })
+    let status = Status { name: Some("web_0".to_owned()), ..Status::new(EndpointView::default()) };
+    Arc::new(Shown { ready, drained, word, status: Arc::new(status) })
 }
 
 async fn place(key: Option<Key>) -> Place {
@@ -68,7 +70,9 @@ async fn supervisors_collectors_and_load_balancers_are_told_how_it_is() {
     assert_eq!(place.get("/readyz").await, answered(200, "ready\n"));
     assert_eq!(place.get("/ready").await, answered(503, "draining\n"));
     assert_eq!(place.get("/metrics").await, answered(200, "polls_total 7\n# EOF\n"));
-    assert_eq!(place.get("/status").await, answered(200, "{\"name\":\"web_0\"}"));
+    let (code, body) = place.get("/status").await;
+    let told: Status = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, told.name.as_deref()), (200, Some("web_0")));
     assert_eq!(place.get("/ready?from=haproxy").await.0, 503);
     let head = place.send("HEAD /ready HTTP/1.0\r\n\r\n").await;
     assert!(status(&head) == 503 && head.ends_with("\r\n\r\n"), "{head}");
