@@ -178,8 +178,10 @@ mod tests {
         let count = Arc::clone(&asked);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
-                let mut head = [0; 4096];
-                stream.read(&mut head).await.ok();
+                let (mut head, mut more) = (Vec::new(), 1);
+                while more > 0 && !head.ends_with(b"\r\n\r\n") {
+                    more = stream.read_buf(&mut head).await.unwrap_or(0);
+                }
                 count.fetch_add(1, Ordering::Relaxed);
                 stream
                     .write_all(b"HTTP/1.1 403 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
