@@ -1,13 +1,16 @@
 //! Documents, as an agent reads them: within their limits, with times that can be written again.
 
 use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::{DOCUMENT_BYTES_MAX, Reading, parse_date, print_date, read_document};
+use forewarn_wire::{
+    DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, Reading, parse_date, print_date, read_document,
+};
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
     match read_document(bytes) {
         Ok(Reading::NoNews) => "no news".to_owned(),
         Ok(Reading::Document(document)) => {
             assert!(bytes.len() <= DOCUMENT_BYTES_MAX, "a document that is too long");
+            assert!(document.events.len() <= DOCUMENT_EVENTS_MAX, "a document with too many events");
             for event in &document.events {
                 let text = event.id.to_string();
                 assert_eq!(EventId::parse(&text), Some(event.id));

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use forewarn_watcher::PeerWord;
 
+use crate::run::Status;
+
 /// How the agent is at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
@@ -13,6 +15,6 @@ pub(crate) struct Shown {
     pub(crate) drained: bool,
     /// What it says to its peers.
     pub(crate) word: PeerWord,
-    /// Everything, as JSON.
-    pub(crate) status: Arc<str>,
+    /// Everything. It becomes text only when somebody asks.
+    pub(crate) status: Arc<Status>,
 }

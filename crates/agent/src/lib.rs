@@ -14,6 +14,7 @@
 //! write an agent of their own take `forewarn-client`.
 
 mod board;
+mod chance;
 mod clock;
 mod commands;
 mod config;

@@ -131,6 +131,12 @@ impl Client {
         }
     }
 
+    /// The same, beginning with this edition instead of the newest: the one in which the endpoint has answered another client.
+    #[must_use]
+    pub fn with_edition(self, edition: Edition) -> Self {
+        Self { editions: Ladder::at(edition), ..self }
+    }
+
     /// Another client of the same endpoint, with connections of its own: it approves while this one waits for news.
     #[must_use]
     pub fn beside(&self) -> Self {

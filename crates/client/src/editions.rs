@@ -18,11 +18,16 @@ pub(crate) struct Ladder {
 
 impl Default for Ladder {
     fn default() -> Self {
-        Self { current: Edition::newest(), settled: false }
+        Self::at(Edition::newest())
     }
 }
 
 impl Ladder {
+    /// That edition first.
+    pub(crate) fn at(edition: Edition) -> Self {
+        Self { current: edition, settled: false }
+    }
+
     pub(crate) fn current(self) -> Edition {
         self.current
     }

@@ -96,6 +96,18 @@ impl Search {
     /// # Errors
     /// When it is nowhere.
     pub async fn run(&self) -> Result<Found, NotFound> {
+        self.look(None).await
+    }
+
+    /// The same, passing over one that was found before and was of no use. What somebody has set is still believed.
+    ///
+    /// # Errors
+    /// When it is nowhere else.
+    pub async fn run_past(&self, given_up: &Endpoint) -> Result<Found, NotFound> {
+        self.look(Some(given_up)).await
+    }
+
+    async fn look(&self, given_up: Option<&Endpoint>) -> Result<Found, NotFound> {
         if let Some(endpoint) = self.explicit.clone() {
             return Ok(Found { endpoint, by: How::Setting });
         }
@@ -111,24 +123,24 @@ impl Search {
             };
         }
         if let Some(endpoint) = self.well_known.clone() {
-            match probe(&endpoint, is_metadata_service).await {
+            match probe(&endpoint, given_up, is_metadata_service).await {
                 Ok(()) => return Ok(Found { endpoint, by: How::WellKnown }),
                 Err(why) => not_there.add(endpoint.to_string(), why),
             }
         }
-        if let Some(found) = self.look_at_leases(&mut not_there).await {
+        if let Some(found) = self.look_at_leases(given_up, &mut not_there).await {
             return Ok(found);
         }
-        if let Some(found) = self.ask_dhcp(&mut not_there).await {
+        if let Some(found) = self.ask_dhcp(given_up, &mut not_there).await {
             return Ok(found);
         }
         Err(not_there)
     }
 
-    async fn look_at_leases(&self, not_there: &mut NotFound) -> Option<Found> {
+    async fn look_at_leases(&self, given_up: Option<&Endpoint>, not_there: &mut NotFound) -> Option<Found> {
         for (path, address) in lease::look(&self.lease_files) {
             match address {
-                Ok(address) => match found(address, How::Lease(path.clone())).await {
+                Ok(address) => match found(address, How::Lease(path.clone()), given_up).await {
                     Ok(found) => return Some(found),
                     Err(why) => not_there.add(path.to_string_lossy(), why),
                 },
@@ -138,13 +150,13 @@ impl Search {
         None
     }
 
-    async fn ask_dhcp(&self, not_there: &mut NotFound) -> Option<Found> {
+    async fn ask_dhcp(&self, given_up: Option<&Endpoint>, not_there: &mut NotFound) -> Option<Found> {
         if !self.discover {
             not_there.add("DHCP", "it was not asked, as the settings say");
             return None;
         }
         match dhcp::ask().await {
-            Ok((interface, address)) => match found(address, How::Dhcp(interface)).await {
+            Ok((interface, address)) => match found(address, How::Dhcp(interface), given_up).await {
                 Ok(found) => return Some(found),
                 Err(why) => not_there.add("DHCP", why),
             },
@@ -155,15 +167,22 @@ impl Search {
 }
 
 /// Whoever answers at an address that a DHCP server named is believed.
-async fn found(address: Ipv4Addr, by: How) -> Result<Found, String> {
+async fn found(address: Ipv4Addr, by: How, given_up: Option<&Endpoint>) -> Result<Found, String> {
     let endpoint = Endpoint::at(address.into());
-    match probe(&endpoint, |_| Ok(())).await {
+    match probe(&endpoint, given_up, |_| Ok(())).await {
         Ok(()) => Ok(Found { endpoint, by }),
         Err(why) => Err(format!("option 245 names {endpoint}, which {why}")),
     }
 }
 
-async fn probe(endpoint: &Endpoint, judge: impl Fn(&Answer) -> Result<(), String>) -> Result<(), String> {
+async fn probe(
+    endpoint: &Endpoint,
+    given_up: Option<&Endpoint>,
+    judge: impl Fn(&Answer) -> Result<(), String>,
+) -> Result<(), String> {
+    if given_up == Some(endpoint) {
+        return Err("was asked before, and was of no use".to_owned());
+    }
     let mut line = Line::new(endpoint.url().clone(), Trust::system());
     let request = as_client(Request::get(endpoint.target("/metadata/versions")));
     let answer = line.send(&request, PROBE).await.map_err(|trouble| trouble.to_string())?;

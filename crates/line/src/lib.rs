@@ -26,8 +26,9 @@ pub use forewarn_wire::{BadUrl, Scheme, Url};
 pub use line::{Answer, Limits, Line, Request, Trouble};
 pub use trust::Trust;
 
-/// A problem with its causes, in one line.
-pub(crate) fn told(problem: &dyn std::error::Error) -> String {
+/// A problem with its causes, in one line; a cause that it has named already is not repeated.
+#[must_use]
+pub fn told(problem: &dyn std::error::Error) -> String {
     let mut text = problem.to_string();
     let mut cause = problem.source();
     while let Some(next) = cause {

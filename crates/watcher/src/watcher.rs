@@ -53,11 +53,12 @@ impl Watcher {
         self.settings = settings;
     }
 
-    /// When the notice of an event is over, if it is in hand and that is known.
-    #[must_use]
-    pub fn deadline(&self, event: EventId) -> Option<Steady> {
-        let case = self.memory.cases.iter().find(|case| case.seen.id == event)?;
-        case.live.deadline.filter(|_| case.gone.is_none() && case.seen.status == Status::Scheduled)
+    /// All that is in hand, in the order in which it was seen first, each with the end of its notice, if that is known.
+    pub fn cases(&self) -> impl Iterator<Item = (&Case, Option<Steady>)> {
+        self.memory.cases.iter().map(|case| {
+            let is_open = case.gone.is_none() && case.seen.status == Status::Scheduled;
+            (case, case.live.deadline.filter(|_| is_open))
+        })
     }
 
     /// A document was read.

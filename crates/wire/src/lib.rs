@@ -75,7 +75,9 @@ pub use instance::{
 };
 pub use json::DEPTH_MAX;
 pub use problem::{Methods, Problem, UnwantedHeader};
-pub use read::{DOCUMENT_BYTES_MAX, ReadDocument, ReadEvent, Reading, Unreadable, read_document};
+pub use read::{
+    DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, ReadDocument, ReadEvent, Reading, Unreadable, read_document,
+};
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use start_request::{
     BODY_BYTES_MAX, BadStartRequest, EVENT_ID_CHARS_MAX, parse_start_requests, render_start_requests,

@@ -14,6 +14,9 @@ use crate::words::{self, Status, Word};
 /// Bytes in a document that is read. Twenty times what a thousand events with one machine each take.
 pub const DOCUMENT_BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// Events in a document that is read: so many short ones fit into a document that whoever keeps them would be busy with nothing else.
+pub const DOCUMENT_EVENTS_MAX: usize = 10_000;
+
 /// What an answer says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reading {
@@ -67,6 +70,9 @@ pub enum Unreadable {
     /// Deeper than [`DEPTH_MAX`].
     #[error("the document is nested more than {DEPTH_MAX} levels deep")]
     TooDeep,
+    /// More than [`DOCUMENT_EVENTS_MAX`].
+    #[error("the document has more than {DOCUMENT_EVENTS_MAX} events: {0}")]
+    TooMany(usize),
     /// No JSON, or not of this form.
     #[error("the document is not of the expected form")]
     Form(#[source] serde_json::Error),
@@ -125,6 +131,9 @@ pub fn read_document(body: &[u8]) -> Result<Reading, Unreadable> {
         return Err(Unreadable::TooDeep);
     }
     let raw: RawDocument = serde_json::from_str(text).map_err(Unreadable::Form)?;
+    if raw.events.len() > DOCUMENT_EVENTS_MAX {
+        return Err(Unreadable::TooMany(raw.events.len()));
+    }
     let events = raw.events.into_iter().map(ReadEvent::try_from).collect::<Result<_, _>>()?;
     Ok(Reading::Document(ReadDocument { incarnation: raw.document_incarnation, events }))
 }

@@ -109,6 +109,7 @@ impl Options {
         let mut config = Config::load(self.config.as_deref()).map_err(|problems| wrong(&problems))?;
         if self.endpoint.is_some() {
             config.endpoint.clone_from(&self.endpoint);
+            config.is_endpoint_given = true;
         }
         Ok(config)
     }

@@ -14,7 +14,7 @@ use clap::{Args, ValueEnum};
 use forewarn_client::{Client, News};
 use forewarn_daemon::log;
 use forewarn_lifecycle::{EventId, EventKind};
-use forewarn_watcher::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Watcher, What};
+use forewarn_watcher::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Treatment, Watcher, What};
 use forewarn_wire::{Edition, ReadDocument, ReadEvent, Span, Word};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -22,7 +22,7 @@ use super::{Options, block_on};
 use crate::config::Config;
 use crate::hands::Hands;
 use crate::run::{Crew, search};
-use crate::{clock, memory};
+use crate::{chance, clock, memory};
 use report::Report;
 
 /// How long the endpoint may take to say whether something real is pending.
@@ -175,7 +175,8 @@ struct Drill<'a> {
     report: Report,
     interrupt: Signal,
     terminate: Signal,
-    is_cut_short: bool,
+    /// How often somebody has interrupted it: once goes straight to the undo, twice ends it as it is.
+    interrupts: u32,
     /// Whether preparing has come to its end.
     is_prepared: bool,
 }
@@ -190,7 +191,7 @@ impl<'a> Drill<'a> {
         let settings = Settings { approval: Approval::Never, rules, peers, ..usual };
         let seconds = arguments.duration.and_then(|Span(span)| i64::try_from(span.as_secs()).ok());
         let event = ReadEvent {
-            id: random_id()?,
+            id: EventId::from_bytes(chance::bytes().context("no random numbers to be had")?),
             status: Word::Known(forewarn_wire::Status::Scheduled),
             kind: Word::Known(arguments.kind.into()),
             resource_type: "VirtualMachine".to_owned(),
@@ -210,7 +211,7 @@ impl<'a> Drill<'a> {
             report,
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
-            is_cut_short: false,
+            interrupts: 0,
             is_prepared: false,
         })
     }
@@ -218,29 +219,37 @@ impl<'a> Drill<'a> {
     /// Announced, prepared for, started or cancelled, over, undone.
     async fn play(&mut self, cancelled: bool) -> Result<Report> {
         self.show(vec![self.event.clone()]);
+        if self.is_approved_at_once() {
+            self.is_prepared = true;
+            self.report.approved_at_once();
+        }
         let begun = Instant::now();
-        while !(self.is_cut_short || self.is_prepared && self.crew.is_idle()) {
+        while self.interrupts == 0 && !(self.is_prepared && self.crew.is_idle()) {
             self.step().await;
         }
         self.report.prepared(begun.elapsed());
-        if !cancelled && !self.is_cut_short {
+        if !cancelled && self.interrupts == 0 {
             self.event.status = Word::Known(forewarn_wire::Status::Started);
             self.event.not_before = None;
             self.show(vec![self.event.clone()]);
-            self.settle().await;
+            self.settle(1).await;
         }
         self.show(Vec::new());
-        self.is_cut_short = false;
-        self.settle().await;
-        if self.is_cut_short {
+        self.settle(2).await;
+        if self.interrupts > 1 {
             bail!("interrupted twice: what was done may not be undone");
         }
         Ok(std::mem::take(&mut self.report))
     }
 
-    /// Goes on until nothing runs and nothing is due.
-    async fn settle(&mut self) {
-        while !(self.is_cut_short || self.is_settled()) {
+    /// A rule says that no hook prepares for it, and it would be approved now: nobody has to be waited for.
+    fn is_approved_at_once(&self) -> bool {
+        self.watcher.memory().cases.iter().any(|case| case.treatment == Treatment::ApproveAtOnce)
+    }
+
+    /// Goes on until nothing runs and nothing is due, or until it was interrupted so often.
+    async fn settle(&mut self, interrupts: u32) {
+        while self.interrupts < interrupts && !self.is_settled() {
             self.step().await;
         }
     }
@@ -277,8 +286,10 @@ impl<'a> Drill<'a> {
     }
 
     fn cut_short(&mut self) {
-        eprintln!("interrupted: what was done is undone; once more, and it is not");
-        self.is_cut_short = true;
+        self.interrupts += 1;
+        if self.interrupts == 1 {
+            eprintln!("interrupted: what was done is undone; once more, and it is not");
+        }
         self.report.interrupted();
     }
 
@@ -326,12 +337,4 @@ impl<'a> Drill<'a> {
             | What::Undone => {}
         }
     }
-}
-
-fn random_id() -> Result<EventId> {
-    use std::io::Read;
-    let mut bytes = [0; 16];
-    let read = std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
-    read.context("no random numbers to be had: /dev/urandom")?;
-    Ok(EventId::from_bytes(bytes))
 }

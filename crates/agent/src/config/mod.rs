@@ -68,6 +68,8 @@ pub(crate) struct Config {
     /// Where it was read from, if it was.
     pub(crate) file: Option<PathBuf>,
     pub(crate) endpoint: Option<Endpoint>,
+    /// Whether the command line says where it is: then the file does not.
+    pub(crate) is_endpoint_given: bool,
     pub(crate) name: Option<String>,
     pub(crate) poll: Duration,
     pub(crate) long_poll: bool,
@@ -112,6 +114,7 @@ impl Config {
         let mut config = Self {
             file: None,
             endpoint: endpoint(file.endpoint.as_ref(), &mut report),
+            is_endpoint_given: false,
             name: name(file.name.as_ref(), &mut report),
             poll: within(file.poll.as_ref(), "poll", POLL, POLL..=POLL_MAX, &mut report),
             long_poll: file.long_poll.unwrap_or(true),

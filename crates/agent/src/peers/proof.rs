@@ -5,9 +5,8 @@ use std::io::Read as _;
 use std::path::Path;
 
 use ring::hmac;
-use ring::rand::{SecureRandom as _, SystemRandom};
 
-use crate::os;
+use crate::{chance, os};
 
 /// Who asks, by name.
 pub(crate) const ASKER: &str = "forewarn-asker";
@@ -134,9 +133,7 @@ impl fmt::Debug for Key {
 impl Nonce {
     /// One that there never was; nothing if the system has no random numbers.
     pub(crate) fn fresh() -> Option<Self> {
-        let mut bytes = [0; NONCE_BYTES];
-        SystemRandom::new().fill(&mut bytes).ok()?;
-        Some(Self(hex(&bytes)))
+        Some(Self(hex(&chance::bytes::<NONCE_BYTES>()?)))
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use super::{Asker, Key, Nonce};
 use crate::board::Shown;
 use crate::config::PeerPlaces;
+use crate::run::{EndpointView, Status};
 use crate::web;
 
 fn key(byte: u8) -> Key {
@@ -29,8 +30,8 @@ async fn agent(word: PeerWord, key: Key) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let place = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move {
-        let (_board, shown) =
-            watch::channel(Arc::new(Shown { ready: true, drained: false, word, status: "{}".into() }));
+        let status = Arc::new(Status::new(EndpointView::default()));
+        let (_board, shown) = watch::channel(Arc::new(Shown { ready: true, drained: false, word, status }));
         let (_stop, stopped) = watch::channel(false);
         web::serve(listener, shown, String::new, Some(key), stopped).await;
     });

@@ -7,16 +7,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_client::{Endpoint, Sighting, Turn};
+use forewarn_client::http::told;
+use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
 use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
-use forewarn_wire::Moment;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::approvals::Approvals;
-use super::chain;
 use super::crew::{Crew, Ended};
 use super::endpoint::{EndpointState, Trouble};
 use super::link::Heard;
@@ -48,6 +47,8 @@ pub(super) struct Agent {
     notes: Notes,
     endpoint: EndpointState,
     place: Option<Endpoint>,
+    /// In which it answers there.
+    edition: Edition,
     name: Option<String>,
     board: watch::Sender<Arc<Shown>>,
     told_status: String,
@@ -67,7 +68,9 @@ impl Agent {
         metrics: Metrics,
     ) -> (Self, watch::Receiver<Arc<Shown>>) {
         let watcher = Watcher::new(config.settings(""), memory);
-        let shown = Shown { ready: false, drained: false, word: PeerWord::default(), status: "{}".into() };
+        let endpoint = EndpointState::new();
+        let status = Arc::new(Status::new(endpoint.view()));
+        let shown = Shown { ready: false, drained: false, word: PeerWord::default(), status };
         let (board, shown) = watch::channel(Arc::new(shown));
         let event_log = config.event_log.clone().filter(|_| keeper.is_some());
         let agent = Self {
@@ -79,8 +82,9 @@ impl Agent {
             metrics,
             is_kept: true,
             keeper,
-            endpoint: EndpointState::new(),
+            endpoint,
             place: None,
+            edition: Edition::newest(),
             name: None,
             board,
             told_status: String::new(),
@@ -116,6 +120,7 @@ impl Agent {
             Heard::Found { endpoint, by } => {
                 self.endpoint.found(endpoint.to_string(), by);
                 self.place = Some(endpoint);
+                self.edition = Edition::newest();
             }
             Heard::Nameless(why) => self.endpoint.failed(Trouble::Nameless, &why),
             Heard::Name(name) => {
@@ -126,6 +131,7 @@ impl Agent {
             }
             Heard::Turn { turn, edition, server } => {
                 self.endpoint.asked(edition, server);
+                self.edition = edition;
                 self.take(turn);
             }
         }
@@ -151,7 +157,7 @@ impl Agent {
             }
             Turn::Failed { error, .. } => {
                 self.metrics.polled("failed");
-                self.endpoint.failed(Trouble::Silent, &chain(&error));
+                self.endpoint.failed(Trouble::Silent, &told(&error));
             }
         }
     }
@@ -292,7 +298,7 @@ impl Agent {
     fn approve(&mut self, event: EventId) {
         // Without an endpoint there are no events.
         if let Some(endpoint) = self.place.clone() {
-            self.approvals.start(endpoint, event);
+            self.approvals.start(Client::new(endpoint).with_edition(self.edition), event);
         }
     }
 
@@ -301,26 +307,22 @@ impl Agent {
         let now = clock::now();
         let drained = self.watcher.is_drained();
         let memory = self.watcher.memory();
-        let deadlines = memory
-            .cases
-            .iter()
-            .filter_map(|case| Some((case.seen.kind.as_str(), self.watcher.deadline(case.seen.id)?)));
+        let cases = self.watcher.cases();
+        let deadlines = cases.filter_map(|(case, deadline)| Some((case.seen.kind.as_str(), deadline?)));
         self.metrics.stands(drained, memory.cases.len(), deadlines);
         let ready = self.endpoint.is_enabled() && self.name.is_some() && self.is_kept;
+        let word = self.watcher.word();
         let status = Status {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.name.clone(),
             dry_run: self.is_dry(),
             ready,
             drained,
-            endpoint: self.endpoint.view(),
-            events: status::events(&self.watcher, now),
+            events: status::events(&self.watcher, &word, now),
             owed: memory.owed.keys().cloned().collect(),
-            at: Moment(clock::wall()),
+            ..Status::new(self.endpoint.view())
         };
         self.tell_supervisor(&status);
-        let status: Arc<str> = serde_json::to_string(&status).unwrap_or_default().into();
-        let word = self.watcher.word();
+        let status = Arc::new(status);
         self.board.send_replace(Arc::new(Shown { ready, drained, word, status }));
     }
 

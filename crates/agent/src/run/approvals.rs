@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use forewarn_client::{Client, Endpoint};
+use forewarn_client::Client;
+use forewarn_client::http::told;
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::Answer;
 use tokio::task::{Id, JoinSet};
-
-use super::chain;
 
 /// Approvals that are under way.
 #[derive(Debug, Default)]
@@ -17,12 +16,12 @@ pub(super) struct Approvals {
 }
 
 impl Approvals {
-    /// Approves an event.
-    pub(super) fn start(&mut self, endpoint: Endpoint, event: EventId) {
+    /// Approves an event, with a client of its own.
+    pub(super) fn start(&mut self, mut client: Client, event: EventId) {
         let handle = self.tasks.spawn(async move {
-            match Client::new(endpoint).approve(&[event]).await {
+            match client.approve(&[event]).await {
                 Ok(()) => Answer::Taken,
-                Err(error) => Answer::Refused(chain(&error)),
+                Err(error) => Answer::Refused(told(&error)),
             }
         });
         self.events.insert(handle.id(), event);

@@ -45,7 +45,7 @@ pub(super) enum Trouble {
 }
 
 /// The same, for whoever asks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndpointView {
     pub(crate) url: Option<String>,
     /// How it was found.

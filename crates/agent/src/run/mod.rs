@@ -199,14 +199,3 @@ async fn end(agent: &mut Agent) {
         tracing::warn!("hooks do not end: they are left to the operating system");
     }
 }
-
-/// A problem with what is behind it.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
-}

@@ -49,6 +49,10 @@ impl Reload {
 
     fn take(&self, agent: &mut Agent, mut fresh: Config) {
         let old = &agent.config;
+        if old.is_endpoint_given {
+            fresh.endpoint.clone_from(&old.endpoint);
+            fresh.is_endpoint_given = true;
+        }
         for setting in fixed(old, &fresh) {
             tracing::warn!(setting, "a setting has changed that needs a restart of the agent");
         }

@@ -1,11 +1,12 @@
 //! How everything stands, as JSON: what `forewarn-agent status` shows and `/status` answers.
 
 use forewarn_lifecycle::Steady;
-use forewarn_watcher::{Case, Consent, Gone, Phase, State, Treatment, Watcher};
+use forewarn_watcher::{Case, Consent, Gone, PeerWord, Phase, State, Treatment, Watcher};
 use forewarn_wire::Moment;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::EndpointView;
+use crate::clock;
 
 /// How an agent is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,11 +58,27 @@ pub(crate) struct HookView {
     pub(crate) why: Option<String>,
 }
 
-/// The events that a watcher has in hand.
-pub(super) fn events(watcher: &Watcher, now: Steady) -> Vec<EventView> {
-    let word = watcher.word();
+impl Status {
+    /// How an agent is that has not begun.
+    pub(crate) fn new(endpoint: EndpointView) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: None,
+            dry_run: false,
+            ready: false,
+            drained: false,
+            endpoint,
+            events: Vec::new(),
+            owed: Vec::new(),
+            at: Moment(clock::wall()),
+        }
+    }
+}
+
+/// The events that a watcher has in hand, of which it says that word. Each is looked at once: there may be thousands.
+pub(super) fn events(watcher: &Watcher, word: &PeerWord, now: Steady) -> Vec<EventView> {
     let stage_of = |id: &str| word.events.get(id).and_then(|standing| text(&standing.stage));
-    let view = |case: &Case| {
+    let view = |(case, deadline): (&Case, Option<Steady>)| {
         let id = case.seen.id.to_string();
         EventView {
             kind: case.seen.kind.clone(),
@@ -69,7 +86,7 @@ pub(super) fn events(watcher: &Watcher, now: Steady) -> Vec<EventView> {
             resources: case.seen.resources.clone(),
             mine: case.seen.names(&watcher.settings().me),
             not_before: case.seen.not_before,
-            seconds_left: watcher.deadline(case.seen.id).map(|deadline| deadline.since(now).as_secs()),
+            seconds_left: deadline.map(|deadline| deadline.since(now).as_secs()),
             treatment: case.treatment,
             stage: stage_of(&id),
             consent: case.consent,
@@ -78,7 +95,7 @@ pub(super) fn events(watcher: &Watcher, now: Steady) -> Vec<EventView> {
             id,
         }
     };
-    watcher.memory().cases.iter().map(view).collect()
+    watcher.cases().map(view).collect()
 }
 
 fn hooks(case: &Case) -> Vec<HookView> {

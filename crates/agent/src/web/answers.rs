@@ -17,8 +17,8 @@ const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-
 type Answer = Response<Full<Bytes>>;
 
 impl<M: Fn() -> String> Desk<M> {
-    /// Answers a request that comes from that address.
-    pub(super) fn answer<B: Body>(&self, request: &Request<B>, from: IpAddr) -> Answer {
+    /// Answers a request that comes from that address, to that address of this machine.
+    pub(super) fn answer<B: Body>(&self, request: &Request<B>, from: IpAddr, here: Option<IpAddr>) -> Answer {
         let path = request.uri().path();
         let is_known =
             matches!(path, "/healthz" | "/readyz" | "/ready" | "/metrics" | "/status" | peers::PATH);
@@ -41,8 +41,9 @@ impl<M: Fn() -> String> Desk<M> {
             "/ready" if shown.drained => say(StatusCode::SERVICE_UNAVAILABLE, "draining\n"),
             "/ready" => say(StatusCode::OK, "serving\n"),
             "/metrics" => tell(StatusCode::OK, METRICS, (self.metrics)()),
-            "/status" if is_of_this_machine(request.headers(), from) => {
-                tell(StatusCode::OK, JSON, shown.status.as_bytes().to_vec())
+            "/status" if is_of_this_machine(request.headers(), from, here) => {
+                // A status has nothing in it that cannot be written.
+                tell(StatusCode::OK, JSON, serde_json::to_vec(&*shown.status).unwrap_or_default())
             }
             "/status" => say(StatusCode::FORBIDDEN, "only this machine is told\n"),
             _ => self.word(request.headers(), &shown.word),
@@ -81,14 +82,17 @@ impl<M: Fn() -> String> Desk<M> {
 }
 
 /// Whether somebody on this machine asks, and no web page by a name that it has pointed here.
-fn is_of_this_machine(headers: &HeaderMap, from: IpAddr) -> bool {
+///
+/// Whoever asks an address of this machine from the same address is on it.
+fn is_of_this_machine(headers: &HeaderMap, from: IpAddr, here: Option<IpAddr>) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         Some(_) | None => host,
     };
     let name = name.trim_start_matches('[').trim_end_matches(']');
-    from.to_canonical().is_loopback() && (name == "localhost" || name.parse::<IpAddr>().is_ok())
+    (from.to_canonical().is_loopback() || here == Some(from))
+        && (name == "localhost" || name.parse::<IpAddr>().is_ok())
 }
 
 fn say(status: StatusCode, text: &'static str) -> Answer {

@@ -96,8 +96,9 @@ where
     async fn attend(self, stream: TcpStream, from: SocketAddr) {
         // It only makes it quicker.
         stream.set_nodelay(true).ok();
+        let here = stream.local_addr().ok().map(|here| here.ip());
         let answer = service_fn(move |request| {
-            let answer = self.answer(&request, from.ip());
+            let answer = self.answer(&request, from.ip(), here);
             async { Ok::<_, Infallible>(answer) }
         });
         let served = http1::Builder::new()

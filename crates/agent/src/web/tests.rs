@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::peers::Nonce;
+use crate::run::{EndpointView, Status};
 use forewarn_watcher::PeerWord;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -17,7 +18,8 @@ struct Place {
 
 fn shown(ready: bool, drained: bool) -> Arc<Shown> {
     let word = PeerWord { name: "web_0".to_owned(), ..PeerWord::default() };
-    Arc::new(Shown { ready, drained, word, status: "{\"name\":\"web_0\"}".into() })
+    let status = Status { name: Some("web_0".to_owned()), ..Status::new(EndpointView::default()) };
+    Arc::new(Shown { ready, drained, word, status: Arc::new(status) })
 }
 
 async fn place(key: Option<Key>) -> Place {
@@ -68,7 +70,9 @@ async fn supervisors_collectors_and_load_balancers_are_told_how_it_is() {
     assert_eq!(place.get("/readyz").await, answered(200, "ready\n"));
     assert_eq!(place.get("/ready").await, answered(503, "draining\n"));
     assert_eq!(place.get("/metrics").await, answered(200, "polls_total 7\n# EOF\n"));
-    assert_eq!(place.get("/status").await, answered(200, "{\"name\":\"web_0\"}"));
+    let (code, body) = place.get("/status").await;
+    let told: Status = serde_json::from_str(&body).unwrap();
+    assert_eq!((code, told.name.as_deref()), (200, Some("web_0")));
     assert_eq!(place.get("/ready?from=haproxy").await.0, 503);
     let head = place.send("HEAD /ready HTTP/1.0\r\n\r\n").await;
     assert!(status(&head) == 503 && head.ends_with("\r\n\r\n"), "{head}");
@@ -93,9 +97,9 @@ async fn what_is_not_there_and_what_cannot_be_done_is_refused() {
 fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
     let (_, board) = watch::channel(shown(true, false));
     let desk = Desk { board, metrics: String::new, key: None };
-    let ask = |from: &str, host: &str| {
+    let ask = |from: &str, here: &str, host: &str| {
         let request = hyper::Request::get("/status").header("host", host).body(String::new()).unwrap();
-        desk.answer(&request, from.parse().unwrap()).status().as_u16()
+        desk.answer(&request, from.parse().unwrap(), here.parse().ok()).status().as_u16()
     };
     for (from, host) in [
         ("127.0.0.1", "127.0.0.1:9911"),
@@ -104,7 +108,12 @@ fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
         ("::ffff:127.0.0.1", "localhost:9911"),
         ("127.0.0.9", "localhost"),
     ] {
-        assert_eq!(ask(from, host), 200, "{from} {host}");
+        assert_eq!(ask(from, "10.0.0.9", host), 200, "{from} {host}");
+    }
+    for own in ["10.0.0.4", "::ffff:10.0.0.4", "fd00::4"] {
+        assert_eq!(ask(own, own, "10.0.0.4:9911"), 200, "{own}");
+        assert_eq!(ask(own, own, "evil.example:9911"), 403, "{own}");
+        assert_eq!(ask(own, "", "10.0.0.4:9911"), 403, "{own}");
     }
     for (from, host) in [
         ("10.0.0.4", "127.0.0.1:9911"),
@@ -112,7 +121,7 @@ fn the_status_is_for_this_machine_only_and_for_no_web_page_on_it() {
         ("127.0.0.1", "evil.example:9911"),
         ("127.0.0.1", ""),
     ] {
-        assert_eq!(ask(from, host), 403, "{from} {host}");
+        assert_eq!(ask(from, "10.0.0.9", host), 403, "{from} {host}");
     }
 }
 

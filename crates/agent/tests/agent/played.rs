@@ -30,6 +30,8 @@ struct Script {
     say: Say,
     /// It grows with each change.
     incarnation: u64,
+    /// The only edition that it knows, if it does not know all; and it does not say which.
+    edition: Option<&'static str>,
     /// What is answered to approvals.
     approval: u16,
     /// Bodies of approvals.
@@ -45,7 +47,8 @@ pub(crate) struct Played {
 
 impl Played {
     pub(crate) fn start(say: Say) -> Self {
-        let script = Script { say, incarnation: 1, approval: 200, approvals: Vec::new(), polls: 0 };
+        let script =
+            Script { say, incarnation: 1, edition: None, approval: 200, approvals: Vec::new(), polls: 0 };
         let script = Arc::new(Mutex::new(script));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -69,6 +72,11 @@ impl Played {
         let mut script = self.script();
         script.say = say;
         script.incarnation += 1;
+    }
+
+    /// From now on it knows no other edition.
+    pub(crate) fn know_only(&self, edition: &'static str) {
+        self.script().edition = Some(edition);
     }
 
     /// From now on approvals are answered so.
@@ -112,6 +120,8 @@ fn answer(stream: TcpStream, script: &Mutex<Script>) -> Option<()> {
     let mut script = script.lock().unwrap();
     let (status, body) = if first.contains("/compute/name") {
         (200, "web_0".to_owned())
+    } else if script.edition.is_some_and(|edition| !first.contains(&format!("api-version={edition} "))) {
+        (400, "no".to_owned())
     } else if first.starts_with("POST") {
         script.approvals.push(String::from_utf8(body).unwrap());
         (script.approval, String::new())

@@ -100,3 +100,52 @@ fn a_drill_that_is_interrupted_is_undone() {
     assert!(!drill.end().success(), "not all of it was rehearsed");
     assert!(!place.path("mark").exists());
 }
+
+#[test]
+fn a_drill_of_what_is_approved_at_once_ends_and_says_so() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let rule = "[[rule]]\nwhen = { types = [\"Freeze\"] }\ntreatment = \"approve-at-once\"\n";
+    let place = Place::new(&endpoint.url(), &(rule.to_owned() + &all_phases()));
+    for words in [&["rehearse", "--type", "Freeze"][..], &["rehearse", "--type", "Freeze", "--cancelled"]] {
+        let drill = place.start_with(words, &[]);
+        drill.hear("A rule says that such an event is approved at once");
+        assert!(drill.end().success());
+    }
+    let report = place.run(&["rehearse", "--type", "Freeze", "--json"]);
+    let report: Value = serde_json::from_str(&report.out).unwrap();
+    assert_eq!((&report["approved_at_once"], &report["held"]), (&Value::Bool(true), &Value::Bool(false)));
+    assert_eq!(place.traces(), [""; 0]);
+    assert_eq!(endpoint.approvals(), [""; 0]);
+}
+
+/// A hook that is done at once, and whose undo waits until it may go on.
+const SLOW_UNDO: &str = "[[hook]]\nname = \"slow\"\ncommand = [\"/bin/true\"]\n\
+    undo = [\"/bin/sh\", \"-c\", \"echo undo begins >> DIR/traces; while [ ! -e DIR/go ]; do sleep 0.05; done; echo undone >> DIR/traces\"]\n";
+
+#[test]
+fn a_drill_that_is_interrupted_while_it_is_undone_is_undone_to_the_end() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(&endpoint.url(), SLOW_UNDO);
+    let drill = place.start_with(&["rehearse"], &[]);
+    place.expect(&["undo begins"]);
+    drill.signal(rustix::process::Signal::INT);
+    drill.hear("interrupted: what was done is undone; once more, and it is not");
+    std::fs::write(place.path("go"), "").unwrap();
+    drill.hear("Interrupted. What was done is undone.");
+    assert!(!drill.end().success());
+    place.expect(&["undo begins", "undone"]);
+}
+
+#[test]
+fn a_drill_that_is_interrupted_twice_ends_as_it_is() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new(&endpoint.url(), SLOW_UNDO);
+    let drill = place.start_with(&["rehearse"], &[]);
+    place.expect(&["undo begins"]);
+    drill.signal(rustix::process::Signal::INT);
+    drill.hear("once more, and it is not");
+    drill.signal(rustix::process::Signal::TERM);
+    drill.hear("interrupted twice: what was done may not be undone");
+    assert!(!drill.end().success());
+    place.expect(&["undo begins"]);
+}

@@ -62,6 +62,21 @@ fn settings_are_read_again_when_it_is_told() {
 }
 
 #[test]
+fn what_the_command_line_says_is_no_change_of_settings() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let place = Place::new("http://127.0.0.1:1", "");
+    let agent = place.start_with(&["run", "--endpoint", &endpoint.url()], &[]);
+    agent.hear("Scheduled Events are enabled");
+    for times in 1..=2 {
+        agent.signal(Signal::HUP);
+        let said = agent.hear_times("the settings of the agent were read again", times);
+        assert!(!said.contains("needs a restart"), "{said}");
+    }
+    endpoint.wait_for_polls(2);
+    assert!(agent.stop().success());
+}
+
+#[test]
 fn settings_wait_for_hooks_that_run() {
     let endpoint = Played::start(Say::Events(vec![scheduled(1, "Reboot", 900)]));
     let hook = "[[hook]]\nname = \"waits\"\n\

@@ -40,6 +40,18 @@ fn an_empty_answer_is_no_news() {
 }
 
 #[test]
+fn an_endpoint_that_names_no_editions_is_approved_in_the_one_in_which_it_answers() {
+    let endpoint = Played::start(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    endpoint.know_only("2019-08-01");
+    let place = Place::new(&endpoint.url(), "");
+    let agent = place.start();
+    let said = agent.hear("approval was ");
+    assert!(said.contains("the approval was taken"), "{said}");
+    assert!(!said.contains("the approval was not taken"), "{said}");
+    assert_eq!(endpoint.approvals().len(), 1);
+}
+
+#[test]
 fn the_name_is_asked_for_until_it_is_known() {
     // Nobody listens there.
     let place = Place::new("http://127.0.0.1:1", "");

@@ -1,6 +1,6 @@
 //! Approving, names, members, and looking for the endpoint.
 
-use forewarn_client::{Endpoint, Error, Found, How, Search};
+use forewarn_client::{Edition, Endpoint, Error, Found, How, Search};
 use forewarn_lifecycle::EventId;
 
 use crate::script::{FOREWARN, Script, document, say};
@@ -66,6 +66,36 @@ async fn an_approval_follows_the_editions_that_are_named() {
     let script = Script::of([say(400, "", refusal), say(200, "", "")]).await;
     script.client().approve(&[id('4')]).await.unwrap();
     assert!(script.asked()[1].text.contains("api-version=2019-08-01"));
+}
+
+#[tokio::test]
+async fn an_approval_begins_with_the_edition_that_it_is_told() {
+    let script = Script::of([say(200, "", "")]).await;
+    let mut client = script.client().with_edition(Edition::V2019_04_01);
+    assert_eq!(client.edition(), Edition::V2019_04_01);
+    client.approve(&[id('4')]).await.unwrap();
+    assert!(script.asked()[0].text.contains("api-version=2019-04-01"));
+}
+
+#[tokio::test]
+async fn one_that_was_given_up_is_passed_over_unless_somebody_has_set_it() {
+    let versions = r#"{"apiVersions":["2017-03-01"]}"#;
+    let script = Script::of([say(200, "", versions)]).await;
+    let found = |by| Ok(Found { endpoint: script.endpoint(), by });
+    let mut search = Search {
+        explicit: None,
+        variable: None,
+        well_known: Some(script.endpoint()),
+        lease_files: Vec::new(),
+        discover: false,
+    };
+    let told = search.run_past(&script.endpoint()).await.unwrap_err().to_string();
+    assert!(told.contains(": was asked before, and was of no use"), "{told}");
+    assert!(script.asked().is_empty());
+    let other = Endpoint::parse("http://192.0.2.1").unwrap();
+    assert_eq!(search.run_past(&other).await, found(How::WellKnown));
+    search.explicit = Some(script.endpoint());
+    assert_eq!(search.run_past(&script.endpoint()).await, found(How::Setting));
 }
 
 #[tokio::test]

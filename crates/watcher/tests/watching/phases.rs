@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use forewarn_lifecycle::Steady;
 use forewarn_watcher::{Answer, Condition, Hook, Mine, Phase};
 use serde_json::json;
 
@@ -192,6 +193,20 @@ fn types_and_states_that_nobody_knows_yet_are_events_too() {
         .with("EventStatus", "Melting")
         .with("NotBefore", json!(""))]);
     assert!(machine.notes.contains(&"started".to_owned()));
+}
+
+#[test]
+fn what_is_in_hand_comes_with_the_end_of_its_notice() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.see(&[Event::reboot(1), Event::new(2, "Freeze", &["web_1"], 600)]);
+    let cases = |machine: &Machine| {
+        let seconds = |at: Steady| at.since(Steady::from_millis(0)).as_secs();
+        let cases = machine.watcher.cases();
+        cases.map(|(case, deadline)| (case.seen.id, deadline.map(seconds))).collect::<Vec<_>>()
+    };
+    assert_eq!(cases(&machine), [(id(1), Some(900)), (id(2), Some(600))]);
+    machine.see(&[Event::reboot(1).started(), Event::new(2, "Freeze", &["web_1"], 600)]);
+    assert_eq!(cases(&machine), [(id(1), None), (id(2), Some(600))], "what has started has no notice left");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use forewarn_lifecycle::{
     Announcement, Event, EventId, EventKind, EventSource, Name, Phase, Reason, Seed, StartCause, Timestamp,
 };
 use forewarn_wire::{
-    DOCUMENT_BYTES_MAX, Document, Edition, Naming, ReadDocument, ReadEvent, Reading, Status, Unreadable,
-    Word, parse_date, parse_start_requests, read_document, render_start_requests,
+    DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, Document, Edition, Naming, ReadDocument, ReadEvent, Reading,
+    Status, Unreadable, Word, parse_date, parse_start_requests, read_document, render_start_requests,
 };
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -103,6 +103,19 @@ fn a_document_may_be_as_long_and_as_deep_as_its_limits_and_no_more() {
     };
     assert_eq!(read(&nested(8)).incarnation, 1);
     assert_eq!(refusal(&nested(9)).to_string(), "the document is nested more than 8 levels deep");
+}
+
+#[test]
+fn a_document_may_have_as_many_events_as_its_limit_and_no_more() {
+    assert_eq!(DOCUMENT_EVENTS_MAX, 10_000);
+    let of = |events: usize| {
+        let event = r#"{"EventId":"28512af7-c957-4500-9bc4-842d6fb531e4","EventStatus":"","EventType":"","ResourceType":"","Resources":[]}"#;
+        format!(r#"{{"DocumentIncarnation":1,"Events":[{}]}}"#, vec![event; events].join(","))
+    };
+    assert_eq!(read(&of(10_000)).events.len(), 10_000);
+    let refused = refusal(&of(10_001));
+    assert!(matches!(refused, Unreadable::TooMany(10_001)));
+    assert_eq!(refused.to_string(), "the document has more than 10000 events: 10001");
 }
 
 fn any_kind() -> impl Strategy<Value = EventKind> {

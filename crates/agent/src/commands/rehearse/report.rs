@@ -21,6 +21,8 @@ pub(super) struct Report {
     seconds_to_ready: f64,
     /// Whether a rule says that nothing is done about such an event.
     ignored: bool,
+    /// Whether a rule says that such an event is approved without any hook.
+    approved_at_once: bool,
     /// Whether this machine would not have approved, because hooks have failed.
     held: bool,
     /// Whether somebody has cut it short.
@@ -75,6 +77,10 @@ impl Report {
         self.ignored = true;
     }
 
+    pub(super) fn approved_at_once(&mut self) {
+        self.approved_at_once = true;
+    }
+
     pub(super) fn held(&mut self) {
         self.held = true;
     }
@@ -111,6 +117,9 @@ impl Report {
     fn summary(&self) -> String {
         if self.ignored {
             return "A rule says that nothing is done about such an event.".to_owned();
+        }
+        if self.approved_at_once {
+            return "A rule says that such an event is approved at once: no hook runs, and in a drill nothing is approved.".to_owned();
         }
         if self.interrupted {
             return "Interrupted. What was done is undone.".to_owned();
