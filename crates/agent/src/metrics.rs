@@ -54,6 +54,7 @@ pub(crate) struct Metrics {
     hooks: Family<Ended, Counter>,
     hook_seconds: Family<In, Histogram, fn() -> Histogram>,
     approvals: Family<Outcome, Counter>,
+    peer_rounds: Counter,
     drained: Gauge,
     reachable: Gauge,
     kept: Gauge,
@@ -74,6 +75,7 @@ impl Metrics {
             hooks: Family::default(),
             hook_seconds: Family::new_with_constructor(histogram),
             approvals: Family::default(),
+            peer_rounds: Counter::default(),
             drained: Gauge::default(),
             reachable: Gauge::default(),
             kept: Gauge::default(),
@@ -86,6 +88,11 @@ impl Metrics {
         registry.register("hooks", "Hooks that have ended", metrics.hooks.clone());
         registry.register("hook_seconds", "How long hooks took", metrics.hook_seconds.clone());
         registry.register("approvals", "Approvals that were answered", metrics.approvals.clone());
+        registry.register(
+            "peer_rounds",
+            "How often peers were asked how they are",
+            metrics.peer_rounds.clone(),
+        );
         registry.register("drained", "1 while this machine should get no new work", metrics.drained.clone());
         registry.register("endpoint_reachable", "1 while the endpoint answers", metrics.reachable.clone());
         registry.register("memory_kept", "1 while what must not be lost is kept", metrics.kept.clone());
@@ -117,6 +124,11 @@ impl Metrics {
     pub(crate) fn approved(&self, is_taken: bool) {
         let outcome = if is_taken { "taken" } else { "refused" };
         self.approvals.get_or_create(&Outcome { outcome }).inc();
+    }
+
+    /// Peers were asked.
+    pub(crate) fn asked_peers(&self) {
+        self.peer_rounds.inc();
     }
 
     /// Whether the memory could be kept.

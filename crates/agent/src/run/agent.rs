@@ -196,6 +196,7 @@ impl Agent {
 
     /// Peers were asked, and these have said how they are.
     pub(super) fn heard(&mut self, words: Vec<PeerWord>) {
+        self.metrics.asked_peers();
         let deeds = self.watcher.heard(clock::now(), words);
         self.act(deeds);
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use forewarn_client::Client;
 use forewarn_client::http::told;
+use forewarn_client::{Client, Error};
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::Answer;
 use tokio::task::{Id, JoinSet};
@@ -21,7 +21,8 @@ impl Approvals {
         let handle = self.tasks.spawn(async move {
             match client.approve(&[event]).await {
                 Ok(()) => Answer::Taken,
-                Err(error) => Answer::Refused(told(&error)),
+                Err(error) if was_answered(&error) => Answer::Refused(told(&error)),
+                Err(error) => Answer::Unknown(told(&error)),
             }
         });
         self.events.insert(handle.id(), event);
@@ -41,12 +42,23 @@ impl Approvals {
             let (id, answer) = match joined {
                 Ok((id, answer)) => (id, answer),
                 Err(problem) => {
-                    (problem.id(), Answer::Refused(format!("the agent itself has failed at it: {problem}")))
+                    (problem.id(), Answer::Unknown(format!("the agent itself has failed at it: {problem}")))
                 }
             };
             if let Some(event) = self.events.remove(&id) {
                 return (event, answer);
             }
         }
+    }
+}
+
+/// Whether the endpoint has said that it does not take it. Whoever has heard nothing knows nothing.
+fn was_answered(error: &Error) -> bool {
+    match error {
+        Error::Refused { .. } | Error::Busy { .. } | Error::NotOffered => true,
+        Error::Unreachable { .. }
+        | Error::Late { .. }
+        | Error::Unreadable(_)
+        | Error::NotAnEndpoint { .. } => false,
     }
 }

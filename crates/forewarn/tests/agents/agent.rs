@@ -189,6 +189,13 @@ impl<'a> Agent<'a> {
         ))
     }
 
+    /// How often it has asked its peers how they are.
+    pub(crate) fn peer_rounds(&self) -> u32 {
+        let metrics = self.namespace.shell("curl --silent http://127.0.0.1:9911/metrics");
+        let line = metrics.lines().find_map(|line| line.strip_prefix("forewarn_agent_peer_rounds_total "));
+        line.expect("it counts").parse().expect("a number")
+    }
+
     /// Waits until load balancers are told that.
     pub(crate) fn is_answered_ready(&self, status: &str) {
         until(&format!("{}: /ready is {status}", self.name), || {
