@@ -251,7 +251,8 @@ mod tests {
         for settings in ["", "name = \"web_0\"\n"] {
             let (link, mut told) = link(settings, nowhere());
             let listening = tokio::spawn(async move { while told.recv().await.is_some() {} });
-            assert_eq!(link.watch(found()).await.unwrap(), Some(endpoint.clone()), "{settings}");
+            let watched = tokio::time::timeout(PATIENCE, link.watch(found())).await.expect("waited in vain");
+            assert_eq!(watched.unwrap(), Some(endpoint.clone()), "{settings}");
             listening.abort();
         }
     }
