@@ -115,3 +115,18 @@ fn two_agents_do_not_share_a_memory() {
     assert!(second.err.contains("another agent has this memory"), "{second:?}");
     assert!(agent.stop().success());
 }
+
+#[test]
+fn the_memory_is_kept_before_anything_is_done() {
+    let server = Server::start();
+    let looks =
+        "[[hook]]\nname = \"looks\"\ncommand = [\"/bin/cp\", \"DIR/state.json\", \"DIR/then.json\"]\n";
+    let place = Place::new(&endpoint(&server), looks);
+    let agent = place.start();
+    agent.hear("Scheduled Events are enabled");
+    server.restart("web_0");
+    until("it is approved", || (server.status("web_0") == "Started").then_some(()));
+    let then: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(place.path("then.json")).unwrap()).unwrap();
+    assert_eq!(then["memory"]["cases"][0]["runs"]["scheduled"]["looks"]["state"], "begun", "{then}");
+}

@@ -32,6 +32,8 @@ struct Script {
     incarnation: u64,
     /// The only edition that it knows, if it does not know all; and it does not say which.
     edition: Option<&'static str>,
+    /// What this machine is called, once it says so.
+    name: Option<&'static str>,
     /// What is answered to approvals.
     approval: u16,
     /// Bodies of approvals.
@@ -47,8 +49,15 @@ pub(crate) struct Played {
 
 impl Played {
     pub(crate) fn start(say: Say) -> Self {
-        let script =
-            Script { say, incarnation: 1, edition: None, approval: 200, approvals: Vec::new(), polls: 0 };
+        let script = Script {
+            say,
+            incarnation: 1,
+            edition: None,
+            name: Some("web_0"),
+            approval: 200,
+            approvals: Vec::new(),
+            polls: 0,
+        };
         let script = Arc::new(Mutex::new(script));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -77,6 +86,11 @@ impl Played {
     /// From now on it knows no other edition.
     pub(crate) fn know_only(&self, edition: &'static str) {
         self.script().edition = Some(edition);
+    }
+
+    /// From now on it says that machines are called that, or not what.
+    pub(crate) fn call(&self, name: Option<&'static str>) {
+        self.script().name = name;
     }
 
     /// From now on approvals are answered so.
@@ -119,7 +133,7 @@ fn answer(stream: TcpStream, script: &Mutex<Script>) -> Option<()> {
     reader.read_exact(&mut body).ok()?;
     let mut script = script.lock().unwrap();
     let (status, body) = if first.contains("/compute/name") {
-        (200, "web_0".to_owned())
+        script.name.map_or((503, "not yet".to_owned()), |name| (200, name.to_owned()))
     } else if script.edition.is_some_and(|edition| !first.contains(&format!("api-version={edition} "))) {
         (400, "no".to_owned())
     } else if first.starts_with("POST") {

@@ -53,8 +53,9 @@ fn an_endpoint_that_names_no_editions_is_approved_in_the_one_in_which_it_answers
 
 #[test]
 fn the_name_is_asked_for_until_it_is_known() {
-    // Nobody listens there.
-    let place = Place::new("http://127.0.0.1:1", "");
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    endpoint.call(None);
+    let place = Place::new(&endpoint.url(), "");
     let agent = place.start();
     let said = agent.hear("the endpoint does not say what this machine is called: it is asked again");
     assert!(said.contains("the agent runs"), "it waits for nobody: {said}");
@@ -62,6 +63,9 @@ fn the_name_is_asked_for_until_it_is_known() {
     let status: serde_json::Value = serde_json::from_str(&shown.out).unwrap();
     assert_eq!(status["ready"], false, "{status}");
     assert!(status["endpoint"]["error"].as_str().is_some(), "{status}");
+    endpoint.call(Some("web_7"));
+    let said = agent.hear("Scheduled Events are enabled");
+    assert!(said.contains("web_7"), "{said}");
     assert!(agent.stop().success());
 }
 

@@ -217,3 +217,14 @@ fn no_news_changes_nothing() {
     machine.pass(20);
     assert_eq!(machine.log, ["scheduled drain 1"]);
 }
+
+#[test]
+fn no_event_goes_back() {
+    let mut machine = Machine::with_hooks(&[drain()]);
+    machine.see(&[Event::reboot(1).started()]);
+    machine.see(&[Event::reboot(1)]);
+    machine.pass(60);
+    assert!(machine.log.is_empty() && machine.approvals.is_empty(), "{:?}", machine.log);
+    machine.see(&[]);
+    assert_eq!(machine.notes, ["seen", "too late", "completed"]);
+}
