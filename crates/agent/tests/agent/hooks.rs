@@ -43,7 +43,7 @@ fn a_hook_is_tried_again_as_often_as_it_may_be() {
 
 #[test]
 fn a_hook_that_hangs_is_ended_and_has_failed() {
-    let hook = "[[hook]]\nname = \"hangs\"\nlimit = \"1s\"\n\
+    let hook = "[[hook]]\nname = \"hangs\"\nlimit = \"5s\"\n\
                 command = [\"/bin/sh\", \"-c\", \"trap '' TERM; echo $$ > DIR/pid; while :; do sleep 1; done\"]\n";
     let (endpoint, place) = announced(hook);
     let agent = place.start();

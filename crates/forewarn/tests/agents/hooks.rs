@@ -9,7 +9,7 @@ const STUBBORN: &str = "#!/bin/sh\ntrap '' TERM\necho $$ > DIR/pid.new\nsleep 10
 fn hanging() -> Settings {
     Settings::default()
         .hook("first", "scheduled", "order = 10\ncommand = [NOTE]")
-        .hook("hang", "scheduled", "order = 20\nlimit = \"1s\"\ncommand = [\"DIR/hang\"]")
+        .hook("hang", "scheduled", "order = 20\nlimit = \"5s\"\ncommand = [\"DIR/hang\"]")
         .hook("last", "scheduled", "order = 30\ncommand = [NOTE]")
         .noting()
 }

@@ -97,7 +97,7 @@ fn without_a_dead_peer_nobody_approves() {
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn a_dead_leader_is_replaced_and_done_without() {
     let place = Place::of(&ALL);
-    let world = begin(&place, "silence = \"go-on\"\nsilent_after = \"2s\"");
+    let world = begin(&place, "silence = \"go-on\"\nsilent_after = \"10s\"");
     let reboot = world.announce(&["host", "reboot", "h1"]);
     world.agent("db_0").has_noted("preparing");
     world.agent("db_0").kill();
@@ -117,7 +117,7 @@ fn one_machine_is_drained_at_once() {
     let place = Place::of(&["web_0", "web_1"]);
     let settings = Settings::draining().table("approval", "policy = \"never\"").table(
         "peers",
-        "PEERS\nkey_file = \"DIR/key\"\nat_once = 1\nreserve = \"1s\"\nsilent_after = \"2s\"",
+        "PEERS\nkey_file = \"DIR/key\"\nat_once = 1\nreserve = \"1s\"\nsilent_after = \"60s\"",
     );
     let world = place.begin(&settings);
     let reboots = ["web_0", "web_1"].map(|name| world.announce(&["vm", "restart", name]));

@@ -11,7 +11,8 @@ use crate::world::Place;
 fn a_balancer_sends_nothing_to_a_drained_machine_and_comes_back() {
     // HAProxy runs in a machine without an agent.
     let place = Place::of(&["web_0", "web_1", "solo"]);
-    let leaving = settings("leaving-a-load-balancer");
+    // More time than usual, so that it can be seen that it has left before it is approved.
+    let leaving = settings("leaving-a-load-balancer").changed("wait = \"5s\"", "wait = \"20s\"");
     let world = place.begin_each(&[("web_0", leaving.clone()), ("web_1", leaving)]);
     let beside = Beside::new();
     for agent in world.agents() {
@@ -35,14 +36,16 @@ fn a_balancer_sends_nothing_to_a_drained_machine_and_comes_back() {
     };
     until("both answer", || (who() == ["web_0 200", "web_1 200"]).then_some(()));
     let reboot = world.announce(&["vm", "restart", "web_0"]);
-    // All are answered while it leaves, and from then on by the other.
-    until("one has left", || {
+    let all_answer = || -> Vec<String> {
         let names = who();
         assert!(names.iter().all(|name| name.ends_with(" 200")), "a request was lost: {names:?}");
-        (names == ["web_1 200"]).then_some(())
-    });
+        names
+    };
+    // All are answered while it leaves, and from then on by the other.
+    until("one has left", || (all_answer() == ["web_1 200"]).then_some(()));
     assert_eq!(world.status(&reboot), "Scheduled", "it has left before it is approved");
     world.is(&reboot, "Started");
     world.advance("1m");
-    until("it is back", || (who() == ["web_0 200", "web_1 200"]).then_some(()));
+    // And while it comes back.
+    until("it is back", || (all_answer() == ["web_0 200", "web_1 200"]).then_some(()));
 }

@@ -40,6 +40,46 @@ fn a_worker_goes_on_from_its_checkpoint_after_the_reboot() {
 
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_worker_that_writes_no_checkpoint_goes_on_from_the_one_before() {
+    let place = Place::of(&["solo"]);
+    let impatient = settings("checkpoint-and-restore").changed("limit = \"10m\"", "limit = \"2s\"");
+    let world = place.prepare(&[("solo", impatient)]);
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    fs::create_dir(agent.file("worker")).unwrap();
+    fs::write(agent.file("worker/checkpoint"), "41\n").unwrap();
+    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
+    let deaf = fs::read_to_string(script("worker")).unwrap().replace("trap 'exit 0' TERM", "trap '' USR1");
+    units.add("worker.service", &deaf);
+    units.stops_by("worker.service", "KILL");
+    units.systemctl(&["start", "worker.service"]);
+    agent.has_file("worker/starts");
+    agent.start();
+    world.is_settled();
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    agent.has_said("this machine is not ready, and does not approve");
+    assert_eq!(world.status(&reboot), "Scheduled");
+    assert!(units.runs("worker.service"), "it has not been stopped");
+    // The notice is over, and the machine goes down with everything in it.
+    world.advance("15m");
+    world.is(&reboot, "Started");
+    agent.kill();
+    units.systemctl(&["stop", "worker.service"]);
+    world.advance("1m");
+    world.is(&reboot, "gone");
+    agent.start();
+    let starts = until("the worker says from where", || {
+        let starts = fs::read_to_string(agent.file("worker/starts")).ok()?;
+        (starts.lines().count() == 2).then_some(starts)
+    });
+    assert_eq!(starts, "from 41\nfrom 41\n");
+    agent.is_answered_ready("200");
+    let left = ["before", "stopped"].map(|end| agent.file(&format!("worker/checkpoint.{end}")).exists());
+    assert_eq!(left, [false; 2], "nothing is left behind");
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn a_worker_that_did_not_run_is_not_started() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", settings("checkpoint-and-restore"))]);

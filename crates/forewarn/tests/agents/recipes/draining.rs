@@ -1,23 +1,53 @@
-//! Connection draining: what is new is refused, what is there has time, what is left is cut.
+//! Connection draining: what is new is refused, what is there goes on and has time, what is left is cut.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use super::{Beside, file, script, settings};
+use crate::harness::network::Namespace;
 use crate::harness::until;
 use crate::world::Place;
 
-/// A caller who connects, says when they are greeted, and stays until the connection ends.
-const CALLER: &str = "import socket, sys; s = socket.create_connection((sys.argv[1], 8080)); \
-    s.sendall(b'GET / HTTP/1.1\\r\\n\\r\\n'); s.recv(4096); print('greeted', flush=True)\n\
-try:\n    rest = s.recv(4096)\n    print('closed', flush=True)\nexcept ConnectionError as problem:\n    print('cut', flush=True)\n";
+/// Somebody who keeps one connection.
+struct Caller {
+    child: Child,
+    orders: ChildStdin,
+    said: Lines<BufReader<ChildStdout>>,
+}
+
+impl Caller {
+    /// One whose connection is there, and answered.
+    fn connect(from: &Namespace, at: &str) -> Self {
+        let mut command = from.command("python3");
+        command.args([&script("caller.py"), at, "8080"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (orders, said) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let mut caller = Self { child, orders, said: BufReader::new(said).lines() };
+        assert_eq!(caller.told("ask"), "answered");
+        caller
+    }
+
+    /// What came of an order.
+    fn told(&mut self, order: &str) -> String {
+        writeln!(self.orders, "{order}").unwrap();
+        self.said.next().expect("it says what came of it").unwrap()
+    }
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
 
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn new_connections_are_refused_and_what_is_left_is_cut_at_the_deadline() {
     let place = Place::of(&["solo", "web_0"]);
     // Less time than usual: the caller here does not go by itself.
-    let draining = settings("connection-draining").changed("limit = \"5m\"", "limit = \"6s\"");
+    let draining = settings("connection-draining").changed("limit = \"5m\"", "limit = \"20s\"");
     let world = place.prepare(&[("solo", draining)]);
     let agent = world.agent("solo");
     agent.script("lib/drain", &file("connection-draining", "drain"));
@@ -29,20 +59,44 @@ fn new_connections_are_refused_and_what_is_left_is_cut_at_the_deadline() {
     until("the service answers", || (caller.shell(&line) == "greeter").then_some(()));
     agent.start();
     world.is_settled();
-    let mut staying =
-        caller.command("python3").args(["-c", CALLER, &at]).stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = BufReader::new(staying.stdout.take().unwrap()).lines();
-    assert_eq!(said.next().unwrap().unwrap(), "greeted");
+    let mut staying = Caller::connect(caller, &at);
     let reboot = world.announce(&["vm", "restart", "solo"]);
     until("new connections are refused", || caller.shell(&line).is_empty().then_some(()));
-    assert_eq!(world.status(&reboot), "Scheduled", "the one that is there has time");
-    assert_eq!(said.next().unwrap().unwrap(), "cut");
-    assert!(staying.wait().unwrap().success());
+    assert_eq!(staying.told("ask"), "answered", "the one that is there goes on");
+    assert_eq!(world.status(&reboot), "Scheduled", "and has time");
+    assert_eq!(staying.told("stay"), "cut");
     world.is(&reboot, "Started");
     assert!(caller.shell(&line).is_empty());
     world.advance("1m");
     until("new connections are taken again", || (caller.shell(&line) == "greeter").then_some(()));
     assert!(agent.log().contains("connections cut: 1"), "what the hook says is in the log");
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn it_takes_as_long_as_the_last_connection_does() {
+    let place = Place::of(&["solo", "web_0"]);
+    // More time than a test has.
+    let world = place.prepare(&[("solo", settings("connection-draining"))]);
+    let agent = world.agent("solo");
+    agent.script("lib/drain", &file("connection-draining", "drain"));
+    let beside = Beside::new();
+    beside.run(agent.namespace(), "python3", &[&script("server.py"), "8080", "greeter"]);
+    let caller = place.network().machine(1);
+    let at = place.address("solo");
+    let line = format!("curl --silent --max-time 5 http://{at}:8080/ || true");
+    until("the service answers", || (caller.shell(&line) == "greeter").then_some(()));
+    agent.start();
+    world.is_settled();
+    let mut callers = [Caller::connect(caller, &at), Caller::connect(caller, &at)];
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    until("new connections are refused", || caller.shell(&line).is_empty().then_some(()));
+    assert_eq!(callers[0].told("leave"), "left");
+    assert_eq!(callers[1].told("ask"), "answered");
+    assert_eq!(world.status(&reboot), "Scheduled", "one of two is there");
+    assert_eq!(callers[1].told("leave"), "left");
+    world.is(&reboot, "Started");
+    assert!(!agent.log().contains("connections cut"), "they have ended by themselves");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Fail-over of a primary: a real PostgreSQL pair, and no commit is lost.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use super::{Units, file, settings};
 use crate::agent::Agent;
@@ -93,12 +93,60 @@ impl<'a> Postgres<'a> {
         fs::write(self.agent.file("data/postgresql.auto.conf"), text).unwrap();
     }
 
-    /// What it answers to a statement; nothing, if it does not.
-    fn ask(&self, statement: &str) -> Option<String> {
+    /// A client of it, in its machine.
+    fn client(&self) -> Command {
         let mut psql = self.program("psql");
         psql.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--dbname=postgres", "--host"]);
-        let output = psql.arg(self.agent.file("socket")).args(["--command", statement]).output().unwrap();
+        psql.arg(self.agent.file("socket"));
+        psql
+    }
+
+    /// What it answers to a statement; nothing, if it does not.
+    fn ask(&self, statement: &str) -> Option<String> {
+        let output = self.client().args(["--command", statement]).output().unwrap();
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    }
+}
+
+/// Somebody who sells without a pause, one commit for each number from 1001 on, until the server refuses.
+struct Seller<'a> {
+    client: Child,
+    agent: &'a Agent<'a>,
+}
+
+impl<'a> Seller<'a> {
+    fn at(server: &Postgres<'a>) -> Self {
+        let sales = "seq 1001 100000000 | sed 's/.*/insert into sales values (&) returning number;/'";
+        let psql = server.client();
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{sales} | \"$@\""), "sh"]).arg(psql.get_program()).args(psql.get_args());
+        shell.args(["--variable", "ON_ERROR_STOP=1"]).current_dir("/");
+        shell.stdout(File::create(server.agent.file("sold")).unwrap()).stderr(Stdio::null());
+        let seller = Self { client: shell.spawn().unwrap(), agent: server.agent };
+        until("something is sold", || (!seller.sold().is_empty()).then_some(()));
+        seller
+    }
+
+    /// What the server has said that it has kept, in order.
+    fn sold(&self) -> Vec<u32> {
+        let text = fs::read_to_string(self.agent.file("sold")).unwrap();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole.lines().map(|number| number.parse().expect("a number")).collect()
+    }
+
+    /// All that was sold until the server refused.
+    fn until_refused(mut self) -> Vec<u32> {
+        let status = until("sales are refused", || self.client.try_wait().unwrap());
+        assert!(!status.success(), "{status}");
+        self.sold()
+    }
+}
+
+impl Drop for Seller<'_> {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.client.kill().ok();
+        self.client.wait().ok();
     }
 }
 
@@ -144,17 +192,22 @@ fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standb
     let recipe = settings("fail-over");
     let world = place.prepare(&[("db_0", recipe.clone()), ("db_1", recipe)]);
     let Pair { units, old, new } = begin(&place, &world);
+    let seller = Seller::at(&old);
     let reboot = world.announce(&["vm", "restart", "db_0"]);
     world.is(&reboot, "Started");
     assert_eq!(world.approvers(&reboot), ["machine db/db_0"]);
-    // The other has all of it, and takes more.
+    // The other has every sale that the old one has said it kept, and takes more.
+    let sold = seller.until_refused();
+    let kept = new.ask("select number from sales where number > 1000 order by number").expect("it answers");
+    let kept: Vec<u32> = kept.lines().map(|number| number.parse().unwrap()).collect();
+    assert!(kept.starts_with(&sold), "sold: {}, kept: {}", sold.len(), kept.len());
     assert_eq!(new.ask("select pg_is_in_recovery()").as_deref(), Some("f"));
-    assert_eq!(new.ask("select count(*) from sales").as_deref(), Some("1000"));
-    new.ask("insert into sales values (1001)").expect("the new primary takes it");
+    assert_eq!(new.ask("select count(*) from sales where number <= 1000").as_deref(), Some("1000"));
+    new.ask("insert into sales values (-1)").expect("the new primary takes it");
     assert!(!units[0].runs(UNIT));
     world.advance("1m");
     until("the old primary follows", || {
-        (old.ask("select count(*) from sales").as_deref() == Some("1001")).then_some(())
+        (old.ask("select count(*) from sales where number = -1").as_deref() == Some("1")).then_some(())
     });
     assert_eq!(old.ask("select pg_is_in_recovery()").as_deref(), Some("t"));
     world.agent("db_0").is_answered_ready("200");

@@ -87,6 +87,11 @@ impl<'a> Units<'a> {
         self.0.script(&format!("units/{unit}"), program);
     }
 
+    /// Has a unit be one of the owner's, in `/etc/systemd/system`.
+    fn is_in_etc(&self, unit: &str) {
+        fs::write(self.0.file(&format!("units/{unit}.etc")), "").unwrap();
+    }
+
     /// The signal that stops a unit, if it is not SIGTERM.
     fn stops_by(&self, unit: &str, signal: &str) {
         fs::write(self.0.file(&format!("units/{unit}.signal")), signal).unwrap();

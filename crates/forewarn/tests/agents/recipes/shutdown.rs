@@ -1,11 +1,19 @@
 //! Graceful shutdown of a unit: stopped before the approval, started when all is over; one that did not run stays as it was.
 
 use super::{Units, settings};
+use crate::harness::until;
+use crate::settings::Settings;
 use crate::world::Place;
 
 /// Takes its time to end.
 const SHOP: &str =
     "#!/bin/sh\ntrap 'sleep 0.3; echo closed >> DIR/did; exit 0' TERM\nwhile :; do sleep 0.05; done\n";
+
+/// As the recipe says for units of packages.
+fn masking() -> Settings {
+    let stop = "stop = [\"shop.service\"]";
+    settings("graceful-shutdown").changed(stop, &format!("{stop}, mask = true"))
+}
 
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
@@ -15,6 +23,7 @@ fn a_unit_is_stopped_before_the_approval_and_started_afterwards() {
     let agent = world.agent("solo");
     let units = Units::new(agent);
     units.add("shop.service", SHOP);
+    units.is_in_etc("shop.service");
     units.systemctl(&["start", "shop.service"]);
     agent.start();
     world.is_settled();
@@ -26,9 +35,50 @@ fn a_unit_is_stopped_before_the_approval_and_started_afterwards() {
     agent.kill();
     world.advance("1m");
     agent.start();
-    crate::harness::until("the unit runs again", || units.runs("shop.service").then_some(()));
-    let order = ["start", "mask", "stop", "unmask", "start"].map(|verb| format!("{verb} shop.service"));
-    assert_eq!(units.told(), order);
+    until("the unit runs again", || units.runs("shop.service").then_some(()));
+    assert_eq!(units.told(), ["start", "stop", "start"].map(|verb| format!("{verb} shop.service")));
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn with_a_mask_nothing_starts_a_unit_in_between() {
+    let place = Place::of(&["solo"]);
+    let world = place.prepare(&[("solo", masking())]);
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    units.add("shop.service", SHOP);
+    units.systemctl(&["start", "shop.service"]);
+    agent.start();
+    world.is_settled();
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    world.is(&reboot, "Started");
+    let systemctl = agent.file("bin/systemctl").display().to_string();
+    let answer = agent.namespace().shell(&format!("{systemctl} start shop.service || echo masked"));
+    assert_eq!(answer.trim(), "masked");
+    agent.kill();
+    world.advance("1m");
+    agent.start();
+    until("the unit runs again", || units.runs("shop.service").then_some(()));
+    let order = ["start", "mask", "stop", "start", "unmask", "start"];
+    assert_eq!(units.told(), order.map(|verb| format!("{verb} shop.service")));
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_unit_of_the_owner_cannot_be_masked() {
+    let place = Place::of(&["solo"]);
+    let world = place.prepare(&[("solo", masking())]);
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    units.add("shop.service", SHOP);
+    units.is_in_etc("shop.service");
+    units.systemctl(&["start", "shop.service"]);
+    agent.start();
+    world.is_settled();
+    let reboot = world.announce(&["vm", "restart", "solo"]);
+    agent.has_said("this machine is not ready, and does not approve");
+    assert!(agent.log().contains("File /etc/systemd/system/shop.service already exists"), "it says why");
+    assert_eq!(world.status(&reboot), "Scheduled");
 }
 
 #[test]
