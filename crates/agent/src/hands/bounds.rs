@@ -64,13 +64,26 @@ async fn told(stop: &mut watch::Receiver<bool>) {
 }
 
 /// A length of time for people: seconds and larger as settings have it, below that in milliseconds.
+///
+/// Of a limit of two seconds some microseconds are gone when it begins to count: the nearest second is what was meant.
 pub(super) fn shown(span: Duration) -> String {
-    if span < Duration::from_secs(1) { format!("{} ms", span.as_millis()) } else { show_duration(span) }
+    let half = Duration::from_millis(500);
+    if span < half {
+        format!("{} ms", span.as_millis())
+    } else {
+        show_duration(Duration::from_secs((span + half).as_secs()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_shown_as_it_was_set() {
+        let shown = |millis| super::shown(Duration::from_millis(millis));
+        assert_eq!([shown(1_999), shown(2_000), shown(80), shown(299_998)], ["2s", "2s", "80 ms", "5m"]);
+    }
 
     #[tokio::test(flavor = "current_thread")]
     async fn time_is_up_by_the_limit_or_by_word() {
