@@ -71,7 +71,7 @@ pub(super) fn shown(span: Duration) -> String {
     if span < half {
         format!("{} ms", span.as_millis())
     } else {
-        show_duration(Duration::from_secs((span + half).as_secs()))
+        show_duration(Duration::from_secs(span.saturating_add(half).as_secs()))
     }
 }
 
