@@ -9,9 +9,9 @@ fn endpoint(server: &Server) -> String {
     format!("http://{}/vm/web_0", server.metadata())
 }
 
-/// A hook that hangs for as long as there is no file `go`, and says which process it is.
+/// A hook that hangs for as long as there is no file `go`, and says which process it is. It does not outlive the test.
 const HANGS: &str = "[[hook]]\nname = \"hangs\"\norder = 60\ncommand = [\"/bin/sh\", \"-c\", \
-    \"echo hangs $FOREWARN_ATTEMPT >> DIR/traces; echo $$ > DIR/pid; while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
+    \"echo hangs $FOREWARN_ATTEMPT >> DIR/traces; echo $$ > DIR/pid; while [ -d DIR ] && [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
 
 /// Which process the hook is, once it has said so.
 fn pid_of_hook(place: &Place) -> String {
