@@ -10,7 +10,7 @@ use crate::played::{Played, Say, id, scheduled_for};
 
 /// A hook that waits for a file.
 const WAITS: &str = "[[hook]]\nname = \"waits\"\n\
-                     command = [\"/bin/sh\", \"-c\", \"while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
+                     command = [\"/bin/sh\", \"-c\", \"while [ -d DIR ] && [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
 
 /// Addresses of loopback at which nobody else listens: they are known before anybody does, so they belong to this process and test.
 fn addresses(test: u16) -> [SocketAddr; 2] {

@@ -120,7 +120,7 @@ fn a_drill_of_what_is_approved_at_once_ends_and_says_so() {
 
 /// A hook that is done at once, and whose undo waits until it may go on.
 const SLOW_UNDO: &str = "[[hook]]\nname = \"slow\"\ncommand = [\"/bin/true\"]\n\
-    undo = [\"/bin/sh\", \"-c\", \"echo undo begins >> DIR/traces; while [ ! -e DIR/go ]; do sleep 0.05; done; echo undone >> DIR/traces\"]\n";
+    undo = [\"/bin/sh\", \"-c\", \"echo undo begins >> DIR/traces; while [ -d DIR ] && [ ! -e DIR/go ]; do sleep 0.05; done; echo undone >> DIR/traces\"]\n";
 
 #[test]
 fn a_drill_that_is_interrupted_while_it_is_undone_is_undone_to_the_end() {

@@ -80,7 +80,7 @@ fn what_the_command_line_says_is_no_change_of_settings() {
 fn settings_wait_for_hooks_that_run() {
     let endpoint = Played::start(Say::Events(vec![scheduled(1, "Reboot", 900)]));
     let hook = "[[hook]]\nname = \"waits\"\n\
-                command = [\"/bin/sh\", \"-c\", \"while [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
+                command = [\"/bin/sh\", \"-c\", \"while [ -d DIR ] && [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
     let place = Place::new(&endpoint.url(), hook);
     let agent = place.start();
     agent.hear("hook=\"waits\"");
