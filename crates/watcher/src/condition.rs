@@ -1,7 +1,8 @@
 //! Which events something is about.
 
-use forewarn_lifecycle::{EventKind, EventSource};
-use forewarn_wire::Span;
+use forewarn_lifecycle::EventSource;
+use forewarn_wire::operator::KindWord;
+use forewarn_wire::{Span, kind_word, source_word};
 use serde::Deserialize;
 
 use crate::seen::Seen;
@@ -17,7 +18,7 @@ const LIVE_MIGRATION: &str = "live migration";
 #[serde(default, deny_unknown_fields)]
 pub struct Condition {
     /// Of one of these types; none: of any.
-    pub types: Vec<Kind>,
+    pub types: Vec<KindWord>,
     /// From one of these sources; none: from any.
     pub sources: Vec<Source>,
     /// Shorter than this.
@@ -45,31 +46,23 @@ pub enum Mine {
     Any,
 }
 
-/// A type of event, in settings.
+/// Who causes events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(remote = "EventKind")]
-enum KindWord {
-    Freeze,
-    Reboot,
-    Redeploy,
-    Preempt,
-    Terminate,
-}
-
-/// A type of event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Kind(#[serde(with = "KindWord")] pub EventKind);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(remote = "EventSource")]
-enum SourceWord {
+pub enum Source {
+    /// The platform.
     Platform,
+    /// The owner of the machine.
     User,
 }
 
-/// A source of events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub struct Source(#[serde(with = "SourceWord")] pub EventSource);
+impl From<Source> for EventSource {
+    fn from(source: Source) -> Self {
+        match source {
+            Source::Platform => Self::Platform,
+            Source::User => Self::User,
+        }
+    }
+}
 
 impl Condition {
     /// Whether an event is one of them.
@@ -89,14 +82,14 @@ impl Condition {
     }
 
     fn fits_kind(&self, seen: &Seen) -> bool {
-        self.types.is_empty() || self.types.iter().any(|kind| forewarn_wire::kind_word(kind.0) == seen.kind)
+        self.types.is_empty() || self.types.iter().any(|kind| kind_word((*kind).into()) == seen.kind)
     }
 
     /// For each thing that is asked for and may not be said: whether it fits, if that is known.
     fn asked(&self, seen: &Seen) -> impl Iterator<Item = Option<bool>> {
         let source = (!self.sources.is_empty()).then(|| {
             let said = seen.source.as_deref()?;
-            Some(self.sources.iter().any(|source| forewarn_wire::source_word(source.0) == said))
+            Some(self.sources.iter().any(|source| source_word((*source).into()) == said))
         });
         let seconds = seen.duration();
         let shorter = self.shorter_than.map(|bound| Some(seconds? < bound.0));

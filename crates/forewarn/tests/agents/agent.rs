@@ -149,6 +149,12 @@ impl<'a> Agent<'a> {
         });
     }
 
+    /// All of [`Settings::draining`](crate::settings::Settings::draining), once each: it was drained, and is back.
+    pub(crate) fn did_everything_once(&self, kind: &str) {
+        let all = ["scheduled drain", "started note-started", "completed note-completed", "undo drain"];
+        assert_eq!(self.did(), all.map(|what| format!("{what} {kind}")));
+    }
+
     /// Waits until it has kept that a hook is done: if it is killed before that, the hook is run again.
     pub(crate) fn has_kept(&self, phase: &str, hook: &str) {
         until(&format!("{} has kept that {hook} is done", self.name), || {

@@ -58,8 +58,7 @@ fn a_hook_that_hangs_is_ended_and_the_rest_goes_on_if_wanted() {
     agent.script("hang", STUBBORN);
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    let reboot = world.restart("solo");
     assert_eq!(world.approvers(&reboot), ["machine solo/solo"]);
     agent.has_run("scheduled last Reboot");
     assert_eq!(agent.did()[0], "scheduled first Reboot");
@@ -79,8 +78,7 @@ fn scripts_in_directories_are_run_by_number_and_hear_of_the_event() {
     agent.script("hooks/undo.d/10-back", "#!/bin/sh\necho back >> DIR/did\n");
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    let reboot = world.restart("solo");
     world.advance("1m");
     agent.has_run("back");
     assert_eq!(agent.did(), ["first", "second", "back"]);

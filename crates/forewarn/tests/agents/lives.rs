@@ -60,8 +60,7 @@ fn what_was_done_is_undone_after_the_reboot_itself() {
     let place = Place::of(&["solo"]);
     let world = place.begin(&Settings::draining());
     let agent = world.agent("solo");
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    let reboot = world.restart("solo");
     agent.has_kept("started", "note-started");
     // The machine goes down, and comes back when all is over.
     agent.kill();
@@ -70,15 +69,7 @@ fn what_was_done_is_undone_after_the_reboot_itself() {
     agent.start();
     agent.has_run("undo drain Reboot");
     agent.is_answered_ready("200");
-    assert_eq!(
-        agent.did(),
-        [
-            "scheduled drain Reboot",
-            "started note-started Reboot",
-            "completed note-completed Reboot",
-            "undo drain Reboot"
-        ]
-    );
+    agent.did_everything_once("Reboot");
 }
 
 #[test]

@@ -195,6 +195,13 @@ impl World<'_> {
         new.remove(0)
     }
 
+    /// Announces a restart of a machine, and waits until its agent has let it start; gives the id of the event.
+    pub(crate) fn restart(&self, machine: &str) -> String {
+        let reboot = self.announce(&["vm", "restart", machine]);
+        self.is(&reboot, "Started");
+        reboot
+    }
+
     fn events(&self) -> Vec<String> {
         let events = self.json(&["event", "ls"]);
         let events = events["items"].as_array().expect("a list").iter();

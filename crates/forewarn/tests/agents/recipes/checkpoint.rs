@@ -3,24 +3,38 @@
 use std::fs;
 
 use super::{Units, file, script, settings};
+use crate::agent::Agent;
 use crate::harness::until;
-use crate::world::Place;
+use crate::world::{Place, World};
+
+/// A machine with a worker in it, whose program is a little other.
+fn worker<'a>(world: &'a World<'a>, other: impl Fn(String) -> String) -> (&'a Agent<'a>, Units<'a>) {
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    fs::create_dir(agent.file("worker")).unwrap();
+    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
+    units.add("worker.service", &other(fs::read_to_string(script("worker")).unwrap()));
+    (agent, units)
+}
+
+/// From where the worker was started, once it was for the second time.
+fn starts(agent: &Agent<'_>) -> String {
+    until("the worker says from where", || {
+        let starts = fs::read_to_string(agent.file("worker/starts")).ok()?;
+        (starts.lines().count() == 2).then_some(starts)
+    })
+}
 
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn a_worker_goes_on_from_its_checkpoint_after_the_reboot() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", settings("checkpoint-and-restore"))]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    fs::create_dir(agent.file("worker")).unwrap();
-    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
-    units.add("worker.service", &fs::read_to_string(script("worker")).unwrap());
+    let (agent, units) = worker(&world, |text| text);
     units.systemctl(&["start", "worker.service"]);
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    let reboot = world.restart("solo");
     // The work is safe and the worker stopped before the approval was given.
     let saved: u32 = fs::read_to_string(agent.file("worker/checkpoint")).unwrap().trim().parse().unwrap();
     assert!(!units.runs("worker.service"));
@@ -30,10 +44,7 @@ fn a_worker_goes_on_from_its_checkpoint_after_the_reboot() {
     world.is(&reboot, "gone");
     agent.start();
     until("the worker goes on", || units.runs("worker.service").then_some(()));
-    let starts = until("the worker says from where", || {
-        let starts = fs::read_to_string(agent.file("worker/starts")).ok()?;
-        (starts.lines().count() == 2).then_some(starts)
-    });
+    let starts = starts(agent);
     assert_eq!(starts, format!("from 0\nfrom {saved}\n"));
     agent.is_answered_ready("200");
 }
@@ -44,13 +55,8 @@ fn a_worker_that_writes_no_checkpoint_goes_on_from_the_one_before() {
     let place = Place::of(&["solo"]);
     let impatient = settings("checkpoint-and-restore").changed("limit = \"10m\"", "limit = \"2s\"");
     let world = place.prepare(&[("solo", impatient)]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    fs::create_dir(agent.file("worker")).unwrap();
+    let (agent, units) = worker(&world, |text| text.replace("trap 'exit 0' TERM", "trap '' USR1"));
     fs::write(agent.file("worker/checkpoint"), "41\n").unwrap();
-    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
-    let deaf = fs::read_to_string(script("worker")).unwrap().replace("trap 'exit 0' TERM", "trap '' USR1");
-    units.add("worker.service", &deaf);
     units.stops_by("worker.service", "KILL");
     units.systemctl(&["start", "worker.service"]);
     agent.has_file("worker/starts");
@@ -68,10 +74,7 @@ fn a_worker_that_writes_no_checkpoint_goes_on_from_the_one_before() {
     world.advance("1m");
     world.is(&reboot, "gone");
     agent.start();
-    let starts = until("the worker says from where", || {
-        let starts = fs::read_to_string(agent.file("worker/starts")).ok()?;
-        (starts.lines().count() == 2).then_some(starts)
-    });
+    let starts = starts(agent);
     assert_eq!(starts, "from 41\nfrom 41\n");
     agent.is_answered_ready("200");
     let left = ["before", "stopped"].map(|end| agent.file(&format!("worker/checkpoint.{end}")).exists());
@@ -83,15 +86,10 @@ fn a_worker_that_writes_no_checkpoint_goes_on_from_the_one_before() {
 fn a_worker_that_did_not_run_is_not_started() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", settings("checkpoint-and-restore"))]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    fs::create_dir(agent.file("worker")).unwrap();
-    agent.script("lib/checkpoint", &file("checkpoint-and-restore", "checkpoint"));
-    units.add("worker.service", &fs::read_to_string(script("worker")).unwrap());
+    let (agent, units) = worker(&world, |text| text);
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    world.restart("solo");
     world.advance("1m");
     agent.is_answered_ready("200");
     assert!(units.told().is_empty(), "{:?}", units.told());

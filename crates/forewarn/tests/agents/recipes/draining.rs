@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use super::{Beside, file, script, settings};
 use crate::harness::network::Namespace;
 use crate::harness::until;
-use crate::world::Place;
+use crate::world::{Place, World};
 
 /// Somebody who keeps one connection.
 struct Caller {
@@ -42,6 +42,40 @@ impl Drop for Caller {
     }
 }
 
+/// A service on `solo`, with an agent beside it, and somebody else who may call.
+struct Service<'a> {
+    at: String,
+    caller: &'a Namespace,
+    _beside: Beside,
+}
+
+impl<'a> Service<'a> {
+    /// One that answers, and whose agent watches.
+    fn open(place: &'a Place, world: &World<'_>) -> Self {
+        let agent = world.agent("solo");
+        agent.script("lib/drain", &file("connection-draining", "drain"));
+        let beside = Beside::new();
+        beside.run(agent.namespace(), "python3", &[&script("server.py"), "8080", "greeter"]);
+        let service = Self { at: place.address("solo"), caller: place.network().machine(1), _beside: beside };
+        until("the service answers", || service.answers().then_some(()));
+        agent.start();
+        world.is_settled();
+        service
+    }
+
+    /// Whether it takes a new connection, and greets; whoever is refused hears nothing.
+    fn answers(&self) -> bool {
+        let line = format!("curl --silent --max-time 5 http://{}:8080/ || true", self.at);
+        let said = self.caller.shell(&line);
+        assert!(said.is_empty() || said == "greeter", "{said}");
+        !said.is_empty()
+    }
+
+    fn connect(&self) -> Caller {
+        Caller::connect(self.caller, &self.at)
+    }
+}
+
 #[test]
 #[ignore = "needs root and packages; `cargo xtask agent` runs it"]
 fn new_connections_are_refused_and_what_is_left_is_cut_at_the_deadline() {
@@ -49,26 +83,18 @@ fn new_connections_are_refused_and_what_is_left_is_cut_at_the_deadline() {
     // Less time than usual: the caller here does not go by itself.
     let draining = settings("connection-draining").changed("limit = \"5m\"", "limit = \"20s\"");
     let world = place.prepare(&[("solo", draining)]);
+    let service = Service::open(&place, &world);
     let agent = world.agent("solo");
-    agent.script("lib/drain", &file("connection-draining", "drain"));
-    let beside = Beside::new();
-    beside.run(agent.namespace(), "python3", &[&script("server.py"), "8080", "greeter"]);
-    let caller = place.network().machine(1);
-    let at = place.address("solo");
-    let line = format!("curl --silent --max-time 5 http://{at}:8080/ || true");
-    until("the service answers", || (caller.shell(&line) == "greeter").then_some(()));
-    agent.start();
-    world.is_settled();
-    let mut staying = Caller::connect(caller, &at);
+    let mut staying = service.connect();
     let reboot = world.announce(&["vm", "restart", "solo"]);
-    until("new connections are refused", || caller.shell(&line).is_empty().then_some(()));
+    until("new connections are refused", || (!service.answers()).then_some(()));
     assert_eq!(staying.told("ask"), "answered", "the one that is there goes on");
     assert_eq!(world.status(&reboot), "Scheduled", "and has time");
     assert_eq!(staying.told("stay"), "cut");
     world.is(&reboot, "Started");
-    assert!(caller.shell(&line).is_empty());
+    assert!(!service.answers());
     world.advance("1m");
-    until("new connections are taken again", || (caller.shell(&line) == "greeter").then_some(()));
+    until("new connections are taken again", || service.answers().then_some(()));
     assert!(agent.log().contains("connections cut: 1"), "what the hook says is in the log");
 }
 
@@ -78,19 +104,11 @@ fn it_takes_as_long_as_the_last_connection_does() {
     let place = Place::of(&["solo", "web_0"]);
     // More time than a test has.
     let world = place.prepare(&[("solo", settings("connection-draining"))]);
+    let service = Service::open(&place, &world);
     let agent = world.agent("solo");
-    agent.script("lib/drain", &file("connection-draining", "drain"));
-    let beside = Beside::new();
-    beside.run(agent.namespace(), "python3", &[&script("server.py"), "8080", "greeter"]);
-    let caller = place.network().machine(1);
-    let at = place.address("solo");
-    let line = format!("curl --silent --max-time 5 http://{at}:8080/ || true");
-    until("the service answers", || (caller.shell(&line) == "greeter").then_some(()));
-    agent.start();
-    world.is_settled();
-    let mut callers = [Caller::connect(caller, &at), Caller::connect(caller, &at)];
+    let mut callers = [service.connect(), service.connect()];
     let reboot = world.announce(&["vm", "restart", "solo"]);
-    until("new connections are refused", || caller.shell(&line).is_empty().then_some(()));
+    until("new connections are refused", || (!service.answers()).then_some(()));
     assert_eq!(callers[0].told("leave"), "left");
     assert_eq!(callers[1].told("ask"), "answered");
     assert_eq!(world.status(&reboot), "Scheduled", "one of two is there");
@@ -108,8 +126,7 @@ fn nobody_waits_for_connections_that_are_not_there() {
     agent.script("lib/drain", &file("connection-draining", "drain"));
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    world.restart("solo");
     world.advance("1m");
     agent.is_answered_ready("200");
     assert_eq!(agent.namespace().shell("nft list tables"), "");

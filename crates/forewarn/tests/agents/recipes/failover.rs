@@ -193,8 +193,7 @@ fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standb
     let world = place.prepare(&[("db_0", recipe.clone()), ("db_1", recipe)]);
     let Pair { units, old, new } = begin(&place, &world);
     let seller = Seller::at(&old);
-    let reboot = world.announce(&["vm", "restart", "db_0"]);
-    world.is(&reboot, "Started");
+    let reboot = world.restart("db_0");
     assert_eq!(world.approvers(&reboot), ["machine db/db_0"]);
     // The other has every sale that the old one has said it kept, and takes more.
     let sold = seller.until_refused();
@@ -212,8 +211,7 @@ fn the_standby_of_a_pair_takes_over_and_the_old_primary_comes_back_as_its_standb
     assert_eq!(old.ask("select pg_is_in_recovery()").as_deref(), Some("t"));
     world.agent("db_0").is_answered_ready("200");
     // An event of a standby changes nothing.
-    let again = world.announce(&["vm", "restart", "db_0"]);
-    world.is(&again, "Started");
+    world.restart("db_0");
     world.advance("1m");
     world.agent("db_0").is_answered_ready("200");
     assert_eq!(new.ask("select pg_is_in_recovery()").as_deref(), Some("f"));
@@ -227,8 +225,7 @@ fn an_old_primary_that_was_written_to_meanwhile_is_rewound() {
     let recipe = settings("fail-over");
     let world = place.prepare(&[("db_0", recipe.clone()), ("db_1", recipe)]);
     let Pair { units, old, new } = begin(&place, &world);
-    let reboot = world.announce(&["vm", "restart", "db_0"]);
-    world.is(&reboot, "Started");
+    world.restart("db_0");
     new.ask("insert into sales values (1001)").expect("the new primary takes it");
     // Somebody means well.
     fs::remove_file(world.agent("db_0").file("data/standby.signal")).unwrap();

@@ -1,13 +1,22 @@
 //! Graceful shutdown of a unit: stopped before the approval, started when all is over; one that did not run stays as it was.
 
 use super::{Units, settings};
+use crate::agent::Agent;
 use crate::harness::until;
 use crate::settings::Settings;
-use crate::world::Place;
+use crate::world::{Place, World};
 
 /// Takes its time to end.
 const SHOP: &str =
     "#!/bin/sh\ntrap 'sleep 0.3; echo closed >> DIR/did; exit 0' TERM\nwhile :; do sleep 0.05; done\n";
+
+/// A machine with a shop in it.
+fn shop<'a>(world: &'a World<'a>) -> (&'a Agent<'a>, Units<'a>) {
+    let agent = world.agent("solo");
+    let units = Units::new(agent);
+    units.add("shop.service", SHOP);
+    (agent, units)
+}
 
 /// As the recipe says for units of packages.
 fn masking() -> Settings {
@@ -20,15 +29,12 @@ fn masking() -> Settings {
 fn a_unit_is_stopped_before_the_approval_and_started_afterwards() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", settings("graceful-shutdown"))]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    units.add("shop.service", SHOP);
+    let (agent, units) = shop(&world);
     units.is_in_etc("shop.service");
     units.systemctl(&["start", "shop.service"]);
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    world.restart("solo");
     assert_eq!(agent.did(), ["closed"], "it has ended by itself before the approval was given");
     assert!(!units.runs("shop.service"));
     // Also over the reboot itself.
@@ -44,14 +50,11 @@ fn a_unit_is_stopped_before_the_approval_and_started_afterwards() {
 fn with_a_mask_nothing_starts_a_unit_in_between() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", masking())]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    units.add("shop.service", SHOP);
+    let (agent, units) = shop(&world);
     units.systemctl(&["start", "shop.service"]);
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    world.restart("solo");
     let systemctl = agent.file("bin/systemctl").display().to_string();
     let answer = agent.namespace().shell(&format!("{systemctl} start shop.service || echo masked"));
     assert_eq!(answer.trim(), "masked");
@@ -68,9 +71,7 @@ fn with_a_mask_nothing_starts_a_unit_in_between() {
 fn a_unit_of_the_owner_cannot_be_masked() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", masking())]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    units.add("shop.service", SHOP);
+    let (agent, units) = shop(&world);
     units.is_in_etc("shop.service");
     units.systemctl(&["start", "shop.service"]);
     agent.start();
@@ -86,13 +87,10 @@ fn a_unit_of_the_owner_cannot_be_masked() {
 fn a_unit_that_did_not_run_is_not_started() {
     let place = Place::of(&["solo"]);
     let world = place.prepare(&[("solo", settings("graceful-shutdown"))]);
-    let agent = world.agent("solo");
-    let units = Units::new(agent);
-    units.add("shop.service", SHOP);
+    let (agent, units) = shop(&world);
     agent.start();
     world.is_settled();
-    let reboot = world.announce(&["vm", "restart", "solo"]);
-    world.is(&reboot, "Started");
+    world.restart("solo");
     world.advance("1m");
     agent.is_answered_ready("200");
     assert!(units.told().iter().all(|order| !order.starts_with("start")), "{:?}", units.told());
