@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Subcommand;
 use forewarn_lifecycle::{Now, Timestamp};
-use forewarn_store::{Checked, Options, check, export, import};
+use forewarn_store::{AcceptedLoss, Checked, Options, accept_loss, check, export, import};
 use forewarn_wire::Moment;
 
 use crate::server::random_seed;
@@ -36,6 +36,15 @@ pub(crate) enum Command {
         /// The data directory, which must not be there yet or be empty.
         directory: PathBuf,
     },
+    /// Continue with a data directory that has lost commits.
+    ///
+    /// A server does not start on a journal that ends before what was answered. Put the missing `journal.db-wal` back if you
+    /// can. Otherwise this command lets the server continue: events get new ids, documents new numbers, the brake is on until
+    /// `forewarn brake off`, and an audit entry says what was lost.
+    AcceptLoss {
+        /// The data directory of a server that does not run.
+        directory: PathBuf,
+    },
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
@@ -49,15 +58,30 @@ pub(crate) fn run(command: &Command) -> Result<()> {
         }
         Command::Export { directory, file } => export_to(directory, file),
         Command::Import { file, directory } => {
-            let now = Now::at_millis(i64::try_from(since_1970().as_millis()).unwrap_or(i64::MAX));
-            import(file, directory, &Options::new(random_seed()?, now))?;
+            import(file, directory, &new_options()?)?;
             eprintln!(
                 "{} is ready. The brake is on: start the server, look, then `forewarn brake off`.",
                 directory.display()
             );
             Ok(())
         }
+        Command::AcceptLoss { directory } => {
+            let AcceptedLoss { what, .. } = accept_loss(directory, &new_options()?)?;
+            eprintln!(
+                "{} can be used again, without what it has lost: {what}.\n\
+                 The brake is on: start the server; look at the events, at the VMs, and at `forewarn token ls` (a token that was \
+                 revoked may be valid again); then `forewarn brake off`.",
+                directory.display()
+            );
+            Ok(())
+        }
     }
+}
+
+/// The options of a journal that continues with a new secret.
+fn new_options() -> Result<Options> {
+    let now = Now::at_millis(i64::try_from(since_1970().as_millis()).unwrap_or(i64::MAX));
+    Ok(Options::new(random_seed()?, now))
 }
 
 fn export_to(directory: &Path, file: &Path) -> Result<()> {

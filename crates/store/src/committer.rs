@@ -3,24 +3,28 @@
 //! It owns the only connection. It takes everything that waits for it, commits that together, and answers each when the
 //! commit is on the disk: the more is asked of it, the more goes into one sync. An error of any kind ends it: what a failed
 //! write has left is known to nobody, so nothing more is written through this connection, not even when it is closed.
+//!
+//! Each commit is also recorded in `journal.reach` ([`ReachFile`]), and is answered only if the files are still under their
+//! names ([`NamedFiles`]). About once a second, and without any order, the thread syncs the one and checks the other.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use forewarn_lifecycle::Now;
 use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 
 use crate::copy::copy_database;
-use crate::database::{Heading, Log, checkpoint, write_heading, write_record};
+use crate::database::{Heading, Log, checkpoint, keep_log_on_close, write_heading, write_record};
 use crate::embedded::Options;
 use crate::error::{AppendFailed, CopyError};
-use crate::files::Directory;
+use crate::files::{Directory, NamedFiles};
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
+use crate::reach::{Reach, ReachFile};
 use crate::state::State;
 use crate::trail::{Answer, ReadFailed, Sweeping, TrailQuery, read_page, write_entry};
 
@@ -76,13 +80,28 @@ impl Order {
 }
 
 /// What others may know of the thread's work.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Shared {
     /// It is time to fold.
     pub(crate) wants_fold: AtomicBool,
     /// The number of the last record that is durable.
     pub(crate) last: AtomicU64,
+    /// The end of what is durable and recorded.
+    pub(crate) reach: Mutex<Reach>,
+    /// The reason why nothing more is written.
+    pub(crate) failure: Mutex<Option<AppendFailed>>,
 }
+
+/// An open journal: everything that the thread writes to, and the lock.
+pub(crate) struct Written {
+    pub(crate) connection: Connection,
+    pub(crate) reach: ReachFile,
+    pub(crate) files: NamedFiles,
+    pub(crate) directory: Directory,
+}
+
+/// The time between two looks at the files.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Orders that are committed together.
 const ORDERS_PER_COMMIT_MAX: usize = 64;
@@ -119,6 +138,10 @@ struct Work {
     log_bytes: u64,
     shared: Arc<Shared>,
     health: Health,
+    reach: ReachFile,
+    files: NamedFiles,
+    /// The moment of the last look at the files.
+    looked: Instant,
 }
 
 /// Whether anything may still be written.
@@ -130,13 +153,18 @@ enum Health {
 
 impl Committer {
     pub(crate) fn new(
-        connection: Connection,
-        directory: Directory,
+        written: Written,
         orders: Receiver<Order>,
         (heading, swept): (Heading, u64),
         options: &Options,
     ) -> (Self, Arc<Shared>) {
-        let shared = Arc::new(Shared::default());
+        let Written { connection, reach, files, directory } = written;
+        let shared = Arc::new(Shared {
+            wants_fold: AtomicBool::new(false),
+            last: AtomicU64::new(heading.last),
+            reach: Mutex::new(Reach::of(&heading)),
+            failure: Mutex::new(None),
+        });
         let work = Work {
             heading,
             swept,
@@ -146,6 +174,9 @@ impl Committer {
             log_bytes: 0,
             shared: Arc::clone(&shared),
             health: Health::Well,
+            reach,
+            files,
+            looked: Instant::now(),
         };
         work.tell();
         (Self { connection, orders, reads: Reads::default(), work, _directory: directory }, shared)
@@ -156,7 +187,10 @@ impl Committer {
         let mut closing = None;
         while closing.is_none() {
             let first = if self.reads.0.is_empty() {
-                self.orders.recv().map_err(|_| TryRecvError::Disconnected)
+                self.orders.recv_timeout(LOOK_EVERY).map_err(|problem| match problem {
+                    RecvTimeoutError::Timeout => TryRecvError::Empty,
+                    RecvTimeoutError::Disconnected => TryRecvError::Disconnected,
+                })
             } else {
                 self.orders.try_recv()
             };
@@ -166,15 +200,11 @@ impl Committer {
                 Err(TryRecvError::Disconnected) => break,
             }
             self.reads.answer_one(&self.connection, &self.work);
+            self.work.look_if_due();
         }
         let Self { connection, mut work, _directory: directory, .. } = self;
-        match work.health {
-            Health::Well => work.check(checkpoint(&connection, Log::Emptied)),
-            // What a failed write has left in the log is for the next opening to judge.
-            Health::Failed(_) => {
-                drop(connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true));
-            }
-        }
+        work.look();
+        work.finish(&connection);
         work.check(connection.close().map_err(|(_, problem)| problem));
         drop(directory);
         if let Some(done) = closing {
@@ -283,8 +313,9 @@ impl Work {
                 Ok(lines) => {
                     let written = self.write(connection, &contents, &lines);
                     self.check(written);
+                    self.record_reach();
                 }
-                Err(problem) => self.health = Health::Failed(problem),
+                Err(problem) => self.fail(problem),
             },
             Health::Well | Health::Failed(_) => {}
         }
@@ -347,10 +378,68 @@ impl Work {
         transaction.commit()
     }
 
+    /// Records that a commit is durable, if it went into files that still have their names.
+    fn record_reach(&mut self) {
+        if self.health != Health::Well {
+            return;
+        }
+        let reach = Reach::of(&self.heading);
+        let recorded = self.reach.record(&reach).map_err(|problem| AppendFailed::from(&problem));
+        match recorded.and_then(|()| self.files.check_written()) {
+            Ok(()) => *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner) = reach,
+            Err(problem) => self.fail(problem),
+        }
+    }
+
+    fn look_if_due(&mut self) {
+        if self.looked.elapsed() >= LOOK_EVERY {
+            self.look();
+        }
+    }
+
+    /// Checks that all files still have their names, and syncs the record of the reach.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        if self.health != Health::Well {
+            return;
+        }
+        let looked = self.files.check();
+        let synced = looked.and_then(|()| self.reach.sync_if_due().map_err(|problem| (&problem).into()));
+        if let Err(problem) = synced {
+            self.fail(problem);
+        }
+    }
+
+    /// Prepares the end: a journal that is well has no log after it.
+    fn finish(&mut self, connection: &Connection) {
+        match self.health {
+            Health::Well => {
+                self.check(checkpoint(connection, Log::Emptied));
+                if let Err(problem) = self.reach.sync() {
+                    self.fail((&problem).into());
+                }
+            }
+            Health::Failed(AppendFailed::Moved(_)) => {
+                // No write has failed: whoever puts the directory back finds all commits in the journal, also those of a log
+                // without a name. The file that is under the name of the log now may belong to another journal.
+                drop(checkpoint(connection, Log::Emptied));
+                drop(keep_log_on_close(connection));
+            }
+            // What a failed write has left in the log is for the next opening to judge.
+            Health::Failed(_) => drop(keep_log_on_close(connection)),
+        }
+    }
+
     fn check(&mut self, result: rusqlite::Result<()>) {
         if let Err(problem) = result {
-            self.health = Health::Failed(AppendFailed::from(&problem));
+            self.fail(AppendFailed::from(&problem));
         }
+    }
+
+    /// Writes nothing more from now on.
+    fn fail(&mut self, problem: AppendFailed) {
+        *self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(problem.clone());
+        self.health = Health::Failed(problem);
     }
 
     fn answer(&self) -> Result<(), AppendFailed> {

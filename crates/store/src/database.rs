@@ -103,8 +103,13 @@ pub(crate) fn place_of(generation: u64, number: u64) -> i64 {
     (generation.cast_signed() << 32) | (number & 0xffff_ffff).cast_signed()
 }
 
-/// Opens a journal that is there.
-pub(crate) fn open(path: &Path, sync: Syncs, look: Look) -> Result<Connection, OpenError> {
+/// Opens a journal that is there. `check` may refuse it while the file and its log are still as they were found.
+pub(crate) fn open(
+    path: &Path,
+    sync: Syncs,
+    look: Look,
+    check: impl FnOnce(&Connection) -> Result<(), OpenError>,
+) -> Result<Connection, OpenError> {
     check_header(path, files::read_header(path)?)?;
     let log = files::with_suffix(path, "-wal");
     match look_at_log(&log).map_err(OpenError::io("read the log", &log))? {
@@ -118,16 +123,24 @@ pub(crate) fn open(path: &Path, sync: Syncs, look: Look) -> Result<Connection, O
     let connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(Duration::ZERO).map_err(failed)?;
     set_up(&connection, sync).map_err(failed)?;
+    keep_log_on_close(&connection).map_err(failed)?;
     let mode: String =
         connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0)).map_err(failed)?;
     if mode != "wal" {
         return Err(OpenError::damaged(path, format!("its journal mode is {mode}")));
     }
+    check(&connection)?;
     // Nothing that a failed write of an earlier process may have left is relied upon: it is all written anew, and synced.
     // It also takes the lock.
     checkpoint(&connection, Log::Emptied).map_err(failed)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false).map_err(failed)?;
     check_structure(&connection, path, look)?;
     Ok(connection)
+}
+
+/// Closing the connection leaves the log as it is from now on, and removes no file.
+pub(crate) fn keep_log_on_close(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
 }
 
 /// Opens a copy that nobody writes to, and leaves it as it is.
@@ -272,7 +285,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal.db");
         complete(create(&path).unwrap(), &path).unwrap();
-        let connection = open(&path, Syncs::EachCommit, Look::Thorough).unwrap();
+        let connection = open(&path, Syncs::EachCommit, Look::Thorough, |_| Ok(())).unwrap();
         let number =
             |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).unwrap();
         let text =
@@ -282,6 +295,7 @@ mod tests {
         assert_eq!((number("cell_size_check"), number("wal_autocheckpoint")), (1, 0));
         assert_eq!((number("application_id"), number("user_version")), (APPLICATION, FORMAT));
         assert!(!files::with_suffix(&path, "-shm").exists());
-        assert!(matches!(open(&path, Syncs::EachCommit, Look::Quick).err(), Some(OpenError::InUse(_))));
+        let second = open(&path, Syncs::EachCommit, Look::Quick, |_| Ok(()));
+        assert!(matches!(second.err(), Some(OpenError::InUse(_))));
     }
 }

@@ -1,9 +1,9 @@
 //! A journal in a directory: opening it, and the handle by which its committer is asked.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -11,13 +11,14 @@ use forewarn_lifecycle::{Now, Seed};
 use forewarn_wire::operator::TrailEntry;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
-use crate::committer::{Append, Committer, Done, Order, Shared};
+use crate::committer::{Append, Committer, Done, Order, Shared, Written};
 use crate::database::{self, Heading, Look, Syncs, write_heading};
 use crate::error::{AppendFailed, CopyError, OpenError};
-use crate::files::Directory;
+use crate::files::{Directory, NamedFiles};
 use crate::fold::Folding;
+use crate::reach::{self, Reach, ReachFile};
 use crate::record::Record;
-use crate::recover::{Recovered, read_swept, recover};
+use crate::recover::{Recovered, open_and_recover, read_swept};
 use crate::state::State;
 use crate::trail::{TRAIL_KEEP, TrailReader};
 
@@ -57,6 +58,8 @@ pub struct Options {
     pub sync: Syncs,
     /// How long entries of the trail are kept.
     pub trail_keep: Duration,
+    /// The end of the journal when this process had it open last: the journal must not end before.
+    pub reached: Option<Reach>,
 }
 
 impl Options {
@@ -65,7 +68,7 @@ impl Options {
     pub fn new(seed: Seed, now: Now) -> Self {
         let (missing, sync) = (Missing::Create, Syncs::EachCommit);
         let (fold_after, log_bytes, trail_keep) = (FOLD_AFTER, LOG_BYTES, TRAIL_KEEP);
-        Self { seed, now, missing, fold_after, log_bytes, sync, trail_keep }
+        Self { seed, now, missing, fold_after, log_bytes, sync, trail_keep, reached: None }
     }
 }
 
@@ -88,12 +91,18 @@ impl Embedded {
             create(&directory, Heading::new(options.seed, options.now), State::new(options.seed))?;
         }
         let journal = directory.journal();
-        let connection = database::open(&journal, options.sync, Look::Quick)?;
-        let (heading, recovered) = recover(&connection, &journal)?;
+        let recorded = reach::read(&directory)?;
+        let due: Vec<_> =
+            recorded.map(|recorded| recorded.reach).into_iter().chain(options.reached).collect();
+        let (connection, heading, recovered) =
+            open_and_recover(&directory, (options.sync, Look::Quick), &due)?;
         let swept = read_swept(&connection, &heading);
         let swept = swept.map_err(|source| OpenError::database(&journal, source))?;
+        let reach = ReachFile::open(&directory, recorded, &Reach::of(&heading))?;
+        let files = NamedFiles::of(&directory)?;
         let (orders, inbox) = mpsc::sync_channel(ORDERS_WAITING_MAX);
-        let (committer, shared) = Committer::new(connection, directory, inbox, (heading, swept), options);
+        let written = Written { connection, reach, files, directory };
+        let (committer, shared) = Committer::new(written, inbox, (heading, swept), options);
         let thread = thread::Builder::new().name("forewarn-journal".to_owned());
         let thread = thread.spawn(move || committer.run());
         let thread = thread.map_err(OpenError::io("start the thread of", &journal))?;
@@ -140,6 +149,16 @@ impl Embedded {
 
     pub(crate) fn copy_then(&self, to: &Path, done: Box<dyn FnOnce(Result<(), CopyError>) + Send>) {
         self.ask(Order::Copy { to: to.to_owned(), done });
+    }
+
+    /// The end of what is durable.
+    pub(crate) fn reach(&self) -> Reach {
+        *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The reason why nothing more can be written, if there is one.
+    pub(crate) fn failure(&self) -> Option<AppendFailed> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn length(&self) -> u64 {

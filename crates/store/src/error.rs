@@ -14,6 +14,38 @@ pub enum OpenError {
     /// There is none.
     #[error("there is no journal: {}\n  hint: is the disk mounted, and is this the data directory?", .0.display())]
     Missing(PathBuf),
+    /// A journal was made in this directory, and it is gone.
+    #[error(
+        "the journal is missing from a data directory that was in use: {}\n  hint: is the disk mounted? import the last backup into an empty directory, or remove `lock` and `journal.reach` to begin with nothing",
+        .0.display()
+    )]
+    Gone(PathBuf),
+    /// The journal ends before what was answered: its log was lost, cut short or replaced by an older one.
+    #[error(
+        "the journal has lost commits that were answered: {}: {what}\n  hint: put the missing journal.db-wal back; to continue without it: forewarn store accept-loss {0}",
+        path.display()
+    )]
+    Short {
+        /// The data directory.
+        path: PathBuf,
+        /// The difference.
+        what: String,
+    },
+    /// The end of the journal is not recorded any more, so that lost commits would go unnoticed.
+    #[error(
+        "cannot tell whether the journal is complete: {}: {what}\n  hint: put the file back; to continue without it: forewarn store accept-loss {}",
+        path.display(),
+        path.parent().unwrap_or(path).display()
+    )]
+    ReachUnknown {
+        /// The file that records the reach of the journal.
+        path: PathBuf,
+        /// The damage.
+        what: String,
+    },
+    /// Nothing is missing from the journal, so there is no loss to accept.
+    #[error("the journal is complete: {}\n  hint: start the server; there is no loss to accept", .0.display())]
+    Complete(PathBuf),
     /// It was not made by Forewarn.
     #[error(
         "this is no journal of forewarn: {}\n  hint: give a directory that is empty, or that a server has made",
@@ -87,6 +119,11 @@ pub enum AppendFailed {
         "the journal cannot be written: {0}\n  hint: look at the disk; nothing that was answered is lost"
     )]
     Failed(String),
+    /// The data directory, or a file in it, is not under its name any more.
+    #[error(
+        "the journal cannot be written: {0} was removed or replaced while the server runs\n  hint: put the data directory back in its place; writes go on by themselves"
+    )]
+    Moved(&'static str),
     /// A record is greater than anything that the rules can decide.
     #[error("a record is too large for the journal: {0} bytes")]
     TooLarge(usize),
@@ -139,8 +176,7 @@ impl OpenError {
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |source| {
-            let full = [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded];
-            if full.contains(&source.kind()) { Self::Full(path) } else { Self::Io { doing, path, source } }
+            if is_full(&source) { Self::Full(path) } else { Self::Io { doing, path, source } }
         }
     }
 
@@ -159,6 +195,17 @@ impl OpenError {
             Some(_) | None => Self::Database { path, source },
         }
     }
+}
+
+impl From<&std::io::Error> for AppendFailed {
+    fn from(error: &std::io::Error) -> Self {
+        if is_full(error) { Self::Full } else { Self::Failed(error.to_string()) }
+    }
+}
+
+/// Tells a disk without room, or a quota that is used up, from other failures.
+fn is_full(error: &std::io::Error) -> bool {
+    [std::io::ErrorKind::StorageFull, std::io::ErrorKind::QuotaExceeded].contains(&error.kind())
 }
 
 impl From<&rusqlite::Error> for AppendFailed {

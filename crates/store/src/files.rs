@@ -1,18 +1,21 @@
 //! The data directory: its lock, and how a journal appears in it whole or not at all.
 //!
 //! ```text
-//!   lock             held by the process that owns the directory
+//!   lock             held by the process that owns the directory; marked once a journal was made there
 //!   journal.db       the journal
 //!   journal.db-wal   what has been committed since it was last tidied up; gone after a clean stop
+//!   journal.reach    how far the journal must go
 //!   journal.new      a journal that is being made: it is renamed when it is complete and durable
 //! ```
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::error::OpenError;
+use crate::error::{AppendFailed, OpenError};
 
 /// A data directory that is ours as long as this lives.
 #[derive(Debug)]
@@ -37,17 +40,30 @@ pub(crate) struct FileHeader {
     pub(crate) version: i64,
 }
 
+/// How long a process that was just killed may take to give up the lock, and how long to wait between two attempts. A program
+/// that the process was starting has a copy of the handle until its own code begins.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
+
+/// The content of the lock of a directory in which a journal was made.
+const MARK: &[u8] = b"a journal was made here\n";
+
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 impl Directory {
     /// Makes the directory if need be, and keeps every other process out.
     pub(crate) fn own(path: &Path) -> Result<Self, OpenError> {
         make_directory(path).map_err(OpenError::io("make the data directory", path))?;
-        let lock_path = path.join("lock");
+        let lock_path = path.join(LOCK);
         let mut options = OpenOptions::new();
-        let lock = options.create(true).truncate(false).write(true).mode(0o600).open(&lock_path);
+        let lock = options.create(true).truncate(false).read(true).write(true).mode(0o600).open(&lock_path);
         let lock = lock.map_err(OpenError::io("open the lock", &lock_path))?;
-        match lock.try_lock() {
+        let deadline = Instant::now() + LOCK_PATIENCE;
+        let taken = take_lock(&lock, || {
+            thread::sleep(LOCK_PAUSE);
+            Instant::now() < deadline
+        });
+        match taken {
             Ok(()) => Ok(Self { path: path.to_owned(), lock }),
             Err(TryLockError::WouldBlock) => Err(OpenError::InUse(path.to_owned())),
             Err(TryLockError::Error(problem)) => {
@@ -58,16 +74,38 @@ impl Directory {
 
     /// The same, of a directory in which there is a journal. A look must not leave a new directory behind.
     pub(crate) fn with_journal(path: &Path) -> Result<Self, OpenError> {
-        let missing = || OpenError::Missing(path.to_owned());
-        if !path.is_dir() {
-            return Err(missing());
+        if !path.is_dir() || is_untouched(path)? {
+            return Err(OpenError::Missing(path.to_owned()));
         }
         let owned = Self::own(path)?;
-        if owned.has_journal()? { Ok(owned) } else { Err(missing()) }
+        if owned.has_journal()? { Ok(owned) } else { Err(OpenError::Missing(path.to_owned())) }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     pub(crate) fn journal(&self) -> PathBuf {
-        self.path.join("journal.db")
+        self.path.join(JOURNAL)
+    }
+
+    pub(crate) fn reach(&self) -> PathBuf {
+        self.path.join(REACH)
+    }
+
+    /// Tells a directory in which a journal and the record of its reach were made from one of an earlier version.
+    pub(crate) fn is_marked(&self) -> Result<bool, OpenError> {
+        let found = self.lock.metadata().map_err(OpenError::io("look at the lock of", &self.path))?;
+        Ok(found.len() > 0)
+    }
+
+    /// Marks the directory, durably: the journal and the record of its reach are there.
+    pub(crate) fn mark(&self) -> Result<(), OpenError> {
+        if self.is_marked()? {
+            return Ok(());
+        }
+        let marked = self.lock.write_all_at(MARK, 0).and_then(|()| self.lock.sync_all());
+        marked.map_err(OpenError::io("mark the lock of", &self.path))
     }
 
     /// Where a new journal is made; whatever an interrupted attempt has left there is gone.
@@ -80,7 +118,8 @@ impl Directory {
         Ok(path)
     }
 
-    /// Whether there is a journal. A log without its journal is not "none": somebody has taken the journal away.
+    /// Whether there is a journal. A directory that was in use and lacks its journal is refused: a new journal would forget
+    /// everything.
     pub(crate) fn has_journal(&self) -> Result<bool, OpenError> {
         let journal = self.journal();
         if exists(&journal)? {
@@ -88,6 +127,9 @@ impl Directory {
         }
         if exists(&with_suffix(&journal, "-wal"))? {
             return Err(OpenError::damaged(&journal, "it is missing, and its log is still there"));
+        }
+        if self.is_marked()? || exists(&self.reach())? {
+            return Err(OpenError::Gone(self.path.clone()));
         }
         Ok(false)
     }
@@ -97,6 +139,89 @@ impl Directory {
         let journal = self.journal();
         rename_durably(new, &journal).map_err(OpenError::io("put the new journal in its place", &journal))
     }
+}
+
+/// The names of the files.
+const LOCK: &str = "lock";
+const JOURNAL: &str = "journal.db";
+const LOG: &str = "journal.db-wal";
+const REACH: &str = "journal.reach";
+
+/// Tells a directory in which no server has been, without leaving anything in it.
+fn is_untouched(path: &Path) -> Result<bool, OpenError> {
+    for name in [LOCK, JOURNAL, LOG, REACH] {
+        if exists(&path.join(name))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Tries to take a lock until `wait` returns false.
+fn take_lock(lock: &File, mut wait: impl FnMut() -> bool) -> Result<(), TryLockError> {
+    loop {
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) if wait() => {}
+            other => return other,
+        }
+    }
+}
+
+/// The files of an open journal, each of which must stay under its name: a commit into a file without a name is lost with the
+/// process.
+#[derive(Debug)]
+pub(crate) struct NamedFiles {
+    /// The journal and its log: every commit goes into them.
+    written: [NamedFile; 2],
+    /// The record of the reach, and the lock.
+    others: [NamedFile; 2],
+}
+
+#[derive(Debug)]
+struct NamedFile {
+    name: &'static str,
+    path: PathBuf,
+    /// The device and the number of the file.
+    identity: (u64, u64),
+}
+
+impl NamedFiles {
+    /// Notes the files of a journal that was just opened.
+    pub(crate) fn of(directory: &Directory) -> Result<Self, OpenError> {
+        let named = |name: &'static str| {
+            let path = directory.path.join(name);
+            let identity = identity(&path).map_err(OpenError::io("look at", &path))?;
+            Ok::<_, OpenError>(NamedFile { name, path, identity })
+        };
+        Ok(Self { written: [named(LOG)?, named(JOURNAL)?], others: [named(REACH)?, named(LOCK)?] })
+    }
+
+    /// Fails if the journal or its log is not under its name any more.
+    pub(crate) fn check_written(&self) -> Result<(), AppendFailed> {
+        self.written.iter().try_for_each(NamedFile::check)
+    }
+
+    /// Fails if any file is not under its name any more.
+    pub(crate) fn check(&self) -> Result<(), AppendFailed> {
+        self.check_written()?;
+        self.others.iter().try_for_each(NamedFile::check)
+    }
+}
+
+impl NamedFile {
+    fn check(&self) -> Result<(), AppendFailed> {
+        match identity(&self.path) {
+            Ok(found) if found == self.identity => Ok(()),
+            Ok(_) => Err(AppendFailed::Moved(self.name)),
+            Err(problem) if problem.kind() == io::ErrorKind::NotFound => Err(AppendFailed::Moved(self.name)),
+            Err(problem) => Err(AppendFailed::from(&problem)),
+        }
+    }
+}
+
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let found = fs::metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 fn exists(path: &Path) -> Result<bool, OpenError> {
@@ -163,4 +288,50 @@ pub(crate) fn read_header(path: &Path) -> Result<Option<FileHeader>, OpenError> 
     };
     let ours = header.starts_with(MAGIC);
     Ok(ours.then(|| FileHeader { application: number(68), version: number(60) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_is_given_up_a_little_later_is_taken() {
+        let scratch = tempfile::tempdir().unwrap();
+        let owner = Directory::own(scratch.path()).unwrap();
+        let open = || OpenOptions::new().read(true).write(true).open(scratch.path().join(LOCK)).unwrap();
+        let mut attempts = 0;
+        let refused = take_lock(&open(), || {
+            attempts += 1;
+            attempts < 5
+        });
+        assert!(matches!(refused, Err(TryLockError::WouldBlock)) && attempts == 5, "{refused:?} {attempts}");
+        let mut owner = Some(owner);
+        take_lock(&open(), || owner.take().is_some()).unwrap();
+        assert!(owner.is_none(), "the lock was held at first");
+    }
+
+    #[test]
+    fn a_file_that_is_removed_replaced_or_moved_with_its_directory_is_noticed() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (data, away) = (scratch.path().join("data"), scratch.path().join("away"));
+        let directory = Directory::own(&data).unwrap();
+        for name in [JOURNAL, LOG, REACH] {
+            fs::write(data.join(name), b"").unwrap();
+        }
+        let files = NamedFiles::of(&directory).unwrap();
+        assert_eq!((files.check_written(), files.check()), (Ok(()), Ok(())));
+        for name in [LOCK, JOURNAL, LOG, REACH] {
+            let kept = scratch.path().join("kept");
+            fs::rename(data.join(name), &kept).unwrap();
+            assert_eq!(files.check(), Err(AppendFailed::Moved(name)));
+            fs::write(data.join(name), b"").unwrap();
+            assert_eq!(files.check(), Err(AppendFailed::Moved(name)), "another file");
+            fs::rename(&kept, data.join(name)).unwrap();
+            assert_eq!(files.check(), Ok(()));
+        }
+        fs::rename(&data, &away).unwrap();
+        assert_eq!(files.check_written(), Err(AppendFailed::Moved(LOG)));
+        fs::create_dir(&data).unwrap();
+        assert_eq!(files.check_written(), Err(AppendFailed::Moved(LOG)), "another directory");
+    }
 }

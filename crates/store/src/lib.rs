@@ -22,6 +22,8 @@ mod error;
 mod files;
 mod fold;
 mod log;
+mod loss;
+mod reach;
 mod record;
 mod recover;
 mod state;
@@ -39,6 +41,8 @@ pub use codec::Malformed;
 pub use database::Syncs;
 pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
+pub use loss::{AcceptedLoss, accept_loss};
+pub use reach::Reach;
 pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;
 pub use state::{Estate, State};
@@ -160,6 +164,24 @@ impl Journal {
         match self {
             Self::Memory(_) => Ok(()),
             Self::Embedded(embedded) => embedded.close(),
+        }
+    }
+
+    /// The end of what is durable: the next opening by this process must find at least that. A journal in memory has none.
+    #[must_use]
+    pub fn reach(&self) -> Option<Reach> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Embedded(embedded) => Some(embedded.reach()),
+        }
+    }
+
+    /// The reason why nothing more can be written, also while nothing is appended: the directory may have been removed.
+    #[must_use]
+    pub fn failure(&self) -> Option<AppendFailed> {
+        match self {
+            Self::Memory(_) => None,
+            Self::Embedded(embedded) => embedded.failure(),
         }
     }
 

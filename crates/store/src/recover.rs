@@ -8,9 +8,11 @@ use rusqlite::{Connection, params};
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, Reader, Stored};
-use crate::database::{Heading, place_of};
+use crate::database::{self, Heading, Look, Syncs, place_of};
 use crate::error::OpenError;
+use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
+use crate::reach::Reach;
 use crate::record::Record;
 use crate::state::{RestoringState, State, StateRow};
 use crate::trail::check_ends;
@@ -34,6 +36,24 @@ pub struct Recovered {
 
 /// Bytes around content.
 const SEAL_BYTES: usize = 9;
+
+/// Opens the journal of a directory and reads everything. A journal that ends before one of the reaches is refused, and left as
+/// it was found.
+pub(crate) fn open_and_recover(
+    directory: &Directory,
+    (sync, look): (Syncs, Look),
+    due: &[Reach],
+) -> Result<(Connection, Heading, Recovered), OpenError> {
+    let journal = directory.journal();
+    let connection = database::open(&journal, sync, look, |connection| {
+        // A heading that cannot be read is reported below, with the rest of the damage.
+        let Ok(heading) = read_heading(connection, &journal) else { return Ok(()) };
+        due.iter().try_for_each(|reach| reach.check(directory, connection, &heading))
+    })?;
+    let (heading, recovered) = recover(&connection, &journal)?;
+    due.iter().try_for_each(|reach| reach.check(directory, &connection, &heading))?;
+    Ok((connection, heading, recovered))
+}
 
 /// Reads everything, and checks that it is all there.
 pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, Recovered), OpenError> {

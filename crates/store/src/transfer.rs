@@ -13,6 +13,7 @@ use std::sync::Arc;
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{BadRows, Brake, Cluster, EventId, Now, Restoring, Row, Seed, Timestamp};
 use forewarn_wire::operator::Chain;
+use rusqlite::Connection;
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
@@ -21,7 +22,8 @@ use crate::embedded::{Options, create};
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
-use crate::recover::{Recovered, add_rows, recover};
+use crate::reach;
+use crate::recover::{Recovered, add_rows, open_and_recover, recover};
 use crate::state::{Estate, RestoringState, State};
 use crate::trail::check_trail;
 
@@ -71,10 +73,8 @@ stored_struct! { Preface { identity, created, clock, rows } }
 /// When it is in use, or not in order.
 pub fn check(directory: &Path) -> Result<Checked, OpenError> {
     let owned = Directory::with_journal(directory)?;
-    let journal = owned.journal();
-    let connection = database::open(&journal, Syncs::EachCommit, Look::Thorough)?;
-    let (heading, recovered) = recover(&connection, &journal)?;
-    let entries_kept = check_trail(&connection, &journal, &heading)?;
+    let (connection, heading, recovered) = open_complete(&owned)?;
+    let entries_kept = check_trail(&connection, &owned.journal(), &heading)?;
     let Recovered { state, created, clock, replayed, .. } = recovered;
     Ok(Checked {
         created,
@@ -89,6 +89,13 @@ pub fn check(directory: &Path) -> Result<Checked, OpenError> {
     })
 }
 
+/// Opens a journal that no server uses, and refuses one that has lost commits.
+fn open_complete(directory: &Directory) -> Result<(Connection, Heading, Recovered), OpenError> {
+    let recorded = reach::read(directory)?;
+    let due: Vec<_> = recorded.map(|recorded| recorded.reach).into_iter().collect();
+    open_and_recover(directory, (Syncs::EachCommit, Look::Thorough), &due)
+}
+
 /// How many there are in all clusters.
 fn count(state: &State, of: impl Fn(&Cluster) -> usize) -> usize {
     state.clusters.values().map(|estate| of(&estate.cluster)).sum()
@@ -100,8 +107,7 @@ fn count(state: &State, of: impl Fn(&Cluster) -> usize) -> usize {
 /// When it is in use or not in order, or the export cannot be written.
 pub fn export(directory: &Path, out: &mut impl Write) -> Result<(), OpenError> {
     let owned = Directory::with_journal(directory)?;
-    let journal = owned.journal();
-    let (_, recovered) = recover(&database::open(&journal, Syncs::EachCommit, Look::Thorough)?, &journal)?;
+    let (_, _, recovered) = open_complete(&owned)?;
     write_export(recovered, out).map_err(OpenError::io("write the export of", directory))
 }
 
@@ -121,7 +127,8 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     } else {
         read_export(source)?
     };
-    let Recovered { state, identity, clock, .. } = recovered;
+    let Recovered { mut state, identity, clock, .. } = recovered;
+    state.catalogue.begin_trail();
     let state =
         renewed(state, options.seed).map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
     let heading = Heading { clock, ..Heading::new(identity, options.now) };
@@ -189,11 +196,10 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
     Ok(sealed)
 }
 
-/// The state as it goes on after an import.
-fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
+/// The state as it goes on after an import, or after a loss that was accepted: later incarnations, other ids, the brake on.
+pub(crate) fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
     // An import goes on wherever it is: no boot is known there.
-    let State { mut catalogue, clusters, boot: _ } = state;
-    catalogue.begin_trail();
+    let State { catalogue, clusters, boot: _ } = state;
     let renew = |(id, estate): (ClusterId, Estate)| Ok((id, renewed_estate(estate, seed.nth(id.0))?));
     let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
     Ok(State { catalogue, clusters, boot: None })

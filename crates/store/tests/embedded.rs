@@ -299,7 +299,7 @@ fn an_interrupted_first_start_is_started_again() {
     let mut names: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, ["journal.db", "lock"]);
+    assert_eq!(names, ["journal.db", "journal.reach", "lock"]);
 }
 
 #[test]
@@ -314,7 +314,11 @@ fn only_the_owner_may_read_what_holds_secrets() {
     told.recv().unwrap().unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&inside), 0o700);
-    for path in ["journal.db", "journal.db-wal", "lock"].map(|name| inside.join(name)).iter().chain([&copy]) {
+    for path in ["journal.db", "journal.db-wal", "journal.reach", "lock"]
+        .map(|name| inside.join(name))
+        .iter()
+        .chain([&copy])
+    {
         assert_eq!(mode(path), 0o600, "{}", path.display());
     }
 }

@@ -410,7 +410,11 @@ fn tampered(sql: &str) -> (Option<String>, String) {
         | OpenError::Exists(_)
         | OpenError::Full(_)
         | OpenError::Io { .. }
-        | OpenError::Database { .. } => panic!("{problem}"),
+        | OpenError::Database { .. }
+        | OpenError::Gone(_)
+        | OpenError::Short { .. }
+        | OpenError::ReachUnknown { .. }
+        | OpenError::Complete(_) => panic!("{problem}"),
     };
     let opened = Journal::open(directory.path(), &options()).err().map(what);
     (opened, what(check(directory.path()).unwrap_err()))

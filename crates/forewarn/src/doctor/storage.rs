@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use forewarn_store::OpenError;
 use rustix::fs::{Access, access, statvfs};
 
 use super::processes::locker;
@@ -147,10 +148,7 @@ fn held(directory: &Path, lock: &Path) -> Result<String, Finding> {
 
 /// Reads a copy of the journal: a look must not change what it looks at, nor whom it belongs to.
 fn whole(report: &mut Report, directory: &Path) {
-    let files = ["journal.db", "journal.db-wal"].map(|name| directory.join(name));
-    if !files.iter().any(|file| file.exists()) {
-        return report.well("journal", "there is none yet");
-    }
+    let files = ["journal.db", "journal.db-wal", "journal.reach", "lock"].map(|name| directory.join(name));
     let bytes: u64 = files.iter().filter_map(|file| fs::metadata(file).ok()).map(|found| found.len()).sum();
     let shown = directory.display();
     if bytes > JOURNAL_BYTES_MAX {
@@ -176,12 +174,17 @@ fn whole(report: &mut Report, directory: &Path) {
                 checked.hosts, checked.tenants, checked.machines
             ),
         ),
+        Ok(Err(OpenError::Missing(_))) => report.well("journal", "there is none yet"),
         Ok(Err(problem)) => {
+            let has_lost = matches!(problem, OpenError::Short { .. } | OpenError::ReachUnknown { .. });
+            let remedy = if has_lost {
+                format!("put the file back, or: forewarn store accept-loss {shown}")
+            } else {
+                format!("cp -a {shown} {shown}.damaged, then: forewarn store import BACKUP DIRECTORY")
+            };
             let problem = anyhow::Error::from(problem);
             let text = format!("{problem:#}").replace(&place.display().to_string(), &shown.to_string());
             let what = text.split("\n  hint: ").next().unwrap_or_default().to_owned();
-            let remedy =
-                format!("cp -a {shown} {shown}.damaged, then: forewarn store import BACKUP DIRECTORY");
             report.finding("journal", what, "the server does not start", remedy);
         }
     }

@@ -126,6 +126,18 @@ fn a_journal_that_is_damaged_is_found_and_left_as_it_is() {
 }
 
 #[test]
+fn a_journal_that_has_lost_commits_or_is_missing_is_found() {
+    let place = Place::new();
+    place.serve_once();
+    fs::remove_file(place.path("data/journal.reach")).unwrap();
+    let said = place.doctor(&place.settings());
+    said.expect("journal", "cannot tell whether the journal is complete", "forewarn store accept-loss ");
+    fs::remove_file(place.path("data/journal.db")).unwrap();
+    let said = place.doctor(&place.settings());
+    said.expect("journal", "missing from a data directory that was in use", "forewarn store import ");
+}
+
+#[test]
 fn certificates_that_will_not_do_are_found() {
     let place = Place::new();
     let ours = Authority::new("ours");

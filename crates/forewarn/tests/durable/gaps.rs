@@ -8,6 +8,7 @@
 //! wants it to; for pretend machines, effect and recorded result are one.
 
 use std::fs::{self, File};
+use std::path::PathBuf;
 
 use rustix::process::Signal;
 
@@ -89,6 +90,40 @@ fn killed_before_the_effect_there_is_one_effect() {
     site.wait_for_both("at-before");
     server.kill();
     // Programs of both servers go on: the command has been sent twice.
+    site.let_go("before");
+    site.check();
+}
+
+/// The processes that a process has started.
+fn children_of(parent: u32) -> Vec<PathBuf> {
+    let processes = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+    let is_child = |process: &PathBuf| {
+        let Ok(stat) = fs::read_to_string(process.join("stat")) else { return false };
+        // The name of the program stands in parentheses; the state and the parent follow.
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        rest.split_whitespace().nth(1) == Some(parent.to_string().as_str())
+    };
+    processes.filter(is_child).collect()
+}
+
+#[test]
+fn a_program_that_outlives_its_server_holds_none_of_its_files_and_another_server_starts() {
+    let site = Site::new();
+    site.bring_hands();
+    site.hold("before");
+    let server = site.restart_both();
+    site.wait_for_both("at-before");
+    let programs = children_of(server.id());
+    assert_eq!(programs.len(), 2, "{programs:?}");
+    for program in &programs {
+        for handle in fs::read_dir(program.join("fd")).unwrap() {
+            let file = fs::read_link(handle.unwrap().path()).unwrap();
+            assert!(!file.starts_with(site.file("data")), "{} has {}", program.display(), file.display());
+        }
+    }
+    server.kill();
+    assert!(programs.iter().all(|program| program.exists()), "the programs run on");
+    site.start().kill();
     site.let_go("before");
     site.check();
 }

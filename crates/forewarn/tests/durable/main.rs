@@ -10,6 +10,7 @@
 //! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
+//! | a log or a directory that is lost is noticed, and nothing goes back without a word | `lost` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
 //! | every command that was answered is in the trail, once, and the trail is whole | `trail` |
@@ -26,6 +27,7 @@ mod gaps;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod kill;
+mod lost;
 mod place;
 mod random;
 mod refused;

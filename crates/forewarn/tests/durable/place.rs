@@ -5,13 +5,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use forewarn_wire::Moment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::harness::server::program;
-use crate::harness::{Answer, Server, ask, request};
+use crate::harness::{Answer, PATIENCE, Server, ask, request};
 
 /// The machines of the fleet that are tenants of their own.
 pub(crate) const MACHINES: [&str; 4] = ["vm-0", "vm-1", "vm-2", "vm-3"];
@@ -100,9 +101,20 @@ impl Place {
         command.spawn().expect("the program starts")
     }
 
-    /// Starts it where it cannot go on; gives what it said.
+    /// Starts it where it cannot go on; gives what it said. A server that runs all the same is ended.
     pub(crate) fn fail(&self) -> Output {
-        self.command(&[]).stdin(Stdio::null()).output().expect("the program starts")
+        let mut command = self.command(&[]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let begin = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            if begin.elapsed() > PATIENCE {
+                child.kill().unwrap();
+                panic!("it runs: {:?}", child.wait_with_output());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.wait_with_output().unwrap()
     }
 }
 

@@ -182,6 +182,7 @@ impl Driver {
                 return;
             }
             self.keep_vigil();
+            self.notice_failure();
             self.try_again(&own);
             let now = self.clock.now();
             self.settle(now, &own);

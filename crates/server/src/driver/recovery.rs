@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
-    AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Record, Recovered, State as Kept,
-    TRAIL_KEEP, TrailReader,
+    AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Reach, Record, Recovered,
+    State as Kept, TRAIL_KEEP, TrailReader,
 };
 use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
@@ -38,6 +38,8 @@ pub(crate) struct Keeping {
     retry: Retry,
     /// How long entries of the trail are kept.
     trail_keep: Duration,
+    /// The end of the journal when it failed: another journal, or an older one, is not taken for it.
+    reached: Option<Reach>,
 }
 
 #[derive(Debug)]
@@ -59,7 +61,7 @@ impl Keeping {
 
     fn new(place: Option<PathBuf>, journal: Journal) -> Self {
         let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
-        Self { place, journal: Some(journal), retry, trail_keep: TRAIL_KEEP }
+        Self { place, journal: Some(journal), retry, trail_keep: TRAIL_KEEP, reached: None }
     }
 
     /// Whether it outlives the process.
@@ -69,6 +71,18 @@ impl Keeping {
 
     pub(super) fn is_broken(&self) -> bool {
         self.journal.is_none()
+    }
+
+    /// The reason why the journal takes nothing more, found by the journal itself while nothing is appended.
+    fn failure(&self) -> Option<AppendFailed> {
+        self.journal.as_ref()?.failure()
+    }
+
+    /// Gives up the journal after a failure.
+    fn give_up(&mut self) {
+        if let Some(journal) = self.journal.take() {
+            self.reached = journal.reach();
+        }
     }
 
     pub(super) fn append(
@@ -124,7 +138,8 @@ impl Keeping {
     fn reopen(&mut self, identity: Seed, now: Now) -> Option<Recovered> {
         let place =
             self.place.as_ref().filter(|_| self.journal.is_none() && self.retry.at <= Instant::now())?;
-        let options = Options { trail_keep: self.trail_keep, ..Options::new(identity, now) };
+        let (trail_keep, reached) = (self.trail_keep, self.reached);
+        let options = Options { trail_keep, reached, ..Options::new(identity, now) };
         match open_and_write(place, options) {
             Ok((journal, found)) => {
                 self.journal = Some(journal);
@@ -160,11 +175,18 @@ impl Driver {
             return;
         }
         tracing::error!(%problem, "nothing can be written; documents are still answered");
-        self.keeping.journal = None;
+        self.keeping.give_up();
         self.keeping.wait();
         // Perhaps that was among what could not be written.
         self.noted = Now::at_millis(0);
         self.heralds.is_troubled(Some(problem.to_string()));
+    }
+
+    /// Stops writing if the journal has found by itself that it cannot be written: its directory may have been removed.
+    pub(super) fn notice_failure(&mut self) {
+        if let Some(problem) = self.keeping.failure() {
+            self.break_off(&problem);
+        }
     }
 
     /// Opens the journal again, if it has failed and it is time, and goes on from what is found there.

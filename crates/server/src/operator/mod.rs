@@ -52,8 +52,9 @@ use std::sync::{Arc, OnceLock};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
+use axum::http::StatusCode;
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use forewarn_wire::operator::ServerView;
 use tokio::sync::watch;
 
@@ -121,11 +122,21 @@ pub(crate) fn router(api: Api, access: Access, names: HostNames, azure: Option<a
     let router = router
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
+        .layer(axum::middleware::from_fn_with_state(api.engine.clone(), name_failure))
         .layer(axum::middleware::from_fn_with_state(gate, gate::check))
         .with_state(api);
     match azure {
         Some(door) => router.layer(axum::middleware::from_fn_with_state(Arc::new(door), elsewhere)),
         None => router,
+    }
+}
+
+/// Names the reason in every response that says that nothing can be written now.
+async fn name_failure(State(engine): State<Engine>, request: Request, next: Next) -> Response {
+    let response = next.run(request).await;
+    match engine.trouble().filter(|_| response.status() == StatusCode::SERVICE_UNAVAILABLE) {
+        Some(reason) => Fault::unavailable(reason).into_response(),
+        None => response,
     }
 }
 

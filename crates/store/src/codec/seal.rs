@@ -36,6 +36,8 @@ pub(crate) enum Place {
     Entry(u64),
     /// The only one of its kind.
     Head,
+    /// The reach of the journal, in a file of its own.
+    Reach,
 }
 
 const KEY: [u8; 16] = *b"forewarn journal";
@@ -46,6 +48,7 @@ fn checksum(place: Place, version: u8, content: &[u8]) -> [u8; 8] {
         Place::Chunk { generation, number } => (1, generation, number),
         Place::Head => (2, 0, 0),
         Place::Entry(number) => (3, number, 0),
+        Place::Reach => (4, 0, 0),
     };
     let mut hasher = SipHasher13::new_with_key(&KEY);
     hasher.write(&[kind, version]);
@@ -96,6 +99,7 @@ mod tests {
             Place::Entry(0),
             Place::Entry(1),
             Place::Head,
+            Place::Reach,
             Place::Chunk { generation: 1, number: 0 },
             Place::Chunk { generation: 0, number: 1 },
         ];

@@ -5,7 +5,7 @@ use std::path::Path;
 use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::table::{Shelf, hour_of};
+use super::table::{Shelf, hour_of, read_shelf};
 use crate::database::Heading;
 use crate::error::OpenError;
 
@@ -41,6 +41,16 @@ fn last_link(connection: &Connection, path: &Path) -> Result<Chain, OpenError> {
     let shelf = shelf.map_err(|source| OpenError::database(path, source))?;
     let entry = shelf.entry().map_err(|what| OpenError::damaged(path, what))?;
     Chain::at(&entry).map_err(|problem| OpenError::damaged(path, problem.to_string()))
+}
+
+/// The chain after the entry of that number; `None` if the entry is swept away or cannot be read.
+pub(crate) fn link_at(connection: &Connection, heading: &Heading, number: u64) -> Option<Chain> {
+    let Heading { trail, swept, .. } = heading;
+    if let Some(end) = [trail, swept].into_iter().find(|end| end.number == number) {
+        return Some(*end);
+    }
+    let shelf = read_shelf(connection, number).ok()??;
+    Chain::at(&shelf.entry().ok()?).ok()
 }
 
 /// Reads every entry, verifies the chain, and sees that each is found where it should be. Says how many there are.

@@ -22,7 +22,7 @@ use forewarn_wire::operator::{Subject, TrailEntry};
 
 use crate::committer::Order;
 
-pub(crate) use check::{check_ends, check_trail};
+pub(crate) use check::{check_ends, check_trail, link_at};
 pub(crate) use recent::Recent;
 pub(crate) use sweep::Sweeping;
 pub(crate) use table::{read_page, write_entry};

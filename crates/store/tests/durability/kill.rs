@@ -25,12 +25,17 @@ fn last_ack(acks: &Path) -> Option<u64> {
 fn start(directory: &Path, acks: &Path) -> Child {
     drop(fs::remove_file(acks));
     let child = command(directory, acks, 1_000_000, Syncs::EachCommit).spawn().unwrap();
+    wait_for_ack(acks, 0);
+    child
+}
+
+/// Waits until the writer has answered that number.
+fn wait_for_ack(acks: &Path, number: u64) {
     let begin = Instant::now();
-    while last_ack(acks).is_none() {
-        assert!(begin.elapsed() < Duration::from_secs(30), "the writer does not begin");
+    while last_ack(acks).is_none_or(|last| last < number) {
+        assert!(begin.elapsed() < Duration::from_secs(60), "the writer does not go on");
         std::thread::sleep(Duration::from_millis(1));
     }
-    child
 }
 
 #[test]
@@ -41,7 +46,10 @@ fn whatever_was_answered_survives_the_death_of_the_process() {
     let mut most = 0;
     for round in 0..rounds() {
         let mut child = start(&directory, &acks);
-        std::thread::sleep(Duration::from_micros(random.below(60_000) as u64));
+        // Some commits, however slow the disk is, and then a random moment.
+        let wanted = last_ack(&acks).unwrap() + 5 + random.below(10) as u64;
+        wait_for_ack(&acks, wanted);
+        std::thread::sleep(Duration::from_micros(random.below(10_000) as u64));
         child.kill().unwrap();
         child.wait().unwrap();
         let acked = last_ack(&acks).unwrap();

@@ -9,6 +9,7 @@ mod damage;
 mod disk;
 mod faults;
 mod kill;
+mod lost;
 mod power;
 mod random;
 mod trace;

@@ -1,0 +1,96 @@
+//! Accepting a loss: an operator continues with a journal that ends before what was answered.
+//!
+//! VMs may have seen documents, and drivers may have done actions, that the journal does not know any more. So the journal
+//! continues as after an import: incarnations take a step, visible events get new ids, later ids and action names are made of
+//! another secret, and the brake is on. Unlike an import, the trail continues, and its next entry says what was accepted.
+
+use std::path::Path;
+
+use forewarn_wire::Moment;
+use forewarn_wire::operator::{Chain, Told, TrailEntry};
+use rusqlite::Connection;
+
+use crate::database::{Heading, Log, Look, Syncs, checkpoint, write_heading};
+use crate::embedded::Options;
+use crate::error::OpenError;
+use crate::files::Directory;
+use crate::fold::Folding;
+use crate::reach::{self, Reach, ReachFile};
+use crate::recover::{Recovered, open_and_recover};
+use crate::state::State;
+use crate::trail::write_entry;
+use crate::transfer::{INCARNATION_STEP, renewed};
+
+/// A loss that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedLoss {
+    /// The end of the journal as it was found.
+    pub found: Reach,
+    /// The end that it should have had; `None` if that is not known.
+    pub due: Option<Reach>,
+    /// The difference, in words.
+    pub what: String,
+}
+
+/// Lets a journal that has lost commits be opened again. The seed of the options becomes its new secret.
+///
+/// # Errors
+/// When the journal is complete, in use, missing or damaged, or cannot be written.
+pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, OpenError> {
+    let owned = Directory::with_journal(directory)?;
+    let journal = owned.journal();
+    let recorded = match reach::read(&owned) {
+        Ok(Some(recorded)) => Ok(recorded.reach),
+        Ok(None) => return Err(OpenError::Complete(directory.to_owned())),
+        Err(OpenError::ReachUnknown { what, .. }) => Err(what),
+        Err(problem) => return Err(problem),
+    };
+    let (connection, mut heading, recovered) =
+        open_and_recover(&owned, (Syncs::EachCommit, Look::Quick), &[])?;
+    let (due, what) = match recorded {
+        Ok(due) => (Some(due), due.shortfall(&connection, &heading)),
+        Err(what) => (None, Some(format!("its reach is not known: {what}"))),
+    };
+    let Some(what) = what else { return Err(OpenError::Complete(directory.to_owned())) };
+    let accepted = AcceptedLoss { found: Reach::of(&heading), due, what };
+    let Recovered { state, .. } = recovered;
+    let state = renewed(state, options.seed);
+    let state = state.map_err(|problem| OpenError::damaged(&journal, problem.to_string()))?;
+    let mut chain = heading.trail;
+    let entry = chain.seal(told(&accepted, options));
+    let written = write(&connection, &mut heading, state, (chain, &entry));
+    written.map_err(|source| OpenError::database(&journal, source))?;
+    ReachFile::create(&owned, &Reach::of(&heading))?;
+    connection.close().map_err(|(_, source)| OpenError::database(&journal, source))?;
+    Ok(accepted)
+}
+
+/// Writes the renewed state and the entry in one commit.
+fn write(
+    connection: &Connection,
+    heading: &mut Heading,
+    state: State,
+    (chain, entry): (Chain, &TrailEntry),
+) -> rusqlite::Result<()> {
+    let transaction = connection.unchecked_transaction()?;
+    Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
+    write_entry(&transaction, entry, &entry.to_line())?;
+    heading.trail = chain;
+    write_heading(&transaction, heading)?;
+    transaction.commit()?;
+    checkpoint(connection, Log::Emptied)
+}
+
+fn told(accepted: &AcceptedLoss, options: &Options) -> Told {
+    Told {
+        at: Moment(options.now.wall),
+        by: "shell".to_owned(),
+        kind: "loss_accepted".to_owned(),
+        text: format!(
+            "the journal continues although commits are missing: {}; incarnations grew by {INCARNATION_STEP}, events have new \
+             ids, and the brake is on",
+            accepted.what
+        ),
+        ..Told::default()
+    }
+}
