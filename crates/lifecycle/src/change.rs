@@ -46,6 +46,10 @@ pub enum Change {
     MachineAdmitted { machine: MachineId, new: Machine },
     /// A machine has another profile: its own, or that of a newer model.
     ProfileChanged { machine: MachineId, model_version: u32, profile: Profile },
+    /// A machine is no longer managed. The machine itself stays as it is.
+    MachineForgotten(MachineId),
+    /// A machine runs on another host, to which an operator moved it by other means.
+    MachineMoved { machine: MachineId, to: HostId },
 
     /// A rollout has been accepted.
     RolloutPlanned { rollout: RolloutId, work: HostWork, terms: Terms, hosts: Vec<HostId> },

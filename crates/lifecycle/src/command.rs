@@ -123,6 +123,17 @@ pub enum Command {
     },
     /// An instance gets the latest model of its scale set.
     UpgradeInstance(MachineId),
+    /// Stops managing a machine and leaves the machine itself as it is: no event, no impact.
+    Forget(MachineId),
+    /// Records that a machine runs on another host because an operator moved it by other means: no event, no impact.
+    Move {
+        /// The machine.
+        machine: MachineId,
+        /// The host it runs on now.
+        to: HostId,
+        /// Treatment of planned work that names the machine.
+        planned: PlannedWork,
+    },
     /// A scale set without instances leaves the cluster.
     RemoveScaleSet(ScaleSetId),
 
@@ -233,6 +244,15 @@ pub enum Command {
     Tick,
 }
 
+/// Treatment of planned work that names a machine which was moved by other means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlannedWork {
+    /// Such work refuses the move.
+    Refuses,
+    /// The move is recorded; work that no longer concerns any of its machines is withdrawn.
+    GivesWay,
+}
+
 /// The shapes of tenants that get their machines one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetShape {
@@ -261,9 +281,10 @@ pub enum Refusal {
     #[error("the name is taken: {0}")]
     NameTaken(Name),
     #[error(
-        "the host still has machines: {0}\n  hint: delete them, or move them to another host; a deallocated one has to be started for that"
+        "the host still has machines: {host}: {machines}\n  hint: `forewarn vm move` records that they run on another host, \
+         `forewarn vm forget` stops managing them, `forewarn vm delete` destroys them"
     )]
-    HostInUse(Name),
+    HostInUse { host: Name, machines: String },
     #[error("the tenant still has machines or events: {0}")]
     TenantInUse(Name),
     #[error("the scale set still has instances or events: {0}")]
@@ -306,6 +327,16 @@ pub enum Refusal {
     Pending { machine: Name, event: EventId },
     #[error("something is already under way for {0}")]
     UnderWay(Name),
+    #[error(
+        "planned work names the machine: {machine}{}\n  hint: cancel the work or wait until it is over; \
+         `forewarn vm move --force` records the move all the same",
+        the_event(*event)
+    )]
+    Planned { machine: Name, event: Option<EventId> },
+    #[error(
+        "host {host} is in another zone than the machine: {machine}\n  hint: machines never leave their zone"
+    )]
+    OtherZone { machine: Name, host: Name },
     #[error("{tenant} has {max} operations by users already, which is the limit")]
     TooManyUserOperations { tenant: Name, max: u16 },
     #[error("unknown event id among the start requests")]
@@ -330,6 +361,11 @@ pub enum Refusal {
     FailureTooFar,
     #[error("too many {what}: at most {max}")]
     TooMany { what: &'static str, max: usize },
+}
+
+/// The event by which a tenant knows of planned work, as the end of a message.
+fn the_event(event: Option<EventId>) -> String {
+    event.map(|event| format!(", event {event}")).unwrap_or_default()
 }
 
 impl Refusal {

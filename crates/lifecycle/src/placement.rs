@@ -65,6 +65,16 @@ impl Cluster {
         if host.health != Health::Healthy {
             return Err(Refusal::HostNotHealthy(host.name.clone()));
         }
+        self.check_room(host, tenant, update_domain)
+    }
+
+    /// Refuses where planned work goes on, where the host is full, and where the tenant has another update domain.
+    pub(crate) fn check_room(
+        &self,
+        host: &Host,
+        tenant: TenantId,
+        update_domain: UpdateDomain,
+    ) -> Result<(), Refusal> {
         if host.work.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));
         }

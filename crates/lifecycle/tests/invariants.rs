@@ -129,6 +129,13 @@ proptest! {
     }
 
     #[test]
+    fn forgetting_and_moving_order_nothing_and_announce_nothing(layout in layouts(), history in happenings()) {
+        let mut world = live(&layout, &history);
+        let_everything_end(&mut world)?;
+        kept(&world, Promise::Untouched)?;
+    }
+
+    #[test]
     fn approving_twice_is_approving_once_and_a_request_counts_whole_or_not(
         layout in layouts(),
         history in happenings(),
@@ -246,9 +253,16 @@ fn random_histories_are_eventful() {
     for what in ["appeared", "started", "gone", "approval", "planned start"] {
         assert!(seen.get(what).is_some_and(|count| *count >= 100), "{what}: {seen:?}");
     }
-    for what in
-        ["started in a window", "started at any time", "rollout paused", "batch", "batch after a pause"]
-    {
+    for what in [
+        "started in a window",
+        "started at any time",
+        "rollout paused",
+        "batch",
+        "batch after a pause",
+        "forgotten",
+        "moved",
+        "withdrawn by a forgotten or moved machine",
+    ] {
         assert!(seen.get(what).is_some_and(|count| *count >= 10), "{what}: {seen:?}");
     }
 }

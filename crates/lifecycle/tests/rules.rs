@@ -86,6 +86,8 @@ fn what_is_unknown_is_refused() {
         (Command::Evict(machine), Refusal::NoSuchMachine),
         (Command::Reimage(machine), Refusal::NoSuchMachine),
         (Command::UpgradeInstance(machine), Refusal::NoSuchMachine),
+        (Command::Forget(machine), Refusal::NoSuchMachine),
+        (Command::Move { machine, to: HostId(0), planned: PlannedWork::GivesWay }, Refusal::NoSuchMachine),
         (Command::Enrol(tenant), Refusal::NoSuchTenant),
         (Command::Silent(tenant), Refusal::NoSuchTenant),
         (Command::Heard { tenant, ago: Duration::ZERO }, Refusal::NoSuchTenant),

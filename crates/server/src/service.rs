@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_lifecycle::Seed;
-use forewarn_wire::operator::{BadFleet, Fleet, ServerView, Unmentioned, difference};
+use forewarn_wire::operator::{BadFleet, DriverKind, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 
 use crate::api_door::{ApiDoor, Opened, first_token};
@@ -134,6 +134,10 @@ impl Service {
     /// # Errors
     /// When the fleet is refused, or an address cannot be listened on.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
+        let driver = match &plan.hands {
+            Hands::Pretend => DriverKind::Pretend,
+            Hands::Program(_) => DriverKind::Program,
+        };
         let engine = match &plan.data_dir {
             Some(place) => Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?,
             None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
@@ -154,6 +158,7 @@ impl Service {
             prefix,
             default_machine,
             arm: arm.url(),
+            driver,
         };
         let metadata_url = about.metadata.first().cloned();
         let first_token = first_token(&engine, &plan.api).await?;

@@ -73,8 +73,8 @@ impl State {
             Entry::Change(cluster, change) => {
                 let Some(estate) = self.clusters.get_mut(cluster) else { return };
                 estate.cluster.evolve(record.now, change);
-                // A machine goes with the last thing that is done to it, and what was known of it goes too.
-                if let Change::Completed { machine, .. } = change
+                // A machine goes with the last thing that is done to it, or when it is forgotten; its details go too.
+                if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change
                     && estate.cluster.machine(*machine).is_none()
                 {
                     estate.details.remove(machine);

@@ -139,7 +139,8 @@ fn random_histories_have_changes_of_almost_every_kind() {
         kinds.extend(names.map(|name| name.split([' ', '{', '(']).next().unwrap().to_owned()));
     }
     assert!(kinds.len() >= 24, "{kinds:?}");
-    for kind in ["UpgradePolicyChanged", "BatchUpgraded", "RollingEnded"] {
+    for kind in ["UpgradePolicyChanged", "BatchUpgraded", "RollingEnded", "MachineForgotten", "MachineMoved"]
+    {
         assert!(kinds.contains(kind), "{kinds:?}");
     }
 }

@@ -4,47 +4,79 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
-use clap::Subcommand;
+use anyhow::{Context, Result, bail};
+use clap::{Args, Subcommand};
 use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetReport};
 
-use super::session::Session;
+use super::consent::Consent;
+use super::session::{Session, understand};
 
 const EXAMPLES: &str = "\
 Examples:
   forewarn fleet apply fleet.toml --dry-run
+  forewarn fleet apply fleet.toml --moves --forget
   forewarn fleet show | sed 's/terminate = \"5m\"/terminate = \"10m\"/' | forewarn fleet apply -";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Print the fleet as a file that `apply` reads.
     Show,
-    /// Make the fleet what a file says. What the file does not mention stays, unless it is pruned.
+    /// Make the fleet what a file says. What the file does not mention stays, unless it is forgotten or pruned.
     #[command(after_help = EXAMPLES)]
-    Apply {
-        /// The file; `-` is standard input.
-        file: PathBuf,
-        /// Remove what the file does not mention, by the rules of deletion: announced first where that is due.
-        #[arg(long)]
-        prune: bool,
-        /// Only say what would be done.
-        #[arg(long)]
-        dry_run: bool,
-    },
+    Apply(Apply),
+}
+
+#[derive(Args)]
+pub(crate) struct Apply {
+    /// The file; `-` is standard input.
+    file: PathBuf,
+    /// Remove what the file does not mention, by the rules of deletion: machines are deleted, announced first where that is due.
+    #[arg(long)]
+    prune: bool,
+    /// Stop managing what the file does not mention: machines stay as they are.
+    #[arg(long, conflicts_with = "prune")]
+    forget: bool,
+    /// Record moves of machines that the file has on other hosts; without it they are only listed.
+    #[arg(long)]
+    moves: bool,
+    /// Only say what would be done.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    consent: Consent,
 }
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
         Command::Show => session.show("/v1/fleet", |fleet: Fleet| Ok(fleet.print()?)),
-        Command::Apply { file, prune, dry_run } => {
-            let fleet = read(file)?;
-            let unmentioned = if *prune { "remove" } else { "keep" };
-            let path = format!("/v1/fleet?unmentioned={unmentioned}&dry_run={dry_run}");
-            if *dry_run {
-                eprintln!("dry run: nothing is done");
-            }
-            session.ask(&path, &fleet, |report: FleetReport| Ok(say(&report.differences)))
-        }
+        Command::Apply(wanted) => apply(session, wanted),
+    }
+}
+
+fn apply(session: &Session, wanted: &Apply) -> Result<()> {
+    let Apply { file, prune, forget, moves, dry_run, consent } = wanted;
+    let fleet = read(file)?;
+    let unmentioned = match (prune, forget) {
+        (true, _) => "remove",
+        (false, true) => "forget",
+        (false, false) => "keep",
+    };
+    if *dry_run {
+        eprintln!("dry run: nothing is done");
+    } else if *prune {
+        consent.obtain(session, "delete of every machine that the file does not mention")?;
+    }
+    let path = format!("/v1/fleet?unmentioned={unmentioned}&moves={moves}&dry_run={dry_run}");
+    let answer = session.post(&path, &fleet)?;
+    let report: FleetReport = understand(answer.clone())?;
+    session.present(answer, |report: FleetReport| Ok(say(&report.differences)))?;
+    match report.differences.iter().filter(|one| one.state == DifferenceState::Skipped).count() {
+        0 => Ok(()),
+        skipped => bail!(
+            "{skipped} of {} differences not applied: the file has machines on other hosts than they run on\n  hint: if they \
+             were moved there by other means, `forewarn fleet apply --moves` records it; `forewarn vm redeploy` moves a machine",
+            report.differences.len()
+        ),
     }
 }
 
@@ -68,6 +100,7 @@ fn say(differences: &[DifferenceView]) -> String {
         let state = match difference.state {
             DifferenceState::Done | DifferenceState::Planned => "",
             DifferenceState::Later => "  (later: apply it again when what is announced has happened)",
+            DifferenceState::Skipped => "  (not applied: --moves records it)",
         };
         format!("{}{state}\n", difference.text)
     };
@@ -80,13 +113,14 @@ mod tests {
 
     #[test]
     fn differences_are_said_one_a_line() {
-        let json =
-            r#"{"differences":[{"text":"+ host h3","state":"done"},{"text":"- host h1","state":"later"}]}"#;
+        let json = r#"{"differences":[{"text":"+ host h3","state":"done"},{"text":"- host h1","state":"later"},
+              {"text":"~ solo: host h1 -> h2","state":"skipped"}]}"#;
         let report: FleetReport = serde_json::from_str(json).unwrap();
         let said = say(&report.differences);
         assert_eq!(
             said,
-            "+ host h3\n- host h1  (later: apply it again when what is announced has happened)\n"
+            "+ host h3\n- host h1  (later: apply it again when what is announced has happened)\n\
+             ~ solo: host h1 -> h2  (not applied: --moves records it)\n"
         );
         assert_eq!(say(&[]), "Already so: the fleet is what the file says.\n");
     }

@@ -9,6 +9,7 @@ use forewarn_wire::operator::{HostEntry, HostView, NamedCommand};
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
+use super::consent::Consent;
 use super::session::{Session, escaped};
 use super::table::{Table, Width, listed, some};
 
@@ -50,6 +51,12 @@ pub(crate) enum Command {
         #[arg(required = true, value_name = "HOST")]
         hosts: Vec<Named>,
     },
+    /// Stop managing hosts without touching them. Machines that are on them have to be forgotten or moved first.
+    Forget {
+        /// Their names.
+        #[arg(required = true, value_name = "HOST")]
+        hosts: Vec<Named>,
+    },
     /// Update hosts: their machines are paused for some seconds.
     #[command(after_help = EXAMPLES)]
     Update {
@@ -73,7 +80,12 @@ pub(crate) enum Command {
         fails_in: Option<Span>,
     },
     /// Say that a host has failed: its machines are restarted elsewhere.
-    Fail(Host),
+    Fail {
+        #[command(flatten)]
+        host: Host,
+        #[command(flatten)]
+        consent: Consent,
+    },
     /// Say that a host is well again.
     Recover(Host),
 }
@@ -104,7 +116,13 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let errand = Errand::new(phrase, NamedCommand::AdmitHost(HostEntry { name, zone }));
             return ask::one(session, &errand).map(drop);
         }
-        Command::Rm { hosts } => return remove(session, hosts),
+        Command::Rm { hosts } => {
+            return each(session, hosts, "removal of host", |host| NamedCommand::RemoveHost { host });
+        }
+        Command::Forget { hosts } => {
+            let what = "removal from management of host";
+            return each(session, hosts, what, |host| NamedCommand::ForgetHost { host });
+        }
         Command::Update { network: false, hosts } => {
             hosts.errand("update of", |hosts| NamedCommand::UpdateHosts { hosts })
         }
@@ -118,16 +136,23 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Degrade { host, fails_in } => {
             host.errand("expected failure of", |host| NamedCommand::DegradeHost { host, fails_in })
         }
-        Command::Fail(host) => host.errand("failure of", |host| NamedCommand::FailHost { host }),
+        Command::Fail { host, consent } => {
+            consent.obtain(session, &format!("failure of {}", host.host.0))?;
+            host.errand("failure of", |host| NamedCommand::FailHost { host })
+        }
         Command::Recover(host) => host.errand("recovery of", |host| NamedCommand::RecoverHost { host }),
     };
     ask::all(session, &[errand], patience)
 }
 
-fn remove(session: &Session, hosts: Vec<Named>) -> Result<()> {
-    let errands = hosts
-        .into_iter()
-        .map(|Named(host)| Errand::new(format!("removal of host {host}"), NamedCommand::RemoveHost { host }));
+/// Asks for the same for each host.
+fn each(
+    session: &Session,
+    hosts: Vec<Named>,
+    what: &str,
+    make: impl Fn(String) -> NamedCommand,
+) -> Result<()> {
+    let errands = hosts.into_iter().map(|Named(host)| Errand::new(format!("{what} {host}"), make(host)));
     ask::all(session, &errands.collect::<Vec<_>>(), Patience::NONE)
 }
 

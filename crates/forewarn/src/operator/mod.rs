@@ -9,6 +9,7 @@ pub(crate) mod az;
 mod backup;
 mod clock;
 mod cluster;
+mod consent;
 mod enrol;
 mod event;
 mod explain;
@@ -130,10 +131,10 @@ pub(crate) enum Output {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Machines: list them, make, describe, restart, move, stop, delete or evict them.
+    /// Machines: list them, make, describe, restart, move, stop, delete, evict or forget them.
     #[command(subcommand)]
     Vm(vm::Command),
-    /// Hosts: list them, add or remove them, update, restart or empty them, say that they fail.
+    /// Hosts: list them, add, remove or forget them, update, restart or empty them, say that they fail.
     #[command(subcommand)]
     Host(host::Command),
     /// Tenants: those who are told of events together.

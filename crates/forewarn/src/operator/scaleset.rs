@@ -10,6 +10,7 @@ use forewarn_wire::operator::{
 use forewarn_wire::{Span, show_duration};
 
 use super::ask::{self, Errand, Patience};
+use super::consent::Consent;
 use super::identifier::short;
 use super::say::date;
 use super::session::{Session, escaped};
@@ -83,6 +84,8 @@ pub(crate) enum Command {
         bounds: Bounds,
         #[command(flatten)]
         patience: Patience,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// Change the model or the policy of a scale set; what is not said stays.
     #[command(after_help = UPDATE_EXAMPLES)]
@@ -118,6 +121,8 @@ pub(crate) enum Command {
         instances: Vec<Named>,
         #[command(flatten)]
         patience: Patience,
+        #[command(flatten)]
+        consent: Consent,
     },
     /// Remove a scale set that has no instances.
     Rm {
@@ -173,8 +178,14 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         Command::Show { name: Named(name) } => session.show(&place(&name, ""), |set| Ok(facts(set))),
         Command::Explain { name } => explain::scale_set(session, &name),
         Command::Create(wanted) => create(session, wanted),
-        Command::Scale { name: Named(name), capacity, bounds, patience } => {
+        Command::Scale { name: Named(name), capacity, bounds, patience, consent } => {
             let phrase = format!("scaling of {name} to {capacity}");
+            // Only a set that shrinks loses machines.
+            let shrinks = || {
+                let now: ScaleSetSummary = session.get(&place(&name, ""))?;
+                Ok(usize::from(capacity) < now.capacity)
+            };
+            consent.obtain_if(session, &phrase, shrinks)?;
             let Bounds { hosts, zones, fault_domains } = bounds;
             let body = Scale { capacity, hosts: few(hosts), zones, fault_domains };
             ask::all(session, &[Errand::post(phrase, place(&name, "/scale"), &body)?], patience)
@@ -191,9 +202,10 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
             let errand = Errand::post(phrase, place(&name, "/upgrade"), &Upgrade { instances })?;
             ask::one(session, &errand).map(drop)
         }
-        Command::DeleteInstances { name: Named(name), instances, patience } => {
+        Command::DeleteInstances { name: Named(name), instances, patience, consent } => {
             let instances = names(instances);
             let phrase = format!("delete of {} of {name}", some(&instances));
+            consent.obtain(session, &phrase)?;
             let body = DeleteInstances { instances };
             ask::all(session, &[Errand::post(phrase, place(&name, "/delete-instances"), &body)?], patience)
         }

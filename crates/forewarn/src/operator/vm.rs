@@ -9,10 +9,11 @@ use forewarn_wire::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};
+use super::consent::Consent;
 use super::explain::{self, Extent};
 use super::identifier::short;
 use super::session::{Session, escaped};
-use super::table::{Table, Width, listed};
+use super::table::{Table, Width, listed, some};
 use super::wanted::{Approvals, NewMachine, Notices, Tag, tags};
 
 const EXAMPLES: &str = "\
@@ -20,6 +21,20 @@ Examples:
   forewarn vm restart web_0
   forewarn vm restart web_0 web_1 --wait
   forewarn vm delete web/web_0          where several machines are called web_0";
+
+const FORGET_EXAMPLES: &str = "\
+The machine itself stays as it is: no event, no order to the driver. Events that name only it are withdrawn.
+
+Example:
+  forewarn vm forget web_0";
+
+const MOVE_EXAMPLES: &str = "\
+Nothing is moved: Forewarn takes note of where the machine runs, without an event and without an order to the driver. `forewarn
+vm redeploy` moves a machine.
+
+Examples:
+  forewarn vm move web_0 --host h2
+  forewarn vm move web_0 web_1 --host h2 --force    although planned work names them";
 
 const CREATE_EXAMPLES: &str = "\
 Examples:
@@ -86,7 +101,7 @@ pub(crate) enum Command {
     /// Move machines to other hosts: memory and ephemeral disks are lost.
     Redeploy(Machines),
     /// Give machines their operating-system image anew.
-    Reimage(Machines),
+    Reimage(Doomed),
     /// Stop machines; they keep their hosts.
     Stop(Machines),
     /// Start machines that are stopped or deallocated.
@@ -95,9 +110,29 @@ pub(crate) enum Command {
     Deallocate(Machines),
     /// Delete machines.
     #[command(after_help = EXAMPLES)]
-    Delete(Machines),
+    Delete(Doomed),
     /// Evict spot machines.
-    Evict(Machines),
+    Evict(Doomed),
+    /// Stop managing machines without touching them.
+    #[command(after_help = FORGET_EXAMPLES)]
+    Forget {
+        /// Their names, or tenant/name.
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<Named>,
+    },
+    /// Record that machines run on another host, to which they were moved by other means.
+    #[command(after_help = MOVE_EXAMPLES)]
+    Move {
+        /// Their names, or tenant/name.
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<Named>,
+        /// The host they run on now.
+        #[arg(long, value_name = "HOST")]
+        host: Named,
+        /// Record it although planned work names them; work that concerns no machine any more is withdrawn.
+        #[arg(long)]
+        force: bool,
+    },
     /// Have the next thing fail that is done to machines; only where they pretend.
     Jam(Machines),
 }
@@ -130,6 +165,24 @@ pub(crate) struct Machines {
     patience: Patience,
 }
 
+/// Machines that lose themselves or their data.
+#[derive(Args)]
+pub(crate) struct Doomed {
+    #[command(flatten)]
+    machines: Machines,
+    #[command(flatten)]
+    consent: Consent,
+}
+
+impl Doomed {
+    /// The machines, once the operator has confirmed what is done to them.
+    fn confirmed(self, session: &Session, verb: &str) -> Result<Machines> {
+        let names: Vec<_> = self.machines.names.iter().map(|Named(name)| name.clone()).collect();
+        self.consent.obtain(session, &format!("{verb} of {}", some(&names)))?;
+        Ok(self.machines)
+    }
+}
+
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
     let (machines, verb, make): (_, _, fn(String) -> NamedCommand) = match command {
         Command::Ls { tenant } => return list(session, tenant.as_ref()),
@@ -143,14 +196,25 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Restart(machines) => (machines, "restart", |machine| NamedCommand::Restart { machine }),
         Command::Redeploy(machines) => (machines, "redeploy", |machine| NamedCommand::Redeploy { machine }),
-        Command::Reimage(machines) => (machines, "reimage", |machine| NamedCommand::Reimage { machine }),
+        Command::Reimage(doomed) => {
+            (doomed.confirmed(session, "reimage")?, "reimage", |machine| NamedCommand::Reimage { machine })
+        }
         Command::Stop(machines) => (machines, "stop", |machine| NamedCommand::Stop { machine }),
         Command::Start(machines) => (machines, "start", |machine| NamedCommand::Start { machine }),
         Command::Deallocate(machines) => {
             (machines, "deallocation", |machine| NamedCommand::Deallocate { machine })
         }
-        Command::Delete(machines) => (machines, "delete", |machine| NamedCommand::Delete { machine }),
-        Command::Evict(machines) => (machines, "eviction", |machine| NamedCommand::Evict { machine }),
+        Command::Delete(doomed) => {
+            (doomed.confirmed(session, "delete")?, "delete", |machine| NamedCommand::Delete { machine })
+        }
+        Command::Evict(doomed) => {
+            (doomed.confirmed(session, "eviction")?, "eviction", |machine| NamedCommand::Evict { machine })
+        }
+        Command::Forget { names } => return forget(session, names),
+        Command::Move { names, host: Named(host), force } => {
+            let record = |machine| NamedCommand::Move { machine, host: host.clone(), force };
+            return record_moves(session, names, &host, record);
+        }
         Command::Jam(machines) => (machines, "jam", |machine| NamedCommand::Jam { machine }),
     };
     let errands = machines
@@ -158,6 +222,26 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         .into_iter()
         .map(|Named(name)| Errand::new(format!("{verb} of {name}"), make(name.clone())).about(name));
     ask::all(session, &errands.collect::<Vec<_>>(), machines.patience)
+}
+
+fn forget(session: &Session, names: Vec<Named>) -> Result<()> {
+    let errand = |Named(machine): Named| {
+        let phrase = format!("removal of {machine} from management");
+        Errand::new(phrase, NamedCommand::Forget { machine })
+    };
+    let errands: Vec<_> = names.into_iter().map(errand).collect();
+    ask::all(session, &errands, Patience::NONE)
+}
+
+fn record_moves(
+    session: &Session,
+    names: Vec<Named>,
+    host: &str,
+    record: impl Fn(String) -> NamedCommand,
+) -> Result<()> {
+    let errand = |Named(machine): Named| Errand::new(format!("move of {machine} to {host}"), record(machine));
+    let errands: Vec<_> = names.into_iter().map(errand).collect();
+    ask::all(session, &errands, Patience::NONE)
 }
 
 fn create(session: &Session, Named(name): Named, new: NewMachine, approvals: Approvals) -> Result<()> {

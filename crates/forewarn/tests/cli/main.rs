@@ -5,6 +5,7 @@
 
 mod api;
 mod audit;
+mod driver;
 mod explain;
 #[path = "../harness/patience.rs"]
 mod patience;

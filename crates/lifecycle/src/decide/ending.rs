@@ -10,7 +10,7 @@ use crate::rollout::{Pause, Rollout};
 
 /// What has become of a machine.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+pub(super) enum Fate {
     Stays,
     Moved(HostId),
     Deallocated,
@@ -48,7 +48,7 @@ impl Draft<'_> {
 
     /// Withdraws what has not started and concerns nobody any more. A machine that is off and was to be deleted has no one
     /// left to warn: it is deleted at once.
-    fn take_along(&mut self, machine: MachineId, fate: Fate) -> Result<(), Refusal> {
+    pub(super) fn take_along(&mut self, machine: MachineId, fate: Fate) -> Result<(), Refusal> {
         let Some(tenant) = self.cluster.machine(machine).map(|machine| machine.tenant) else { return Ok(()) };
         let mut delete = false;
         for maintenance in self.cluster.waiting_of(machine) {

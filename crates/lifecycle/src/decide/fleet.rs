@@ -24,7 +24,7 @@ impl Draft<'_> {
     pub(super) fn remove_host(&mut self, id: HostId) -> Result<(), Refusal> {
         let host = self.cluster.known_host(id)?;
         if !host.machines().is_empty() {
-            return Err(Refusal::HostInUse(host.name.clone()));
+            return Err(Refusal::HostInUse { host: host.name.clone(), machines: self.listed_on(host) });
         }
         if host.rollout.is_some() {
             return Err(Refusal::HostBusy(host.name.clone()));

@@ -9,6 +9,7 @@ mod enrolment;
 mod fleet;
 mod group;
 mod hosts;
+mod outside;
 mod rollouts;
 mod scale_sets;
 mod start;
@@ -56,6 +57,8 @@ impl Cluster {
                 draft.change_scale_set_policy(*scale_set, *policy)
             }
             Command::UpgradeInstance(machine) => draft.upgrade_instance(*machine),
+            Command::Forget(machine) => draft.forget(*machine),
+            Command::Move { machine, to, planned } => draft.record_move(*machine, *to, *planned),
             Command::RemoveScaleSet(scale_set) => draft.remove_scale_set(*scale_set),
             Command::Restart(machine) => draft.restart(*machine),
             Command::Redeploy(machine) => draft.redeploy(*machine),

@@ -118,6 +118,29 @@ impl Cluster {
         }
     }
 
+    /// Removes a machine that is no longer managed. A standalone machine takes its tenant along.
+    pub(super) fn machine_forgotten(&mut self, id: MachineId, out: &mut Vec<Effect>) {
+        let Some(Machine { tenant, host, .. }) = self.machines.get(&id) else { return };
+        let (tenant, host) = (*tenant, *host);
+        self.remove_machine(id);
+        self.look_at_unwell();
+        self.look_after(id);
+        self.advance_rollout_of(host);
+        self.drop_if_abandoned(tenant, out);
+    }
+
+    /// Puts a machine on the host to which an operator moved it.
+    pub(super) fn machine_moved(&mut self, id: MachineId, to: HostId) {
+        let Some(from) = self.machines.get(&id).map(|machine| machine.host) else { return };
+        let Some(host) = self.hosts.get_mut(&to) else { return };
+        host.add(id);
+        self.arrive(id, to);
+        self.look_at_unwell();
+        self.look_after(id);
+        self.look_again_if_held(id);
+        [from, to].into_iter().for_each(|host| self.advance_rollout_of(host));
+    }
+
     /// What an impact leaves of a machine.
     pub(super) fn apply(&mut self, id: MachineId, impact: Impact) {
         let Some(machine) = self.machines.get_mut(&id) else { return };

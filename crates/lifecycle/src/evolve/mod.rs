@@ -48,6 +48,8 @@ impl Cluster {
             Change::ProfileChanged { machine, model_version, profile } => {
                 self.profile_changed(*machine, *model_version, *profile);
             }
+            Change::MachineForgotten(machine) => self.machine_forgotten(*machine, out),
+            Change::MachineMoved { machine, to } => self.machine_moved(*machine, *to),
             Change::RolloutPlanned { rollout, work, terms, hosts } => {
                 self.rollout_planned(now, *rollout, *work, terms, hosts);
             }

@@ -194,12 +194,17 @@ impl Cluster {
         if let Some(to) = to {
             self.vacate(machine, to);
         }
+        self.look_again_if_held(machine);
+        from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
+        self.end_parts(now, id, out);
+    }
+
+    /// Has the next ticks look at held work that names a machine.
+    pub(super) fn look_again_if_held(&mut self, machine: MachineId) {
         let waiting =
             self.waiting_of(machine).filter(|pending| matches!(pending.wait(), Some(Wait::Held(_))));
         let held: Vec<_> = waiting.map(|pending| pending.plan.id).collect();
         held.into_iter().for_each(|id| self.look_again(id));
-        from.into_iter().chain(to).for_each(|host| self.advance_rollout_of(host));
-        self.end_parts(now, id, out);
     }
 
     /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
@@ -244,7 +249,7 @@ impl Cluster {
     }
 
     /// A standalone machine takes its tenant along.
-    fn drop_if_abandoned(&mut self, id: TenantId, out: &mut Vec<Effect>) {
+    pub(super) fn drop_if_abandoned(&mut self, id: TenantId, out: &mut Vec<Effect>) {
         let abandoned = self.tenants.get(&id).is_some_and(|tenant| {
             tenant.shape == Shape::StandaloneMachine
                 && tenant.machines().is_empty()

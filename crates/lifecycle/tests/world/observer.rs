@@ -25,6 +25,7 @@ pub enum Promise {
     Paused = 11,
     EachHostOnce = 12,
     Batches = 13,
+    Untouched = 14,
 }
 
 #[derive(Default)]
@@ -81,6 +82,7 @@ impl Observer {
             let (broken, seen) = self.upgrades.decided(cluster, now, command, changes);
             self.broken.extend(broken);
             seen.into_iter().for_each(|what| self.count(what));
+            self.check_nothing_is_ordered(cluster, command, changes);
         }
         let Command::Approve { tenant, events, .. } = command else { return };
         let visible = |id: &EventId| self.events.get(id).is_some_and(|known| known.tenant == *tenant);
@@ -108,6 +110,28 @@ impl Observer {
         }
     }
 
+    /// A machine that is forgotten, or moved by other means, gets no event and no impact of that, and keeps its zone.
+    fn check_nothing_is_ordered(&mut self, cluster: &Cluster, command: &Command, changes: &[Change]) {
+        if !matches!(command, Command::Forget(_) | Command::Move { .. }) {
+            return;
+        }
+        for change in changes {
+            match change {
+                Change::MachineForgotten(_) => self.count("forgotten"),
+                Change::MachineMoved { machine, to } => {
+                    let zone = |host: HostId| cluster.host(host).map(|host| host.zone);
+                    let from = cluster.machine(*machine).map(|machine| machine.host);
+                    if from.map(zone) != Some(zone(*to)) {
+                        self.note(Promise::Untouched, format!("{machine} leaves its zone"));
+                    }
+                    self.count("moved");
+                }
+                Change::Withdrawn { .. } => self.count("withdrawn by a forgotten or moved machine"),
+                other => self.note(Promise::Untouched, format!("{command:?} makes {other:?}")),
+            }
+        }
+    }
+
     /// What can be seen before a change.
     pub fn look(&self, cluster: &Cluster, change: &Change) -> Before {
         let visible = matches!(
@@ -116,6 +140,8 @@ impl Observer {
                 | Change::Started { .. }
                 | Change::Withdrawn { .. }
                 | Change::Completed { .. }
+                | Change::MachineForgotten(_)
+                | Change::MachineMoved { .. }
                 | Change::Approved { .. }
                 | Change::Enrolled(_)
                 | Change::Disabled(_)
@@ -149,6 +175,10 @@ impl Observer {
             self.check_domains_at_start(cluster, *maintenance);
         }
         self.check_hosts(cluster, change);
+        let is_quiet = matches!(change, Change::MachineForgotten(_) | Change::MachineMoved { .. });
+        if is_quiet && effects.iter().any(|effect| matches!(effect, Effect::Perform(_))) {
+            self.note(Promise::Untouched, format!("{change:?} orders something"));
+        }
         let forced =
             matches!(change, Change::Started { maintenance, .. } if self.forced.contains(maintenance));
         let (broken, seen) = self.books.changed(cluster, now, change, forced);
@@ -287,7 +317,10 @@ impl Observer {
     /// On one host the machines of a tenant share an update domain; announced host work is in one per tenant.
     fn check_hosts(&mut self, cluster: &Cluster, change: &Change) {
         match change {
-            Change::Started { .. } | Change::Completed { .. } | Change::MachineAdmitted { .. } => {
+            Change::Started { .. }
+            | Change::Completed { .. }
+            | Change::MachineAdmitted { .. }
+            | Change::MachineMoved { .. } => {
                 let mut domains = BTreeMap::new();
                 for (id, machine) in cluster.machines() {
                     let place = (machine.host, machine.tenant);

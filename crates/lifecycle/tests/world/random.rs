@@ -39,6 +39,8 @@ pub enum Happening {
     Policy(u8, u8),
     Settings(u8),
     AdmitInstance(u8, u8),
+    Forget(u8),
+    Move(u8, u8, PlannedWork),
 }
 
 pub fn happenings() -> impl Strategy<Value = Vec<Happening>> {
@@ -55,6 +57,7 @@ fn happening() -> impl Strategy<Value = Happening> {
     ]);
     let power = prop::sample::select(vec![PowerChange::Stop, PowerChange::Start, PowerChange::Deallocate]);
     let announced = prop::sample::select(vec![Announced::Stays, Announced::TakenBack]);
+    let planned = prop::sample::select(vec![PlannedWork::Refuses, PlannedWork::GivesWay]);
     let report = prop_oneof![9 => Just(Report::Done), 1 => Just(Report::Failed)];
     prop_oneof![
         10 => prop_oneof![1u32..40, 100u32..1_000, 100u32..40_000, Just(86_500)].prop_map(H::Advance),
@@ -90,6 +93,10 @@ fn happening() -> impl Strategy<Value = Happening> {
         1 => (any::<u8>(), 0u8..8).prop_map(|(tenant, bits)| H::Policy(tenant, bits)),
         1 => (0u8..8).prop_map(H::Settings),
         2 => (any::<u8>(), any::<u8>()).prop_map(|(set, host)| H::AdmitInstance(set, host)),
+        2 => any::<u8>().prop_map(H::Forget),
+        4 => (any::<u8>(), any::<u8>(), planned).prop_map(|(machine, host, planned)| {
+            H::Move(machine, host, planned)
+        }),
     ]
 }
 
@@ -239,6 +246,10 @@ impl World {
                 placement: Placement { host, update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) },
                 number: None,
             }),
+            Happening::Forget(number) => pick(&machines, *number).map(Command::Forget),
+            Happening::Move(number, host, planned) => pick(&machines, *number)
+                .zip(pick(&hosts, *host))
+                .map(|(machine, to)| Command::Move { machine, to, planned: *planned }),
         };
         if let Some(command) = command {
             drop(self.submit(command));

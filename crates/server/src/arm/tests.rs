@@ -6,7 +6,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_store::State as Kept;
-use forewarn_wire::operator::Fleet;
+use forewarn_wire::operator::{Fleet, NamedCommand};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -167,6 +167,22 @@ async fn a_machine_is_made_shown_and_deleted() {
     assert_eq!(client.get(&compute("virtualMachines/vm1")).await.status, StatusCode::NOT_FOUND);
     let absent = client.send("DELETE", &compute("virtualMachines/vm1"), Value::Null).await;
     assert_eq!(absent.status, StatusCode::NO_CONTENT);
+}
+
+#[tokio::test]
+async fn a_forgotten_machine_is_no_longer_a_resource_and_its_name_is_free() {
+    let client = Client::new().await;
+    client.group().await;
+    let body = json!({ "location": "eastus", "tags": { "a": "b" }, "properties": {} });
+    let path = compute("virtualMachines/Vm1");
+    assert_eq!(client.send("PUT", &path, body.clone()).await.status, StatusCode::CREATED);
+    let entries = || client.engine.look(|state| state.catalogue.entries_below("").count());
+    let written = entries().await.unwrap();
+    let machine = "Vm1".to_owned();
+    client.engine.order(vec![NamedCommand::Forget { machine }]).await.unwrap();
+    assert_eq!(client.get(&path).await.status, StatusCode::NOT_FOUND);
+    assert_eq!(entries().await.unwrap(), written - 1, "what the client wrote of it is gone, too");
+    assert_eq!(client.send("PUT", &path, body).await.status, StatusCode::CREATED);
 }
 
 #[tokio::test]

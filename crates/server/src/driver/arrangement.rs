@@ -161,7 +161,7 @@ impl Driver {
 
     /// What was written of something goes with it.
     fn gone_with(&self, cluster: ClusterId, change: &Change) -> Option<Filing> {
-        let link = if let Change::Completed { machine, .. } = change {
+        let link = if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change {
             Link::Machine(*machine)
         } else if let Change::TenantRemoved(tenant) = change {
             Link::Tenant(*tenant)

@@ -67,6 +67,8 @@ impl Endings {
             | Change::ScaleSetRemoved(_)
             | Change::MachineAdmitted { .. }
             | Change::ProfileChanged { .. }
+            | Change::MachineForgotten(_)
+            | Change::MachineMoved { .. }
             | Change::RolloutPlanned { .. }
             | Change::RolloutWaits { .. }
             | Change::RolloutPaused { .. }

@@ -37,7 +37,9 @@ impl Driver {
                 self.publish(*id, new.tenant);
                 self.list(*id, *machine);
             }
-            Entry::Change(id, Change::Completed { machine, .. }) => self.forget_if_gone(*id, *machine),
+            Entry::Change(id, Change::Completed { machine, .. } | Change::MachineForgotten(machine)) => {
+                self.forget_if_gone(*id, *machine);
+            }
             Entry::Described { cluster, machine, .. } => self.list(*cluster, *machine),
             Entry::Site(id, _) => self.list_all(*id),
             Entry::Catalogue(change) => self.follow_catalogue(change),

@@ -25,6 +25,8 @@ use crate::engine::{self, Order, Terms};
 pub(super) struct How {
     /// What happens to things that the file does not mention; they stay, if not said.
     unmentioned: UnmentionedWord,
+    /// Whether moves are recorded of machines that the file has on other hosts; they are only listed, if not said.
+    moves: bool,
     /// Whether it is only asked what would be done.
     dry_run: bool,
 }
@@ -36,6 +38,14 @@ enum UnmentionedWord {
     #[default]
     Keep,
     Remove,
+    Forget,
+}
+
+impl How {
+    /// Whether a difference is only listed.
+    fn skips(self, difference: &Difference) -> bool {
+        !self.moves && matches!(difference.command, Some(NamedCommand::Move { .. }))
+    }
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Tagged<Fleet>, Fault> {
@@ -50,10 +60,12 @@ pub(super) async fn apply(
 ) -> Result<Json<FleetReport>, Fault> {
     let wanted: Fleet = read(&body)?;
     let differences = compare(&visit, &wanted, how).await?;
-    let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
+    let applied = differences.iter().filter(|one| !how.skips(one));
+    let commands: Vec<_> = applied.filter_map(|one| one.command.clone()).collect();
     if how.dry_run {
         visit.engine.rehearse(commands).await?;
         return Ok(Json(report(&differences, |one| match one.command {
+            Some(_) if how.skips(one) => DifferenceState::Skipped,
             Some(_) => DifferenceState::Planned,
             None => DifferenceState::Later,
         })));
@@ -76,7 +88,11 @@ pub(super) async fn apply(
         compare(&visit, &wanted, how).await?.into_iter().map(|one| subject(&one.text)).collect();
     Ok(Json(report(&differences, |one| {
         // What was asked for before under the same key is not done again.
-        if still.contains(&subject(&one.text)) { DifferenceState::Later } else { DifferenceState::Done }
+        match still.contains(&subject(&one.text)) {
+            _ if how.skips(one) => DifferenceState::Skipped,
+            true => DifferenceState::Later,
+            false => DifferenceState::Done,
+        }
     })))
 }
 
@@ -84,23 +100,31 @@ async fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Vec<Differen
     let unmentioned = match how.unmentioned {
         UnmentionedWord::Keep => Unmentioned::Keep,
         UnmentionedWord::Remove => Unmentioned::Remove,
+        UnmentionedWord::Forget => Unmentioned::Forget,
     };
     let wanted = wanted.clone();
     let compare = move |state: &engine::State<'_>| {
         let mut differences = difference(&fleet(state), &wanted, unmentioned)?;
-        differences.iter_mut().for_each(|one| wait_for_announced_end(state.cluster, one));
+        differences.iter_mut().for_each(|one| wait_for_an_end(state.cluster, one));
         Ok::<_, Fault>(differences)
     };
     visit.engine.look(compare).await?
 }
 
-/// What is being deleted already is not deleted again.
-fn wait_for_announced_end(cluster: &Cluster, difference: &mut Difference) {
-    let Some(NamedCommand::Delete { machine }) = &difference.command else { return };
-    let Ok(id) = find_machine(cluster, machine) else { return };
-    if is_ending(cluster, id) {
+/// A machine that is being deleted is not deleted again; one that the driver is at work on is forgotten later.
+fn wait_for_an_end(cluster: &Cluster, difference: &mut Difference) {
+    let (waits, machine): (fn(&Cluster, MachineId) -> bool, _) = match &difference.command {
+        Some(NamedCommand::Delete { machine }) => (is_ending, machine),
+        Some(NamedCommand::Forget { machine }) => (is_worked_on, machine),
+        Some(_) | None => return,
+    };
+    if find_machine(cluster, machine).is_ok_and(|id| waits(cluster, id)) {
         difference.command = None;
     }
+}
+
+fn is_worked_on(cluster: &Cluster, machine: MachineId) -> bool {
+    cluster.pending_of(machine).any(|work| work.action(machine).is_some())
 }
 
 fn is_ending(cluster: &Cluster, machine: MachineId) -> bool {
@@ -115,6 +139,7 @@ fn is_removal_of_container(difference: &Difference) -> bool {
             NamedCommand::RemoveTenant { .. }
                 | NamedCommand::RemoveScaleSet { .. }
                 | NamedCommand::RemoveHost { .. }
+                | NamedCommand::ForgetHost { .. }
         )
     )
 }

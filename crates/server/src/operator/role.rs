@@ -62,6 +62,9 @@ pub(crate) fn needs(command: &NamedCommand) -> Role {
         C::AdmitInstance { instance, .. } if instance.addresses.is_empty() => Role::Operator,
         C::AdmitHost(_)
         | C::RemoveHost { .. }
+        | C::ForgetHost { .. }
+        | C::Forget { .. }
+        | C::Move { .. }
         | C::AdmitVm(_)
         | C::AdmitAvailabilitySet(_)
         | C::AdmitCloudService(_)
@@ -114,6 +117,9 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
         | C::BrakeOff {}
         | C::AdmitHost(_)
         | C::RemoveHost { .. }
+        | C::ForgetHost { .. }
+        | C::Forget { .. }
+        | C::Move { .. }
         | C::AdmitVm(_)
         | C::AdmitAvailabilitySet(_)
         | C::AdmitCloudService(_)

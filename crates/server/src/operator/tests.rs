@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode, header};
 use forewarn_lifecycle::{Seed, Timestamp};
-use forewarn_wire::operator::{Fleet, NamedCommand, ServerView};
+use forewarn_wire::operator::{DriverKind, Fleet, NamedCommand, ServerView};
 use serde_json::Value;
 use tokio::sync::watch;
 use tower::ServiceExt;
@@ -49,6 +49,7 @@ impl Api {
             prefix: true,
             default_machine: None,
             arm: None,
+            driver: DriverKind::Pretend,
         };
         let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();

@@ -115,7 +115,7 @@ mod tests {
             "this word is not known: \"restrat\" at line 1 column 20\n  hint: did you mean restart?"
         );
         let far = said::<NamedCommand>(r#"{"command":"fly"}"#);
-        assert!(far.contains("\n  hint: 45 are known, such as admit_host, "), "{far}");
+        assert!(far.contains("\n  hint: 48 are known, such as admit_host, "), "{far}");
         assert_eq!(
             said::<ClockOrder>(r#"{"clock":"stop"}"#),
             "this word is not known: \"stop\" at line 1 column 15\n  hint: write freeze, scale, advance, next"

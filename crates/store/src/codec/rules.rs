@@ -134,6 +134,8 @@ stored_enum!(Change {
     30 => UpgradePolicyChanged { scale_set, upgrade },
     31 => BatchUpgraded(scale_set),
     32 => RollingEnded(scale_set),
+    45 => MachineForgotten(machine),
+    46 => MachineMoved { machine, to },
 });
 
 stored_enum!(Cause {

@@ -46,6 +46,8 @@ const VERBS: &[&str] = &[
     "model",
     "profile",
     "upgrade",
+    "forget",
+    "move",
     "revise",
     "upgrading",
     "set",
@@ -110,6 +112,8 @@ fn machine_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<NamedComma
         "stop" => NamedCommand::Stop { machine: known(line)? },
         "start" => NamedCommand::Start { machine: known(line)? },
         "deallocate" => NamedCommand::Deallocate { machine: known(line)? },
+        "forget" => forget_deed(line)?,
+        "move" => move_deed(line)?,
         "upgrade" => NamedCommand::UpgradeInstance { machine: known(line)? },
         "jam" => NamedCommand::Jam { machine: known(line)? },
         "profile" => {
@@ -119,6 +123,22 @@ fn machine_deed(line: &mut Line<'_>, verb: Word<'_>) -> Result<Option<NamedComma
         }
         _ => return Ok(None),
     }))
+}
+
+/// Reads `forget web_0`, or `forget host h1`.
+fn forget_deed(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    Ok(match line.take_if("host") {
+        Some(_) => NamedCommand::ForgetHost { host: known(line, "a host")? },
+        None => NamedCommand::Forget { machine: known(line, "a machine or `host`")? },
+    })
+}
+
+/// Reads `move web_0 to h2`, or `move web_0 to h2 force`.
+fn move_deed(line: &mut Line<'_>) -> Result<NamedCommand, Mistake> {
+    let machine = known(line, "a machine")?;
+    line.need_word("to")?;
+    let host = known(line, "a host")?;
+    Ok(NamedCommand::Move { machine, host, force: line.take_if("force").is_some() })
 }
 
 /// What is done to hosts, and what becomes of them.

@@ -34,6 +34,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::InstanceNumberPassed { .. }
         | Refusal::Pending { .. }
         | Refusal::UnderWay(_)
+        | Refusal::Planned { .. }
         | Refusal::AlreadyStarted
         | Refusal::BrakeOn => ArmError::new(409, "Conflict", said()),
         Refusal::TenantInUse(name) => {
@@ -47,7 +48,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
             let message = "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
             ArmError::new(409, "OperationNotAllowed", message)
         }
-        Refusal::HostInUse(_)
+        Refusal::HostInUse { .. }
         | Refusal::ScaleSetInUse(_)
         | Refusal::PartOfScaleSet(_)
         | Refusal::Standalone(_)
@@ -59,6 +60,7 @@ pub fn refused(refusal: &Refusal) -> ArmError {
         | Refusal::AlreadyDone(_)
         | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", said()),
         Refusal::UpdateDomainClash { .. }
+        | Refusal::OtherZone { .. }
         | Refusal::HostNotHealthy(_)
         | Refusal::HostFailed(_)
         | Refusal::HostBusy(_)

@@ -69,6 +69,19 @@ pub enum NamedCommand {
     },
     /// An instance gets the latest model of its scale set.
     UpgradeInstance { machine: String },
+    /// Stops managing a machine and leaves the machine itself as it is: no event, no order to the driver.
+    Forget { machine: String },
+    /// Stops managing a host. Machines that are on it refuse this.
+    ForgetHost { host: String },
+    /// Records that a machine runs on another host, to which it was moved by other means: no event, no order to the driver.
+    Move {
+        machine: String,
+        /// The host it runs on now.
+        host: String,
+        /// Records the move although planned work names the machine.
+        #[serde(default)]
+        force: bool,
+    },
     /// From where a machine calls, and what its owner has noted of it; what is not said stays.
     Describe {
         machine: String,

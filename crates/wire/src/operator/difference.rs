@@ -1,8 +1,9 @@
 //! What has to be done to make one fleet the other.
 //!
-//! A machine that is there stays where it is: work moves machines, fleet files do not. What cannot be changed on something
-//! that exists (an update domain, a zone) is an error. Nothing is removed unless that is asked for, and then by the rules
-//! of deletion: what is announced first goes later.
+//! A machine on another host than the file says is a difference with the command that records the move; whether it is sent
+//! is for the operator to say. What cannot be changed on something that exists (an update domain, a zone) is an error.
+//! Nothing is removed unless that is asked for: then machines are forgotten, or deleted by the rules of deletion, and what
+//! is announced first goes later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,8 +30,10 @@ pub struct Difference {
 pub enum Unmentioned {
     /// They stay.
     Keep,
-    /// They go.
+    /// They go: machines are deleted.
     Remove,
+    /// They are managed no longer: machines stay as they are.
+    Forget,
 }
 
 /// What has to be done, in this order, to make `current` what is `wanted`.
@@ -57,7 +60,8 @@ pub fn difference(
     scale_sets(&mut list, current, wanted)?;
     match unmentioned {
         Unmentioned::Keep => {}
-        Unmentioned::Remove => removals(&mut list, current, wanted),
+        Unmentioned::Remove => removals(&mut list, current, wanted, Farewell::Delete),
+        Unmentioned::Forget => removals(&mut list, current, wanted, Farewell::Forget),
     }
     Ok(list.entries)
 }
@@ -79,6 +83,14 @@ impl List {
         if was != policy {
             let tenant = tenant.to_owned();
             self.push(format!("~ {tenant}: policy"), NamedCommand::ChangePolicy { tenant, policy });
+        }
+    }
+
+    /// A machine on another host than is wanted.
+    fn placement(&mut self, machine: Called<'_>, was: &str, is: &str) {
+        if was != is {
+            let command = NamedCommand::Move { machine: machine.full(), host: is.to_owned(), force: false };
+            self.push(format!("~ {machine}: host {was} -> {is}"), command);
         }
     }
 
@@ -188,6 +200,7 @@ fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet>
         }
         list.policy(name, was.policy, vm.policy);
         let called = Called::Alone(name);
+        list.placement(called, &was.host, &vm.host);
         profile(list, called, (was.terminate, was.os_image), (vm.terminate, vm.os_image));
         list.details(called, (&was.addresses, &was.tags), (&vm.addresses, &vm.tags));
     }
@@ -258,6 +271,7 @@ fn machines(
         if was.spot != machine.spot {
             return Err(fixed("priority", &name));
         }
+        list.placement(called, &was.host, &machine.host);
         profile(list, called, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
         list.details(called, (&was.addresses, &was.tags), (&machine.addresses, &machine.tags));
     }
@@ -327,6 +341,7 @@ fn instances(
         let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
         check_place(&name, domains(was), domains(instance))?;
         let called = Called::Member(set, &name);
+        list.placement(called, &was.host, &instance.host);
         list.details(called, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
     }
     Ok(())
@@ -369,11 +384,32 @@ fn notices(was: (Option<Span>, bool), is: (Option<Span>, bool)) -> String {
     changes.join(", ")
 }
 
+/// The way in which machines go.
+#[derive(Clone, Copy)]
+enum Farewell {
+    Delete,
+    Forget,
+}
+
+impl Farewell {
+    fn machine(self, list: &mut List, text: String, machine: String) {
+        match self {
+            Self::Delete => list.push(text, NamedCommand::Delete { machine }),
+            Self::Forget => list.push(format!("{text}, forgotten"), NamedCommand::Forget { machine }),
+        }
+    }
+
+    fn host(self, host: String) -> NamedCommand {
+        match self {
+            Self::Delete => NamedCommand::RemoveHost { host },
+            Self::Forget => NamedCommand::ForgetHost { host },
+        }
+    }
+}
+
 /// Machines first; sets and hosts go when nothing is left on them.
-fn removals(list: &mut List, current: &Fleet, wanted: &Fleet) {
-    let delete = |list: &mut List, text: String, machine: String| {
-        list.push(text, NamedCommand::Delete { machine });
-    };
+fn removals(list: &mut List, current: &Fleet, wanted: &Fleet, farewell: Farewell) {
+    let delete = |list: &mut List, text: String, machine: String| farewell.machine(list, text, machine);
     let wanted_vms: BTreeSet<_> = wanted.vms.iter().map(|vm| &vm.name).collect();
     for vm in current.vms.iter().filter(|vm| !wanted_vms.contains(&vm.name)) {
         delete(list, format!("- vm {}", vm.name), format!("{0}/{0}", vm.name));
@@ -408,7 +444,7 @@ fn removals(list: &mut List, current: &Fleet, wanted: &Fleet) {
     let used = used_hosts(current);
     let wanted_hosts: BTreeSet<_> = wanted.hosts.iter().map(|host| &host.name).collect();
     for HostEntry { name, .. } in current.hosts.iter().filter(|host| !wanted_hosts.contains(&host.name)) {
-        let command = NamedCommand::RemoveHost { host: name.clone() };
+        let command = farewell.host(name.clone());
         container(list, format!("- host {name}"), !used.contains(name.as_str()), command);
     }
 }

@@ -101,6 +101,14 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::ProfileChanged { machine, model_version, .. } => {
             teller.profile_changed(*machine, *model_version)
         }
+        Change::MachineForgotten(machine) => {
+            let is_left = "is forgotten: it is managed no longer and stays as it is";
+            teller.of_machine("forgotten", *machine, None, is_left)
+        }
+        Change::MachineMoved { machine, to } => {
+            let text = format!("runs on {} now: it was moved by other means", teller.host(*to));
+            teller.of_machine("moved", *machine, Some(*to), &text)
+        }
         Change::ScaleSetAdmitted { new, .. } => {
             teller.plain("admitted", format!("scale set {} has joined", new.name))
         }
@@ -218,6 +226,16 @@ impl Teller<'_> {
         let happening = self.plain("admitted", format!("machine {} has joined", new.name));
         let machines = vec![format!("{tenant}/{}", new.name)];
         Happening { tenants: vec![tenant], machines, hosts: vec![host], ..happening }
+    }
+
+    /// About one machine, the host that it is on and the host to which it has gone.
+    fn of_machine(&self, kind: &str, id: MachineId, to: Option<HostId>, text: &str) -> Happening {
+        let happening = self.plain(kind, format!("machine {} {text}", self.machine(id)));
+        let machine = self.cluster.machine(id);
+        let tenants = machine.map(|machine| self.tenant(machine.tenant)).into_iter().collect();
+        let hosts = machine.map(|machine| machine.host).into_iter().chain(to);
+        let hosts = hosts.map(|host| self.host(host)).collect();
+        Happening { tenants, machines: vec![full_name(self.cluster, id)], hosts, ..happening }
     }
 
     fn profile_changed(&self, id: MachineId, version: u32) -> Happening {

@@ -97,8 +97,8 @@ pub use terms::{
 pub use trail::{AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, Subject, Told, TrailEntry, cluster_key};
 pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};
 pub use view::{
-    ClockView, DifferenceState, DifferenceView, EndedView, Ending, EventView, FleetReport, HostView, Items,
-    MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view, machine_view,
-    tenant_view,
+    ClockView, DifferenceState, DifferenceView, DriverKind, EndedView, Ending, EventView, FleetReport,
+    HostView, Items, MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
+    machine_view, tenant_view,
 };
 pub use webhook::{KindWord, NewWebhook, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};

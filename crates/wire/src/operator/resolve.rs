@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{
-    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain,
-    HostWork, MachineId, Name, Placement, PowerChange, Profile, RolloutId, ScaleSetId, SetShape, Shape,
-    TenantId, Terms, Unenrolled, UpdateDomain, Zone,
+    Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
+    HostWork, MachineId, Name, Placement, PlannedWork, PowerChange, Profile, RolloutId, ScaleSetId, SetShape,
+    Shape, TenantId, Terms, Unenrolled, UpdateDomain, Zone,
 };
 
 use super::check::{self, ControlCharacter};
@@ -166,6 +166,15 @@ impl NamedCommand {
                 Command::ChangeProfile { machine: machine(name)?, profile: profile(*terminate, *os_image)? }
             }
             Self::UpgradeInstance { machine: name } => Command::UpgradeInstance(machine(name)?),
+            Self::Forget { machine: name } => Command::Forget(machine(name)?),
+            // Removing a host orders nothing: to forget it and to remove it are the same to the rules.
+            Self::ForgetHost { host: name } => Command::RemoveHost(host(name)?),
+            Self::Move { machine: name, host: to, force: true } => {
+                moved(machine(name)?, host(to)?, PlannedWork::GivesWay)
+            }
+            Self::Move { machine: name, host: to, force: false } => {
+                moved(machine(name)?, host(to)?, PlannedWork::Refuses)
+            }
             Self::Describe { machine: name, addresses, tags } => {
                 return describe(cluster, name, addresses.as_deref(), tags.as_ref());
             }
@@ -292,6 +301,10 @@ fn describe(
 fn change_site(site: &SiteChange) -> Result<Resolved, BadCommand> {
     check::site(&site.apply(&Site::default()))?;
     Ok(Resolved::Site(site.clone()))
+}
+
+fn moved(machine: MachineId, to: HostId, planned: PlannedWork) -> Command {
+    Command::Move { machine, to, planned }
 }
 
 fn pause(rollout: u64, announced: Announced) -> Command {

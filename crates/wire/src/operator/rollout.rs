@@ -253,6 +253,8 @@ pub(super) fn rollout_happening(
         | Change::ScaleSetRemoved(_)
         | Change::MachineAdmitted { .. }
         | Change::ProfileChanged { .. }
+        | Change::MachineForgotten(_)
+        | Change::MachineMoved { .. }
         | Change::Planned(_)
         | Change::Approved { .. }
         | Change::Waits { .. }

@@ -138,6 +138,22 @@ pub struct ServerView {
     /// Where clients of Azure come in: `https://ADDRESS`. Not there where they cannot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arm: Option<String>,
+    /// The driver that carries out orders: `pretend` for machines that exist only on the clock of the server, `program` for a
+    /// program that acts on real machines.
+    #[serde(default)]
+    pub driver: DriverKind,
+}
+
+/// The kind of driver that a server has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum DriverKind {
+    /// Machines pretend: nothing outside of the server changes.
+    Pretend,
+    /// A program acts on real machines. A server that does not say which driver it has counts as one of these.
+    #[default]
+    Program,
 }
 
 /// Things of a kind, as many as are shown at once.
@@ -210,6 +226,8 @@ pub enum DifferenceState {
     Planned,
     /// Nothing yet: something else has to go first.
     Later,
+    /// Nothing, because applying it was not asked for: a move of a machine.
+    Skipped,
 }
 
 /// How a host is.

@@ -141,6 +141,8 @@ pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<No
         | Change::ScaleSetRemoved(_)
         | Change::MachineAdmitted { .. }
         | Change::ProfileChanged { .. }
+        | Change::MachineForgotten(_)
+        | Change::MachineMoved { .. }
         | Change::RolloutPlanned { .. }
         | Change::RolloutWaits { .. }
         | Change::RolloutPaused { .. }

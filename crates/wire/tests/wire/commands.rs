@@ -10,9 +10,12 @@ use forewarn_wire::operator::*;
 use crate::town::Town;
 
 /// One of each, as an operator would write it.
-const EVERY: [&str; 41] = [
+const EVERY: [&str; 44] = [
     r#"{"command":"admit_host","name":"h3","zone":1}"#,
     r#"{"command":"remove_host","host":"h1"}"#,
+    r#"{"command":"forget_host","host":"h1"}"#,
+    r#"{"command":"forget","machine":"web_0"}"#,
+    r#"{"command":"move","machine":"web_0","host":"h2","force":true}"#,
     r#"{"command":"admit_vm","name":"v","host":"h1","update_domain":0,"fault_domain":0}"#,
     r#"{"command":"admit_availability_set","name":"db"}"#,
     r#"{"command":"admit_cloud_service","name":"shop"}"#,

@@ -185,12 +185,52 @@ fn nothing_is_there_twice() {
 }
 
 #[test]
-fn a_machine_stays_where_it_is() {
+fn a_machine_on_another_host_is_a_difference_whose_command_records_a_move() {
     let mut town = Town::new();
-    apply(&mut town, &fleet(), Unmentioned::Keep);
+    apply(&mut town, &Fleet::parse(FLAT).unwrap(), Unmentioned::Keep);
     let mut wanted = town.fleet();
     wanted.vms[0].host = "h2".to_owned();
-    assert_eq!(difference(&town.fleet(), &wanted, Unmentioned::Remove), Ok(Vec::new()));
+    wanted.availability_sets[0].machines[0].host = "h2".to_owned();
+    wanted.scale_sets[0].instances[1].host = "h1".to_owned();
+    let done = apply(&mut town, &wanted, Unmentioned::Keep);
+    let expected = ["~ solo: host h1 -> h2", "~ db/db-0: host h1 -> h2", "~ web/web_1: host h2 -> h1"];
+    assert_eq!(texts(&done), expected);
+    for one in &done {
+        assert!(matches!(one.command, Some(NamedCommand::Move { force: false, .. })), "{one:?}");
+    }
+    assert_eq!(town.fleet(), wanted);
+}
+
+/// Hosts without zones, so that machines may be on any of them.
+const FLAT: &str = "
+host = [{ name = 'h1' }, { name = 'h2' }]
+vm = [{ name = 'solo', host = 'h1' }]
+availability_set = [{ name = 'db', machine = [{ name = 'db-0', host = 'h1' }] }]
+scale_set = [{ name = 'web', instance = [{ host = 'h1' }, { host = 'h2' }] }]
+";
+
+#[test]
+fn what_is_not_mentioned_is_forgotten_if_that_is_asked_for() {
+    let mut town = Town::new();
+    apply(&mut town, &Fleet::parse(FLAT).unwrap(), Unmentioned::Keep);
+    let wanted = Fleet { site: town.site.clone().into(), ..Fleet::default() };
+    let first = apply(&mut town, &wanted, Unmentioned::Forget);
+    let expected = [
+        "- vm solo, forgotten",
+        "- machine db/db-0, forgotten",
+        "- db, once its machines are gone",
+        "- instance web_0, forgotten",
+        "- instance web_1, forgotten",
+        "- scale set web, once its machines are gone",
+        "- host h1, once its machines are gone",
+        "- host h2, once its machines are gone",
+    ];
+    assert_eq!(texts(&first), expected);
+    let commands = first.iter().filter_map(|one| one.command.as_ref());
+    assert!(commands.into_iter().all(|command| matches!(command, NamedCommand::Forget { .. })), "{first:?}");
+    let second = apply(&mut town, &wanted, Unmentioned::Forget);
+    assert_eq!(texts(&second), ["- db", "- scale set web", "- host h1", "- host h2"]);
+    assert_eq!(town.fleet(), wanted);
 }
 
 #[test]

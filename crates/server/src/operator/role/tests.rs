@@ -23,9 +23,12 @@ enum Whose {
 }
 
 /// Every command, without what it is about.
-const COMMANDS: [(&str, Role, Whose, &str); 45] = [
+const COMMANDS: [(&str, Role, Whose, &str); 48] = [
     ("admit_host", Role::Admin, Whose::Everybody, r#"{"name":"h9"}"#),
     ("remove_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
+    ("forget_host", Role::Admin, Whose::Everybody, r#"{"host":"h1"}"#),
+    ("forget", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0"}"#),
+    ("move", Role::Admin, Whose::Everybody, r#"{"machine":"east/m0","host":"h1"}"#),
     ("admit_vm", Role::Admin, Whose::Everybody, r#"{"name":"new","host":"h1"}"#),
     ("admit_availability_set", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),
     ("admit_cloud_service", Role::Admin, Whose::Everybody, r#"{"name":"new"}"#),

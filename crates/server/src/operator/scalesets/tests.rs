@@ -5,7 +5,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
 use forewarn_catalogue::Scope;
 use forewarn_lifecycle::{Name, Seed, Timestamp};
-use forewarn_wire::operator::ServerView;
+use forewarn_wire::operator::{DriverKind, ServerView};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt;
@@ -36,6 +36,7 @@ impl Town {
             prefix: false,
             default_machine: None,
             arm: None,
+            driver: DriverKind::Pretend,
         };
         let (stop, stopped) = watch::channel(false);
         let telemetry = Telemetry::new();

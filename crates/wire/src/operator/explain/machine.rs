@@ -44,7 +44,8 @@ pub fn explain_machine(scene: &Scene<'_>, machine: Explained<'_>) -> Option<Mach
         Explained::Gone(_) if scene.chronicle.is_empty() => return None,
         Explained::Gone(name) => {
             name.clone_into(&mut explanation.name);
-            explanation.summary = "It is gone".to_owned();
+            let summary = if scene.was_forgotten() { "It is managed no longer" } else { "It is gone" };
+            summary.clone_into(&mut explanation.summary);
             explanation.hints.extend(scene.went_untold());
         }
     }
@@ -68,6 +69,13 @@ impl Scene<'_> {
         explanation.refused = self.refused(self.resources_of(id, tenant));
         explanation.hints = self.troubles_known(id, machine, tenant, &explanation.refused);
         Some(())
+    }
+
+    /// Whether the last thing that the trail has of a machine that is gone is that it was forgotten.
+    fn was_forgotten(&self) -> bool {
+        let is_end = |entry: &&super::TrailEntry| ["forgotten", "completed"].contains(&entry.kind.as_str());
+        let known = self.chronicle.entries().rev().filter(|entry| (self.onlooker.knows)(entry));
+        known.into_iter().find(is_end).is_some_and(|entry| entry.kind == "forgotten")
     }
 
     /// What was last done to it, and who asked for that.
