@@ -1,7 +1,7 @@
 //! How much of everything there may be.
 //!
-//! A command that would pass a limit is refused. Receipts are the exception: the oldest go, and all they cost is that a
-//! request which is repeated very late counts as a new one.
+//! A command that would pass a limit is refused. Receipts are the exception: the oldest of the caller that has the most go,
+//! and all they cost is that a request which that caller repeats very late counts as a new one.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub const WEBHOOKS_MAX: usize = 100;
 /// Characters of what is sent as `Authorization`.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
 
-/// Receipts.
+/// Receipts of all callers: tokens, the socket, and everybody together where no token is needed. Each has a share.
 pub const RECEIPTS_MAX: usize = 10_000;
 
 /// Bytes of all receipts together.

@@ -1,9 +1,13 @@
 //! Receipts: what was answered to a request that carried a key, so that the same request again gets the same answer.
 //!
-//! They are kept for a day, and not many of them: whenever one comes, those that are too old go, and then the oldest
-//! until there is room. Nothing is due at any moment, so that receipts need no deadline.
+//! They are kept for a day, and not many of them: whenever one comes, those that are too old go. Nothing is due at any
+//! moment, so that receipts need no deadline.
+//!
+//! Callers share the room. When it is full, the caller that has the most loses its oldest receipt. So the quota of a caller is
+//! its share: the room divided by the number of callers that have receipts. A caller within its quota loses nothing, whatever
+//! the others do; one that is over it has room as long as the others leave it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,8 +38,17 @@ pub struct Answer(pub Arc<[u8]>);
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Receipts {
     kept: BTreeMap<u64, Receipt>,
-    /// The number of the latest of each key, by who asked.
-    keys: BTreeMap<(String, String), u64>,
+    callers: BTreeMap<String, Caller>,
+    bytes: usize,
+}
+
+/// The receipts of one caller.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Caller {
+    /// Their numbers: the oldest first.
+    numbers: BTreeSet<u64>,
+    /// The number of the latest of each key.
+    keys: BTreeMap<String, u64>,
     bytes: usize,
 }
 
@@ -58,23 +71,30 @@ impl Receipt {
 
 impl Receipts {
     pub(crate) fn find(&self, by: &str, key: &str, now: Steady) -> Option<&Receipt> {
-        let number = self.keys.get(&(by.to_owned(), key.to_owned()))?;
+        let number = self.callers.get(by)?.keys.get(key)?;
         self.kept.get(number).filter(|receipt| receipt.is_fresh(now))
     }
 
-    /// Keeps another one, and lets go what is too old or too much.
+    /// Keeps another one. Those that are too old go, then the oldest of the caller that has the most.
     pub(crate) fn keep(&mut self, number: u64, receipt: Receipt) {
         let now = receipt.at;
         self.put(number, receipt);
-        while self.is_too_much() || self.kept.values().next().is_some_and(|oldest| !oldest.is_fresh(now)) {
-            self.drop_oldest();
+        while let Some((oldest, _)) = self.kept.first_key_value().filter(|(_, oldest)| !oldest.is_fresh(now))
+        {
+            self.remove(*oldest);
+        }
+        while let Some(largest) = self.largest_if_full() {
+            self.remove_oldest_of(&largest);
         }
     }
 
     /// Takes one as it is; those before it stay.
     pub(crate) fn put(&mut self, number: u64, receipt: Receipt) {
         self.bytes += receipt.bytes();
-        self.keys.insert((receipt.by.clone(), receipt.key.clone()), number);
+        let caller = self.callers.entry(receipt.by.clone()).or_default();
+        caller.bytes += receipt.bytes();
+        caller.numbers.insert(number);
+        caller.keys.insert(receipt.key.clone(), number);
         self.kept.insert(number, receipt);
     }
 
@@ -94,17 +114,36 @@ impl Receipts {
         self.kept.into_iter()
     }
 
-    fn is_too_much(&self) -> bool {
-        self.kept.len() > RECEIPTS_MAX || self.bytes > RECEIPTS_BYTES_MAX
+    /// The caller with the most receipts if there are too many in all, or with the most bytes if those are too many.
+    fn largest_if_full(&self) -> Option<String> {
+        let size: fn(&Caller) -> usize = if self.bytes > RECEIPTS_BYTES_MAX {
+            |caller| caller.bytes
+        } else if self.kept.len() > RECEIPTS_MAX {
+            |caller| caller.numbers.len()
+        } else {
+            return None;
+        };
+        self.callers.iter().max_by_key(|(_, caller)| size(caller)).map(|(by, _)| by.clone())
     }
 
-    fn drop_oldest(&mut self) {
-        let Some((number, receipt)) = self.kept.pop_first() else { return };
+    fn remove_oldest_of(&mut self, by: &str) {
+        if let Some(oldest) = self.callers.get(by).and_then(|caller| caller.numbers.first().copied()) {
+            self.remove(oldest);
+        }
+    }
+
+    fn remove(&mut self, number: u64) {
+        let Some(receipt) = self.kept.remove(&number) else { return };
         self.bytes -= receipt.bytes();
-        let key = (receipt.by, receipt.key);
+        let Some(caller) = self.callers.get_mut(&receipt.by) else { return };
+        caller.bytes -= receipt.bytes();
+        caller.numbers.remove(&number);
         // A later one may have the same key.
-        if self.keys.get(&key) == Some(&number) {
-            self.keys.remove(&key);
+        if caller.keys.get(&receipt.key) == Some(&number) {
+            caller.keys.remove(&receipt.key);
+        }
+        if caller.numbers.is_empty() {
+            self.callers.remove(&receipt.by);
         }
     }
 }
@@ -114,8 +153,12 @@ mod tests {
     use super::*;
 
     fn receipt(key: &str, at: u64, bytes: usize) -> Receipt {
+        receipt_of("socket", key, at, bytes)
+    }
+
+    fn receipt_of(by: &str, key: &str, at: u64, bytes: usize) -> Receipt {
         Receipt {
-            by: "socket".to_owned(),
+            by: by.to_owned(),
             key: key.to_owned(),
             fingerprint: [1; 32],
             at: Steady::from_millis(at),
@@ -137,7 +180,7 @@ mod tests {
         let found =
             |receipts: &Receipts| receipts.find("socket", "a", Steady::from_millis(1)).map(|it| it.at);
         assert_eq!(found(&receipts), Some(Steady::from_millis(1)));
-        receipts.drop_oldest();
+        receipts.remove(0);
         assert_eq!(found(&receipts), Some(Steady::from_millis(1)));
         assert_eq!(receipts.find("token a", "a", Steady::START), None);
     }
@@ -152,5 +195,56 @@ mod tests {
         }
         assert_eq!(receipts.len(), 63);
         assert!(receipts.find("socket", "136", Steady::START).is_none());
+    }
+
+    #[test]
+    fn a_flood_of_one_caller_costs_no_other_caller_a_receipt() {
+        let mut receipts = Receipts::default();
+        receipts.keep(0, receipt_of("token admin", "k", 0, 300));
+        for number in 1..=10_400 {
+            receipts.keep(number, receipt_of("token web", &number.to_string(), 0, 300));
+        }
+        assert!(receipts.find("token admin", "k", Steady::START).is_some());
+        assert_eq!(receipts.len(), RECEIPTS_MAX);
+        let found = |number: u64| receipts.find("token web", &number.to_string(), Steady::START).is_some();
+        assert!(found(10_400) && !found(1), "its own oldest go");
+    }
+
+    #[test]
+    fn a_flood_of_long_answers_costs_no_other_caller_a_receipt() {
+        let mut receipts = Receipts::default();
+        for number in 0..100 {
+            receipts.keep(number, receipt_of("token admin", &number.to_string(), 0, 10_000));
+        }
+        for number in 100..300 {
+            receipts.keep(number, receipt_of("token web", "k", 0, crate::limits::ANSWER_BYTES_MAX));
+        }
+        for number in 0..100 {
+            assert!(receipts.find("token admin", &number.to_string(), Steady::START).is_some(), "{number}");
+        }
+    }
+
+    #[test]
+    fn a_caller_within_its_share_keeps_its_receipts_whatever_the_others_do() {
+        const CALLERS: usize = 20;
+        let mut receipts = Receipts::default();
+        let share = RECEIPTS_MAX / CALLERS;
+        let mut number = 0;
+        let mut keep = |receipts: &mut Receipts, by: &str, key: usize| {
+            receipts.keep(number, receipt_of(by, &key.to_string(), 0, 1));
+            number += 1;
+        };
+        for key in 0..share {
+            keep(&mut receipts, "token small", key);
+        }
+        for caller in 1..CALLERS {
+            for key in 0..2 * share {
+                keep(&mut receipts, &format!("token {caller}"), key);
+            }
+        }
+        assert_eq!(receipts.len(), RECEIPTS_MAX);
+        for key in 0..share {
+            assert!(receipts.find("token small", &key.to_string(), Steady::START).is_some(), "{key}");
+        }
     }
 }

@@ -27,6 +27,8 @@ pub enum Row {
     Entry(Entry),
     /// An operation. They ascend.
     Operation(Operation),
+    /// The same with the number of its token. `Operation` itself has none.
+    OperationWith(Operation, u32),
     /// The number of the next operation. It comes after them.
     NextOperation(u64),
     /// A webhook.
@@ -52,7 +54,11 @@ impl Catalogue {
         let receipts = self.receipts.into_rows().map(|(number, receipt)| Row::Receipt(number, receipt));
         let next = self.register.next_operation();
         let (entries, operations) = self.register.into_rows();
-        let register = entries.map(Row::Entry).chain(operations.map(Row::Operation));
+        let operations = operations.map(|operation| match operation.token {
+            None => Row::Operation(operation),
+            Some(token) => Row::OperationWith(Operation { token: None, ..operation }, token),
+        });
+        let register = entries.map(Row::Entry).chain(operations);
         let register = register.chain(std::iter::once(Row::NextOperation(next)));
         let webhooks = self.webhooks.into_values().map(Row::Webhook);
         let first = std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts);
@@ -84,6 +90,9 @@ impl Restoring {
             Row::Receipt(number, receipt) => catalogue.restore_receipt(number, receipt),
             Row::Entry(entry) => catalogue.restore_entry(entry),
             Row::Operation(operation) => catalogue.restore_operation(operation),
+            Row::OperationWith(operation, token) => {
+                catalogue.restore_operation(Operation { token: Some(token), ..operation })
+            }
             Row::NextOperation(next) => {
                 let last = catalogue.register.last_operation();
                 catalogue.register.restore_next(next);

@@ -111,7 +111,7 @@ fn there_are_not_too_many_operations_under_way_and_what_has_ended_needs_no_room(
     let waits = |count: usize| (0..count as u64).map(MaintenanceId).collect();
     let open = |name: &str, count: usize| {
         let (name, about, cluster) = (name.to_owned(), "/a".to_owned(), ClusterId::DEFAULT);
-        Command::File(Filing::Open { name, about, cluster, waits: waits(count) })
+        Command::File(Filing::Open { name, about, cluster, waits: waits(count), token: None })
     };
     let too_long = refused(&mut world, &open("long", OPERATION_WAITS_MAX + 1));
     assert_eq!(too_long, "too many machines in an operation: at most 10000");

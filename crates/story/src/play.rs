@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Refusal};
 use forewarn_wire::operator::{
-    ApproveWord, MachineView, NamedCommand, TenantView, Unknown, pick_machine, pick_tenant,
+    ApproveWord, EventSelection, MachineView, NamedCommand, TenantView, Unknown, pick_machine, pick_tenant,
 };
 use forewarn_wire::{ReadEvent, Reading, read_document, show_duration};
 
@@ -199,11 +199,10 @@ impl Player<'_> {
             }
             By::OwnerOf(tenant) => {
                 let tenant = self.tenant(place, tenant)?.name;
-                // A command without ids would approve whatever the tenant sees.
                 if events.is_empty() {
                     return Err(Stopped::Refused(Refusal::NoEvents.to_string()));
                 }
-                let events = events.iter().map(ToString::to_string).collect();
+                let events = EventSelection::Ids(events.iter().map(ToString::to_string).collect());
                 self.perform(place, &NamedCommand::Approve { tenant, events })
             }
         }

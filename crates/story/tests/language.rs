@@ -19,6 +19,12 @@ line 3, column 9: not something that can happen; did you mean `approve`?
 }
 
 #[test]
+fn a_byte_order_mark_before_a_story_is_skipped() {
+    assert!(forewarn_story::parse("\u{feff}host h1\nvm solo on h1\n").is_ok());
+    assert!(mistake("\u{feff}hots h1\n").starts_with("line 1, column 1: "));
+}
+
+#[test]
 fn every_kind_of_mistake_is_told_in_words() {
     let fleet = "host h1\nvm solo on h1\npoll solo\n";
     for (line, words) in [

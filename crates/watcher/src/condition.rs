@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::EventSource;
 use forewarn_wire::operator::KindWord;
-use forewarn_wire::{Span, kind_word, source_word};
+use forewarn_wire::{Span, kind_word, list, source_word};
 use serde::Deserialize;
 
 use crate::seen::Seen;
@@ -17,9 +17,11 @@ const LIVE_MIGRATION: &str = "live migration";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Condition {
-    /// Of one of these types; none: of any.
+    /// Of one of these types; of any, if not said.
+    #[serde(deserialize_with = "list::at_least_one")]
     pub types: Vec<KindWord>,
-    /// From one of these sources; none: from any.
+    /// From one of these sources; from any, if not said.
+    #[serde(deserialize_with = "list::at_least_one")]
     pub sources: Vec<Source>,
     /// Shorter than this.
     pub shorter_than: Option<Span>,

@@ -55,6 +55,8 @@ mod document;
 mod edition;
 mod instance;
 mod json;
+pub mod list;
+mod mark;
 pub mod operator;
 mod problem;
 pub mod push;
@@ -74,6 +76,7 @@ pub use instance::{
     versions_body,
 };
 pub use json::DEPTH_MAX;
+pub use mark::without_mark;
 pub use problem::{Methods, Problem, UnwantedHeader};
 pub use read::{
     DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, ReadDocument, ReadEvent, Reading, Unreadable, read_document,

@@ -8,6 +8,7 @@ use forewarn_lifecycle::EventId;
 use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
 
 use crate::json::{DEPTH_MAX, Json, is_too_deep};
+use crate::mark::without_mark;
 
 /// Bytes in the body of a request: room for every id that a request may name, generously spaced.
 pub const BODY_BYTES_MAX: usize = 128 * 1024;
@@ -92,7 +93,7 @@ pub fn parse_start_requests(body: &[u8]) -> Result<Vec<EventId>, BadStartRequest
     if body.len() > BODY_BYTES_MAX {
         return Err(BadStartRequest::BodyTooLong);
     }
-    let text = str::from_utf8(body).map_err(|_| BadStartRequest::NotUtf8)?;
+    let text = without_mark(str::from_utf8(body).map_err(|_| BadStartRequest::NotUtf8)?);
     if text.trim_ascii().is_empty() {
         return Err(BadStartRequest::BodyEmpty);
     }

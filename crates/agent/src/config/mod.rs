@@ -20,7 +20,7 @@ use std::time::Duration;
 use forewarn_client::Endpoint;
 use forewarn_daemon::log::{Detail, Format};
 use forewarn_watcher::{Approval, Failure, Hook, Rule, Settings};
-use forewarn_wire::{Span, show_duration};
+use forewarn_wire::{Span, show_duration, without_mark};
 use toml::Spanned;
 
 use crate::hands::Work;
@@ -109,6 +109,7 @@ impl Config {
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, Vec<Problem>> {
+        let text = without_mark(text);
         let mut report = Report::new(path, text);
         let file: File = report.read();
         let mut config = Self {

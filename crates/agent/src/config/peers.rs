@@ -132,6 +132,9 @@ fn places(table: &PeersTable, span: &std::ops::Range<usize>, report: &mut Report
 }
 
 fn listed(list: &[Spanned<String>], report: &mut Report<'_>) -> Option<PeerPlaces> {
+    if list.is_empty() {
+        report.anywhere("peers.list is empty\n  hint: name every peer, or leave out [peers]");
+    }
     let mut places = BTreeMap::new();
     for peer in list {
         let text = peer.get_ref();

@@ -121,6 +121,25 @@ fn all_that_is_wrong_is_told_at_once_with_its_line() {
 }
 
 #[test]
+fn a_byte_order_mark_before_the_settings_is_skipped() {
+    let text = "\u{feff}hooks = \"/\"\nname = \"web_0\"\n";
+    assert_eq!(parse(text).unwrap().name.as_deref(), Some("web_0"));
+    assert!(problems("\u{feff}hooks = \"/\"\npoll = \"soon\"\n")[0].starts_with("agent.toml:2:"));
+}
+
+#[test]
+fn an_empty_list_is_rejected_with_its_line() {
+    let text = "hooks = \"/\"\n[[rule]]\nwhen = { types = [] }\ntreatment = \"ignore\"\n\
+                [[hook]]\nname = \"a\"\nwait = \"1s\"\nwhen = { sources = [] }\n";
+    let told = problems(text);
+    let lines: Vec<_> = told.iter().map(|problem| problem.split(':').nth(1).unwrap()).collect();
+    assert_eq!(lines, ["3", "8"], "{told:#?}");
+    assert!(told.iter().all(|problem| problem.contains("at least one")), "{told:#?}");
+    let told = problems("[peers]\nlist = []\nkey_file = \"/nowhere\"\n");
+    assert!(told[0].contains("peers.list is empty"), "{told:#?}");
+}
+
+#[test]
 fn what_is_no_toml_is_told_with_its_line() {
     let told = problems("name = \"a\"\nlisten = \n[log\n");
     assert!(told[0].starts_with("agent.toml:3: "), "{told:?}");

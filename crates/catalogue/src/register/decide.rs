@@ -48,6 +48,8 @@ pub enum Filing {
         cluster: ClusterId,
         /// The work; none: it has ended as it begins.
         waits: BTreeSet<MaintenanceId>,
+        /// The number of the token with which a client begins it.
+        token: Option<u32>,
     },
     /// Some work has started, or has been taken back.
     Over {
@@ -73,9 +75,13 @@ impl Register {
                 let differs = self.entry(&key).is_some_and(|entry| entry.leaving != *leaving);
                 Ok(differs.then_some(Filed::Marked { key, leaving: *leaving }).into_iter().collect())
             }
-            Filing::Open { name, about, cluster, waits } => self
-                .decide_open(now, name, about, (*cluster, waits))
-                .map(|operation| vec![Filed::Opened(operation)]),
+            Filing::Open { name, about, cluster, waits, token } => {
+                let operation = self.decide_open(now, name, about, (*cluster, waits))?;
+                Ok(vec![match token {
+                    None => Filed::Opened(operation),
+                    Some(token) => Filed::OpenedWith { operation, token: *token },
+                }])
+            }
             Filing::Over { cluster, maintenance, how } => {
                 let over = Filed::Over { cluster: *cluster, maintenance: *maintenance, how: how.clone() };
                 Ok(self.is_awaited(*cluster, *maintenance).then_some(over).into_iter().collect())
@@ -178,6 +184,7 @@ impl Register {
             name: name.to_owned(),
             about: key_of(about),
             cluster,
+            token: None,
             waits: waits.clone(),
             began: now.wall,
             ended: waits.is_empty().then_some(now.wall),

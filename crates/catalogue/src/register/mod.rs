@@ -36,6 +36,13 @@ pub enum Filed {
     },
     /// An operation has begun; one that waits for nothing has ended.
     Opened(Operation),
+    /// The same, by a client with a token. `operation` itself has none: its stored form is older than tokens of operations.
+    OpenedWith {
+        /// The operation.
+        operation: Operation,
+        /// The number of the token.
+        token: u32,
+    },
     /// Something that operations wait for is over.
     Over {
         /// The cluster of the work.

@@ -17,6 +17,8 @@ pub struct Operation {
     pub about: String,
     /// The cluster of the work that it waits for.
     pub cluster: ClusterId,
+    /// The number of the token with which a client began it; none: without a token, or by an older version.
+    pub token: Option<u32>,
     /// The work that has neither started nor been taken back.
     pub waits: BTreeSet<MaintenanceId>,
     /// When it began.

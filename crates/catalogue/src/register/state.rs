@@ -84,6 +84,9 @@ impl Register {
             Filed::Removed(key) => self.remove(key),
             Filed::Marked { key, leaving } => self.mark(key, *leaving),
             Filed::Opened(operation) => self.open(operation.clone()),
+            Filed::OpenedWith { operation, token } => {
+                self.open(Operation { token: Some(*token), ..operation.clone() });
+            }
             Filed::Over { cluster, maintenance, how } => self.over(now, *cluster, *maintenance, how),
         }
     }

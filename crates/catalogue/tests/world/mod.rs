@@ -148,6 +148,7 @@ fn filings() -> impl Strategy<Value = Filing> {
         about,
         cluster: ClusterId::DEFAULT,
         waits,
+        token: (name % 2 == 0).then_some(u32::from(name)),
     });
     let failed = Ending::Failed { code: "Failed".to_owned(), message: "it failed".to_owned() };
     let how = prop::sample::select(vec![Ending::Succeeded, Ending::Canceled, failed]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::Subcommand;
 use forewarn_wire::Moment;
-use forewarn_wire::operator::{EventView, NamedCommand};
+use forewarn_wire::operator::{AllWord, EventSelection, EventView, NamedCommand};
 
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
@@ -166,7 +166,10 @@ fn approve(session: &Session, ids: &[Beginning]) -> Result<()> {
             [event] => format!("approval of {}", called(event)),
             _ => format!("approval of events {}", some(&ids.iter().map(|id| short(id)).collect::<Vec<_>>())),
         };
-        ask::one(session, &Errand::new(phrase, NamedCommand::Approve { tenant, events: ids }))?;
+        ask::one(
+            session,
+            &Errand::new(phrase, NamedCommand::Approve { tenant, events: EventSelection::Ids(ids) }),
+        )?;
         stand(session, &events)?;
     }
     Ok(())
@@ -179,7 +182,7 @@ fn approve_all(session: &Session, tenant: String) -> Result<()> {
         bail!("nothing to approve: {tenant} sees no event");
     }
     let phrase = format!("approval of all that {tenant} sees");
-    let command = NamedCommand::Approve { tenant, events: Vec::new() };
+    let command = NamedCommand::Approve { tenant, events: EventSelection::Every(AllWord::All) };
     ask::one(session, &Errand::new(phrase, command))?;
     stand(session, &seen)
 }

@@ -221,6 +221,11 @@ pub(crate) fn run(options: &Options, command: Command) -> Result<()> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Named(String);
 
+/// Reads a name as plain text. An option of a command needs this type where an option of every command has its name.
+fn not_empty(text: &str) -> Result<String, &'static str> {
+    text.parse().map(|Named(name)| name)
+}
+
 impl std::str::FromStr for Named {
     type Err = &'static str;
 

@@ -4,8 +4,8 @@ use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_wire::operator::{
-    DeleteInstances, INSTANCES_MAX, NamedCommand, NewScaleSet, OrchestrationWord, PolicyEntry, Scale,
-    ScaleSetChange, ScaleSetSummary, ScaleSetView, Upgrade, UpgradeWord,
+    AllWord, DeleteInstances, INSTANCES_MAX, InstanceSelection, NamedCommand, NewScaleSet, OrchestrationWord,
+    PolicyEntry, Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Upgrade, UpgradeWord,
 };
 use forewarn_wire::{Span, show_duration};
 
@@ -195,8 +195,8 @@ pub(super) fn run(session: &Session, command: Command) -> Result<()> {
         }
         Command::Upgrade { name: Named(name), instances, all } => {
             let (instances, what) = match (names(instances), all) {
-                (instances, false) => (Some(instances.clone()), some(&instances)),
-                (_, true) => (None, "all instances".to_owned()),
+                (instances, false) => (InstanceSelection::Named(instances.clone()), some(&instances)),
+                (_, true) => (InstanceSelection::Every(AllWord::All), "all instances".to_owned()),
             };
             let phrase = format!("upgrade of {what} of {name}");
             let errand = Errand::post(phrase, place(&name, "/upgrade"), &Upgrade { instances })?;

@@ -8,7 +8,7 @@ use hyper::Method;
 
 use super::session::{Session, escaped, print, understand};
 use super::table::{Table, listed};
-use super::{Named, Output, say, visible};
+use super::{Named, Output, not_empty, say, visible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ pub(crate) struct New {
     #[arg(long, value_enum)]
     role: Role,
     /// Only in this cluster; may be said more than once. In all, if not said.
-    #[arg(long, value_name = "CLUSTER")]
+    #[arg(long, value_name = "CLUSTER", value_parser = not_empty)]
     cluster: Vec<String>,
     /// Only for this tenant, or this scale set; may be said more than once. For all, if not said.
     #[arg(long, value_name = "TENANT")]

@@ -13,7 +13,7 @@ use hyper::Method;
 
 use super::session::{Session, escaped, understand};
 use super::table::{Table, listed};
-use super::{Named, Output, say};
+use super::{Named, Output, not_empty, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,7 +60,7 @@ pub(crate) struct New {
     #[arg(long, value_enum, default_value_t = Schema::Cloudevents)]
     schema: Schema,
     /// Only of what happens in this cluster; may be said more than once. In all, if not said.
-    #[arg(long, value_name = "CLUSTER")]
+    #[arg(long, value_name = "CLUSTER", value_parser = not_empty)]
     cluster: Vec<String>,
     /// Only of this tenant, or this scale set; may be said more than once. Of all, if not said.
     #[arg(long, value_name = "TENANT")]

@@ -6,6 +6,8 @@
 //! | who is limited sees and touches nothing of others | `scopes` |
 //! | nothing secret is in logs, files or errors | `secrets` |
 //! | a request under a key is carried out once, also over a kill; what was read is edited | `repeated` |
+//! | an empty list selects nothing | `lists` |
+//! | a long response ends with its token | `streams` |
 //! | the socket and the address have rules of their own; the command line | `doors` |
 
 #![cfg(test)]
@@ -14,8 +16,10 @@
 mod doors;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod lists;
 mod place;
 mod repeated;
 mod roles;
 mod scopes;
 mod secrets;
+mod streams;

@@ -1,6 +1,6 @@
 //! Requests that may be repeated, and resources that are edited by what was read of them.
 
-use crate::harness::{Answer, Server, until};
+use crate::harness::{Answer, Line, Server, until};
 use crate::place::{Place, Request, json, read};
 
 fn under(server: &Server, token: &str, key: &str, line: &str, body: &str) -> Answer {
@@ -57,6 +57,42 @@ fn the_same_request_under_the_same_key_is_carried_out_once_also_over_a_kill() {
         assert_eq!(answer.status(), 400, "{bad}: {answer:?}");
     }
     assert_eq!(boots(&server, &one), 3, "a key that cannot be kept is refused before anything is done");
+}
+
+/// Connections over which one caller floods the server, and requests on each, every one under a key of its own: together
+/// more than the server keeps receipts.
+const CONNECTIONS: usize = 16;
+const REQUESTS: usize = 650;
+
+#[test]
+fn a_flood_of_keys_of_one_caller_leaves_the_receipts_of_others() {
+    let place = Place::new();
+    let server = place.start();
+    let (admin, web) = (place.token("admin --role admin"), place.token("web --role operator --tenant web"));
+    let (line, restart) = ("POST /v1/commands", r#"{"command":"restart","machine":"web_0"}"#);
+    let first = under(&server, &admin, "k-1", line, restart);
+    assert_eq!(first.status(), 200, "{first:?}");
+    until("it is restarted", || (boots(&server, &admin) == 2).then_some(()));
+
+    // A machine that runs is not started again: the requests change nothing.
+    let start = r#"{"command":"start","machine":"web_1"}"#;
+    std::thread::scope(|scope| {
+        for connection in 0..CONNECTIONS {
+            let (server, web) = (&server, &web);
+            scope.spawn(move || {
+                let mut open = Line::to(server.api());
+                for number in 0..REQUESTS {
+                    let headers = format!("Idempotency-Key: {connection}-{number}\r\n");
+                    open.send(&Request { line, token: Some(web), headers: &headers, body: start }.bytes());
+                    let answer = open.answer();
+                    assert_eq!(answer.status(), 200, "{answer:?}");
+                }
+            });
+        }
+    });
+    let again = under(&server, &admin, "k-1", line, restart);
+    assert_eq!((again.status(), &again.body), (first.status(), &first.body), "the receipt is there");
+    assert_eq!(boots(&server, &admin), 2, "it was restarted once");
 }
 
 #[test]

@@ -38,7 +38,12 @@ const TABLE: &[Row] = &[
         r#"{"capacity":0}"#,
         [403, 200, 200, 200, 403],
     ),
-    Row("POST /v1/scalesets/{name}/upgrade", "/v1/scalesets/front/upgrade", "{}", [403, 200, 200, 200, 403]),
+    Row(
+        "POST /v1/scalesets/{name}/upgrade",
+        "/v1/scalesets/front/upgrade",
+        r#"{"instances":"all"}"#,
+        [403, 200, 200, 200, 403],
+    ),
     Row(
         "POST /v1/scalesets/{name}/delete-instances",
         "/v1/scalesets/front/delete-instances",

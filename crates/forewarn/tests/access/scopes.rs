@@ -26,7 +26,10 @@ fn touches_nothing(server: &Server, web: &str, foreign: &str, nothing: &str) {
     for (there, absent) in [
         (r#"{"command":"restart","machine":"db_0"}"#, r#"{"command":"restart","machine":"no_0"}"#),
         (r#"{"command":"delete","machine":"db/db_0"}"#, r#"{"command":"delete","machine":"no/no_0"}"#),
-        (r#"{"command":"approve","tenant":"db"}"#, r#"{"command":"approve","tenant":"no"}"#),
+        (
+            r#"{"command":"approve","tenant":"db","events":"all"}"#,
+            r#"{"command":"approve","tenant":"no","events":"all"}"#,
+        ),
         (
             &format!(r#"{{"command":"cancel","event":"{foreign}"}}"#),
             &format!(r#"{{"command":"cancel","event":"{nothing}"}}"#),
@@ -109,6 +112,52 @@ fn who_is_limited_to_a_tenant_sees_nothing_of_others_and_cannot_tell_what_is_the
     let (one, other) = (json!({ "work": 0, "how": "withdrawn" }), json!({ "work": 1, "how": "withdrawn" }));
     assert_eq!(ended(&admin), json!([one, other]));
     assert_eq!(ended(&web), json!([one]), "how the work on others ended");
+}
+
+#[test]
+fn a_token_of_a_tenant_cannot_find_out_which_hosts_exist() {
+    let place = Place::new();
+    let server = place.start();
+    let admin = place.token("admin --role admin");
+    let front = place.token("front --role operator --tenant front");
+    let send = |token: &str, line: &str, body: Value| {
+        let (line, body) = (format!("POST {line}"), body.to_string());
+        Request { line: &line, token: Some(token), body: &body, ..Request::default() }.send(&server)
+    };
+    let scale = |token: &str, host: &str, capacity: u16| {
+        send(token, "/v1/scalesets/front/scale", json!({ "capacity": capacity, "hosts": [host] }))
+    };
+    let admit = |host: &str| {
+        let instance = json!({ "host": host });
+        let body = json!({ "command": "admit_instance", "scale_set": "front", "instance": instance });
+        send(&front, "/v1/commands", body)
+    };
+    let alike = |there: &Answer, absent: &Answer, what: &str| {
+        assert_eq!((there.status(), &there.body), (absent.status(), &absent.body), "{what}");
+        assert_eq!(there.status(), 403, "{what}: {there:?}");
+    };
+    // With and without room: a capacity that is reached already, one that fits, one that does not.
+    for capacity in [0, 1, 900] {
+        alike(&scale(&front, "h3", capacity), &scale(&front, "no", capacity), &format!("{capacity}"));
+    }
+    alike(&admit("h3"), &admit("no"), "admit_instance");
+    for (there, absent) in [
+        ("/v1/audit?host=h3", "/v1/audit?host=no"),
+        ("/v1/machines?host=h3", "/v1/machines?host=no"),
+        ("/v1/hosts/h3", "/v1/hosts/no"),
+        ("/v1/scalesets/web", "/v1/scalesets/no"),
+        ("/v1/scalesets/web/explanation", "/v1/scalesets/no/explanation"),
+        ("/v1/availabilitysets/web", "/v1/availabilitysets/no"),
+    ] {
+        let (one, other) = (read(&server, &front, there), read(&server, &front, absent));
+        let now = |answer: &Answer| answer.body.clone();
+        assert_eq!((one.status(), now(&one)), (other.status(), now(&other)), "{there}");
+    }
+    // Hosts that the server has chosen for it are its own to name.
+    assert_eq!(scale(&admin, "h3", 1).status(), 200);
+    let grown = scale(&front, "h3", 2);
+    assert_ne!(grown.status(), 403, "{grown:?}");
+    assert_eq!(send(&front, "/v1/scalesets/front/scale", json!({ "capacity": 2 })).status(), 200);
 }
 
 #[test]

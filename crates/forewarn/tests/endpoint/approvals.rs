@@ -11,6 +11,7 @@
 //! | what is no start request is told what is wrong with it | `a_body_that_is_no_start_request_is_told_what_is_wrong` |
 //! | any content type or none, any edition, spaces, unknown members, a stale or strange incarnation, a condition | `what_does_not_matter_does_not_matter` |
 //! | an over-long body is refused before it is read | `an_over_long_body_is_refused_before_it_is_read` |
+//! | a byte order mark before the body is skipped | `a_body_that_begins_with_a_byte_order_mark_approves` |
 //! | work for two tenants waits for both | `work_on_a_shared_host_starts_when_all_have_approved` |
 
 use crate::harness::{NEWEST, Server, approve, request};
@@ -28,6 +29,13 @@ fn an_approval_is_answered_with_nothing_and_starts_the_event() {
     let answer = server.post("db-2", &approve(&[&id]));
     assert_eq!(answer.short(), (200, ""));
     assert_eq!((answer.header("Content-Length"), answer.header("Content-Type")), (Some("0"), None));
+    assert_eq!(server.status("db-1"), "Started");
+}
+
+#[test]
+fn a_body_that_begins_with_a_byte_order_mark_approves() {
+    let (server, id) = restarting();
+    assert_eq!(server.post("db-0", &format!("\u{feff}{}", approve(&[&id]))).short(), (200, ""));
     assert_eq!(server.status("db-1"), "Started");
 }
 

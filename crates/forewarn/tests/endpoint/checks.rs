@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | 0 the caller is known | 403 | `a_stranger_learns_nothing` |
 //! | 1 framing, `Host`, headers of proxies and web pages | 400 | `what_a_proxy_or_a_web_page_adds_is_refused`, `a_host_that_dns_could_have_brought_here_is_refused`, `what_is_no_proper_request_is_refused_and_closed` |
-//! | 2 the path is below `/metadata` | 404 | `what_is_not_there_is_not_found` |
-//! | 3 `Metadata: true` | 400 | `the_header_is_required_in_any_case_of_letters` |
+//! | 2 `Metadata: true` | 400 | `the_header_is_required_in_any_case_of_letters`, `without_the_header_every_path_is_answered_400` |
+//! | 3 the path is below `/metadata` | 404 | `what_is_not_there_is_not_found` |
 //! | 4 no parameter twice | 400 | `a_parameter_given_twice_is_refused` |
 //! | 5 a version of that path | 400 | `each_path_has_its_versions` |
 //! | 6 there is something at that path | 404 | `what_is_not_there_is_not_found` |
@@ -61,7 +61,8 @@ fn of_two_mistakes_the_first_in_the_order_of_checks_is_told() {
     for (line, fields, expected) in [
         ("PUT /vm/nobody/metadata/nothing?a&a", "", (403, FORBIDDEN)),
         ("PUT /elsewhere?a&a", "X-Forwarded-For: 1.2.3.4\r\n", (400, forwarded)),
-        ("PUT /elsewhere?a&a", "", (404, NOT_FOUND)),
+        ("PUT /elsewhere?a&a", "", (400, NO_HEADER)),
+        ("PUT /elsewhere?a&a", "Metadata: true\r\n", (404, NOT_FOUND)),
         ("PUT /metadata/nothing?a&a", "", (400, NO_HEADER)),
         ("PUT /metadata/scheduledevents?a&a", "", (400, NO_HEADER)),
         ("PUT /metadata/nothing?a&a", "Metadata: true\r\n", (400, TWICE)),
@@ -169,6 +170,21 @@ fn the_header_is_required_in_any_case_of_letters() {
     for fields in ["", "Metadata: false\r\n", "Metadata: 1\r\n", "Metadata:\r\n", "Metadata: true,true\r\n"] {
         assert_eq!(refusal(&server.say(&request(&line, fields))), (400, NO_HEADER), "{fields:?}");
     }
+}
+
+#[test]
+fn without_the_header_every_path_is_answered_400() {
+    let server = Server::start();
+    for target in
+        ["/", "/elsewhere", "/metadata", "/metadataX", "/metadata/nothing", "/vm/web_0/", "/vm/web_0"]
+    {
+        for method in ["GET", "POST", "PUT"] {
+            let answer = server.say(&request(&format!("{method} {target}"), "Content-Length: 0\r\n"));
+            assert_eq!(refusal(&answer), (400, NO_HEADER), "{method} {target}");
+        }
+    }
+    let exempt = request("GET /metadata/scheduledevents?api-version=2017-03-01", "");
+    assert_eq!(server.say(&exempt).status(), 200);
 }
 
 #[test]

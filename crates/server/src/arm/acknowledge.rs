@@ -8,13 +8,13 @@ use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Link;
 use forewarn_lifecycle::{Cluster, EventId, TenantId};
 use forewarn_wire::arm::ArmError;
-use forewarn_wire::operator::NamedCommand;
+use forewarn_wire::operator::{EventSelection, NamedCommand};
 use serde_json::{Value, json};
 
 use super::compute::{Kind, Visit, check_commands, find};
 use super::place::no_resource;
 use super::refusal;
-use crate::engine::{Arrangement, State, Terms};
+use crate::engine::{Arrangement, State};
 
 /// Events that are approved with one request.
 const EVENTS_MAX: usize = 1_000;
@@ -53,7 +53,7 @@ async fn acknowledge(
 ) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
+    let terms = permit.terms();
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), Refused> {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or_else(|| no_resource(&id))?;
         let tenants = tenants_of(state.cluster, found.link);
@@ -105,5 +105,6 @@ fn approval(state: &State<'_>, tenants: &[TenantId], event: &str) -> Option<Name
     let mut tenants = tenants.iter().filter_map(|tenant| state.cluster.tenant(*tenant));
     let tenant =
         tenants.find(|tenant| tenant.event(id).is_some() || tenant.ended_recently(id, state.now.steady))?;
-    Some(NamedCommand::Approve { tenant: tenant.name.to_string(), events: vec![id.to_string()] })
+    let events = EventSelection::Ids(vec![id.to_string()]);
+    Some(NamedCommand::Approve { tenant: tenant.name.to_string(), events })
 }

@@ -16,7 +16,7 @@ use super::place::{
     Group, check_subscription, cluster_for, find_group, group_here, groups_called, groups_of, no_group,
 };
 use super::{Arm, answer, refusal};
-use crate::engine::{Arrangement, Paper, Problem, State, Terms};
+use crate::engine::{Arrangement, Paper, Problem, State};
 use crate::operator::Permit;
 
 /// Bytes of the name of a group.
@@ -75,7 +75,7 @@ async fn put(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> 
         })
     };
     let cluster = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))??;
-    let terms = Terms { by: call.permit.by.clone(), ..Terms::default() };
+    let terms = call.permit.terms();
     let arranged = arm.engine.of(cluster).arrange(terms, move |state| arrange_put(state, &id, &sent)).await;
     let (_, (is_new, shown)) = arranged.map_err(|problem| refusal::of(&problem))??;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -116,7 +116,7 @@ fn arrange_put(
 async fn remove(arm: &Arm, call: &Call, id: GroupId) -> Result<Response, ArmError> {
     check_may_write(&call.permit)?;
     let (group, engine) = arm.group(call, (&id.subscription, &id.name)).await?;
-    let terms = Terms { by: call.permit.by.clone(), ..Terms::default() };
+    let terms = call.permit.terms();
     let (permit, version) = (Arc::clone(&call.permit), call.version()?);
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), ArmError> {
         let mut all = Removal::default();

@@ -130,7 +130,7 @@ async fn write_sent(visit: &Visit<'_>, id: ResourceId, way: Way) -> Result<Respo
 pub(crate) async fn write(engine: &Engine, wish: Wish) -> Result<(bool, Value), ArmError> {
     check(&wish.permit, Role::Operator)?;
     let told = json!({ "command": "write_resource", "resource": wish.id.to_string() });
-    let terms = Terms { by: wish.permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { asked: Some(told), ..wish.permit.terms() };
     let id = wish.id.clone();
     let arranged = engine.arrange(terms, move |state| arrange(state, &wish)).await;
     let (_, is_new) = arranged.map_err(|problem| refusal::of(&problem))??;
@@ -197,7 +197,7 @@ fn no_parent(id: &ResourceId) -> ArmError {
 async fn remove(visit: &Visit<'_>, id: ResourceId) -> Result<Response, ArmError> {
     check(&visit.call.permit, Role::Operator)?;
     let told = json!({ "command": "delete_resource", "resource": id.to_string() });
-    let terms = Terms { by: visit.call.permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { asked: Some(told), ..visit.call.permit.terms() };
     let conditions = Conditions::of(visit.call);
     let arrange = move |state: &State<'_>| {
         let Some(entry) = state.catalogue.entry(&top(&id).key()) else {

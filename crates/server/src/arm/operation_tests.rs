@@ -23,6 +23,7 @@ async fn full() -> Client {
             name: number.to_string(),
             about: String::new(),
             cluster: ClusterId::DEFAULT,
+            token: None,
             waits: BTreeSet::from([MaintenanceId(u64::MAX)]),
             began: Timestamp::from_millis(0),
             ended: None,
@@ -95,4 +96,60 @@ async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
         )
     });
     assert_eq!(causes.await.unwrap(), (2, vec![Cause::UserRestart]));
+}
+
+/// A client with a token of that tenant, on the same server.
+async fn of_tenant(client: &Client, tenant: &str) -> Client {
+    let name = forewarn_lifecycle::Name::new(tenant).unwrap();
+    let number = client.engine.roster().next_token;
+    let tenants = forewarn_catalogue::Reach::Only([name.clone()].into());
+    let scope = forewarn_catalogue::Scope { tenants, ..forewarn_catalogue::Scope::default() };
+    let issue = crate::engine::Administration::IssueToken {
+        number,
+        name,
+        role: forewarn_catalogue::Role::Operator,
+        scope,
+        hash: forewarn_catalogue::TokenHash([7; 32]),
+        expires: None,
+    };
+    client.engine.administer(issue, Terms::default()).await.unwrap();
+    let permit = crate::operator::Permit::of(client.engine.roster().token(number).unwrap());
+    Client::of(client.engine.clone(), permit)
+}
+
+#[tokio::test]
+async fn a_token_of_a_tenant_reads_no_operation_of_another() {
+    let client = Client::new().await;
+    let (solo, web) = (of_tenant(&client, "solo").await, of_tenant(&client, "web").await);
+    for (owner, other, target) in [
+        (&solo, &web, own("virtualMachines/solo/restart")),
+        (&web, &solo, own("virtualMachineScaleSets/web/virtualMachines/0/restart")),
+        (&web, &solo, own("virtualMachineScaleSets/web/restart")),
+    ] {
+        let begun = owner.send("POST", &target, Value::Null).await;
+        assert_eq!(begun.status, StatusCode::ACCEPTED, "{target}: {}", begun.body);
+        for header in ["azure-asyncoperation", "location"] {
+            let Some(address) = begun.headers.get(header) else { continue };
+            let address = address.to_str().unwrap().strip_prefix("https://localhost:1340").unwrap();
+            assert!(owner.get(address).await.status.is_success(), "{target}: {header}");
+            assert!(client.get(address).await.status.is_success(), "{target}: {header}");
+            let (start, end) = {
+                let end = address.find('?').unwrap();
+                (address[..end].rfind('/').unwrap() + 1, end)
+            };
+            let absent = address.replace(&address[start..end], "00000000-0000-4000-8000-000000000000");
+            let (there, absent) = (other.get(address).await, other.get(absent).await);
+            assert_eq!(there.status, StatusCode::NOT_FOUND, "{target}: {header}");
+            assert_eq!(there.body["error"]["code"], absent.body["error"]["code"], "{target}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_reads_its_own_operation_after_the_machine_is_gone() {
+    let client = Client::new().await;
+    let solo = of_tenant(&client, "solo").await;
+    let begun = solo.send("DELETE", &own("virtualMachines/solo"), Value::Null).await;
+    assert_eq!(begun.status, StatusCode::ACCEPTED, "{}", begun.body);
+    assert_eq!(solo.status(&begun).await, "Succeeded");
 }

@@ -8,8 +8,10 @@ use forewarn_wire::arm::ArmError;
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::compute::sees;
 use super::{Arm, answer, refusal};
 use crate::engine::State;
+use crate::operator::Permit;
 
 /// How an operation goes; with `monitor`, whether it is over.
 pub(super) async fn show(arm: &Arm, call: &Call, name: &str) -> Result<Response, ArmError> {
@@ -29,10 +31,25 @@ pub(super) async fn result(arm: &Arm, call: &Call, name: &str) -> Result<Respons
 /// One look at it is enough for who asks, and may ask.
 async fn find(arm: &Arm, call: &Call, name: &str) -> Result<Operation, ArmError> {
     let (wanted, permit) = (name.to_lowercase(), std::sync::Arc::clone(&call.permit));
-    let look = move |state: &State<'_>| state.catalogue.operation(&wanted).cloned();
+    let look = move |state: &State<'_>| {
+        state.catalogue.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
+    };
     let found = arm.engine.look(look).await.map_err(|problem| refusal::of(&problem))?;
-    let found = found.filter(|operation| permit.reaches(operation.cluster));
     found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))
+}
+
+/// Whether a client may read an operation: it is in the clusters of its token, and, for a token that is limited to tenants,
+/// it was begun with that token or is about a machine or a set of those tenants.
+fn may_read(state: &State<'_>, permit: &Permit, operation: &Operation) -> bool {
+    if !permit.reaches(operation.cluster) {
+        return false;
+    }
+    if permit.scope.tenants.is_all() || (permit.token.is_some() && permit.token == operation.token) {
+        return true;
+    }
+    let Some(cluster) = state.all.get(&operation.cluster).map(|estate| &estate.cluster) else { return false };
+    let link = state.catalogue.entry(&operation.about).and_then(|entry| entry.link);
+    link.is_some_and(|link| sees(cluster, permit, link))
 }
 
 fn monitor(call: &Call, operation: &Operation) -> Response {

@@ -17,6 +17,7 @@ pub(crate) fn of(problem: &Problem) -> ArmError {
         | Problem::ShownOnce(_) => ArmError::new(409, "Conflict", text),
         Problem::Catalogue(_) => ArmError::new(409, "OperationNotAllowed", text),
         Problem::Denied(denied) => self::denied(denied),
+        Problem::TokenGone => ArmError::new(401, "ExpiredAuthenticationToken", text),
         Problem::Changed => {
             ArmError::new(412, "PreconditionFailed", "The resource is not any more what the request expects.")
         }

@@ -21,6 +21,7 @@ impl Driver {
         mut terms: Terms,
     ) -> Result<Outcome, Problem> {
         let now = self.clock.now();
+        self.check_token(now, &terms)?;
         if let Some(answer) = self.receipt(now, &terms)? {
             return match command {
                 Administration::IssueToken { name, .. } => Err(Problem::ShownOnce(name)),

@@ -19,6 +19,7 @@ impl Driver {
         arrange: Arrange,
     ) -> Result<Option<Arranged>, Problem> {
         let now = self.clock.now();
+        self.check_token(now, &terms)?;
         let Some(arrangement) = arrange(&self.state(id).ok_or(Problem::NoSuchCluster)?) else {
             return Ok(None);
         };
@@ -27,10 +28,11 @@ impl Driver {
         if let Some(about) = &operation {
             self.kept.catalogue.check_room_for_operation(about, commands.len())?;
         }
+        let token = terms.token;
         let outcome = self.order(id, Order { commands, terms: Terms { asked, ..terms } })?;
         papers.into_iter().try_for_each(|paper| self.write(now, id, paper))?;
-        let operation =
-            operation.map(|about| self.open_operation(now, id, &about, &outcome.work)).transpose()?;
+        let open = |about: String| self.open_operation(now, id, (&about, token), &outcome.work);
+        let operation = operation.map(open).transpose()?;
         Ok(Some(Arranged { outcome, operation }))
     }
 
@@ -118,7 +120,7 @@ impl Driver {
         &mut self,
         now: Now,
         cluster: ClusterId,
-        about: &str,
+        (about, token): (&str, Option<u32>),
         work: &[u64],
     ) -> Result<forewarn_catalogue::Operation, Problem> {
         let rules = &self.estate(cluster)?.cluster;
@@ -131,7 +133,8 @@ impl Driver {
         let mut own = self.identity;
         own.0[0] ^= OPERATIONS;
         let name = EventId::nth(&own, self.kept.catalogue.next_operation()).to_string().to_lowercase();
-        self.file(now, Filing::Open { name: name.clone(), about: about.to_owned(), cluster, waits })?;
+        let about = about.to_owned();
+        self.file(now, Filing::Open { name: name.clone(), about, cluster, waits, token })?;
         self.kept.catalogue.operation(&name).cloned().ok_or(Problem::Unavailable)
     }
 

@@ -11,7 +11,7 @@ use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome}
 use super::Driver;
 use super::listing::details_of;
 use super::telling::commands_told;
-use crate::engine::{Condition, Hands, Order, Problem};
+use crate::engine::{Condition, Hands, Order, Problem, Terms};
 
 /// What is known of a machine after some commands; `None`: of one that is not there yet.
 type Described = (Option<MachineId>, Details);
@@ -21,6 +21,7 @@ impl Driver {
     pub(super) fn order(&mut self, id: ClusterId, order: Order) -> Result<Outcome, Problem> {
         let now = self.clock.now();
         let Order { commands, mut terms } = order;
+        self.check_token(now, &terms)?;
         self.check(id, terms.permitted.take())?;
         if let Some(answer) = self.receipt(now, &terms)? {
             return Ok(answer);
@@ -48,6 +49,13 @@ impl Driver {
         let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
         self.keep_receipt(now, &terms, &outcome)?;
         Ok(outcome)
+    }
+
+    /// Rejects a request whose token was revoked or has expired since the request came.
+    pub(super) fn check_token(&self, now: Now, terms: &Terms) -> Result<(), Problem> {
+        let Some(number) = terms.token else { return Ok(()) };
+        let token = self.kept.catalogue.find_token(number).filter(|token| !token.is_expired(now.wall));
+        token.map(drop).ok_or(Problem::TokenGone)
     }
 
     pub(super) fn check(&self, id: ClusterId, condition: Option<Condition>) -> Result<(), Problem> {

@@ -211,6 +211,7 @@ impl Driver {
         let clusters: Vec<_> = self.kept.clusters.keys().copied().collect();
         clusters.into_iter().for_each(|id| self.show(id));
         self.heralds.show(Roster::of(&self.kept.catalogue));
+        self.heralds.has_published(self.chain.number);
     }
 
     /// Publishes every document of a cluster, and lists its machines.

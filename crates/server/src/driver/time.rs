@@ -56,6 +56,7 @@ impl Driver {
         let mut now = self.clock.now();
         let mut speed = self.clock.speed();
         self.settle(now, own);
+        self.check_token(now, terms)?;
         if self.receipt(now, terms)?.is_some() {
             return Ok(now);
         }

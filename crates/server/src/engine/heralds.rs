@@ -20,6 +20,8 @@ pub(crate) struct Heralds {
     pub(super) clock_steps: Arc<AtomicU64>,
     pub(super) roster: Arc<ArcSwap<Roster>>,
     pub(super) reader: Arc<ArcSwap<TrailReader>>,
+    /// The number of the last entry of the trail whose consequences are visible: the roster is at least as new.
+    pub(super) published: Arc<AtomicU64>,
 }
 
 /// Entries that are kept for a listener that is slow; more, and it has to read what it missed.
@@ -34,6 +36,7 @@ impl Heralds {
             trouble: watch::Sender::new(None),
             clock_steps: Arc::default(),
             roster: Arc::default(),
+            published: Arc::default(),
         }
     }
 
@@ -45,6 +48,11 @@ impl Heralds {
     /// Tells what the clusters are called, and who may do what.
     pub(crate) fn show(&self, roster: Roster) {
         self.roster.store(Arc::new(roster));
+    }
+
+    /// Everything up to that entry of the trail is visible.
+    pub(crate) fn has_published(&self, entry: u64) {
+        self.published.store(entry, Ordering::Release);
     }
 
     /// The trail is read by this from now on.
@@ -59,6 +67,9 @@ impl Heralds {
 
     /// Tells what has happened, and that something is not what it was.
     pub(crate) fn tell(&self, entries: Vec<Arc<TrailEntry>>) {
+        if let Some(last) = entries.last() {
+            self.has_published(last.number);
+        }
         for entry in entries {
             // Nobody may be listening.
             drop(self.trail.send(entry));

@@ -18,6 +18,8 @@ pub struct Order {
 pub struct Terms {
     /// Who: `token NAME`, `socket`, `anyone`, or `forewarn` itself. The trail names them.
     pub by: String,
+    /// The number of the token with which the request came. It must be valid when the request is carried out.
+    pub token: Option<u32>,
     /// It is the rest of what was asked for with that entry of the trail, and has none of its own.
     pub because: Option<u64>,
     /// The same request under the same key is carried out once.
@@ -56,7 +58,8 @@ pub const ITSELF: &str = "forewarn";
 
 impl Default for Terms {
     fn default() -> Self {
-        Self { by: ITSELF.to_owned(), because: None, once: None, permitted: None, only_if: None, asked: None }
+        let by = ITSELF.to_owned();
+        Self { by, token: None, because: None, once: None, permitted: None, only_if: None, asked: None }
     }
 }
 

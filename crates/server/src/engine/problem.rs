@@ -37,6 +37,11 @@ pub enum Problem {
     /// Whoever asks may not have it.
     #[error(transparent)]
     Denied(#[from] Denied),
+    /// The token was valid when the request came, and is not any more.
+    #[error(
+        "the token was revoked or has expired\n  hint: an admin can issue another: `forewarn token create`"
+    )]
+    TokenGone,
     /// Somebody has changed it since it was read.
     #[error(
         "it is not any more what you have read\n  hint: read it again, and see whether you still want that"

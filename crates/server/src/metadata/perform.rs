@@ -244,6 +244,7 @@ fn refused(problem: &engine::Problem) -> Problem {
         | engine::Problem::Catalogue(_)
         | engine::Problem::Changed
         | engine::Problem::Denied(_)
+        | engine::Problem::TokenGone
         | engine::Problem::GroupTaken(_)
         | engine::Problem::ClusterInUse(_)
         | engine::Problem::ShownOnce(_)

@@ -1,4 +1,4 @@
-//! What a well-formed request of a known caller asks for: the checks from the path to the method, in their order.
+//! What a well-formed request of a known caller asks for: the checks from the `Metadata` header to the method, in their order.
 
 use std::time::Duration;
 
@@ -64,6 +64,8 @@ pub(super) fn route(
 ) -> (Path, Result<Asked, Problem>) {
     match Place::at(path, settings) {
         Some(place) => (place.counted(), place.route(head, settings, has)),
+        // Clients recognize this service by the answer to `GET /` without the header.
+        None if !head.metadata => (Path::Other, Err(Problem::MetadataHeaderMissing)),
         None => (Path::Other, Err(Problem::NotFound)),
     }
 }
@@ -100,7 +102,7 @@ impl<'a> Place<'a> {
         Some(place)
     }
 
-    /// The checks that come after the path, in their order.
+    /// The checks of a request below `/metadata`, in their order.
     fn route(
         self,
         head: &Head<'_>,
@@ -238,8 +240,11 @@ mod tests {
         let events = Problem::VersionInvalid(VersionList::ScheduledEvents);
         let instance = Problem::VersionInvalid(VersionList::Instance);
         let cases = [
-            ("GET /elsewhere|", Problem::NotFound),
-            ("GET /metadatax|", Problem::NotFound),
+            ("GET /|", Problem::MetadataHeaderMissing),
+            ("PUT /elsewhere?a=1&a=1|", Problem::MetadataHeaderMissing),
+            ("GET /metadatax?api-version=2017-03-01|", Problem::MetadataHeaderMissing),
+            ("PUT /elsewhere?a=1&a=1", Problem::NotFound),
+            ("GET /metadatax", Problem::NotFound),
             ("PUT /metadata/nothing?a=1&a=1|", Problem::MetadataHeaderMissing),
             ("PUT /metadata/nothing?a=1&a=1", Problem::ParameterTwice),
             ("PUT /metadata/scheduledevents?a=1", events),

@@ -18,6 +18,7 @@ use super::audience::Audience;
 use super::fault::Fault;
 use super::permit::Denied;
 use super::visit::Visit;
+use super::while_valid::{WhileValid, revoked};
 use crate::engine::{Engine, State};
 
 /// Entries on a page, unless said.
@@ -241,8 +242,8 @@ pub(super) async fn export(visit: Visit, Query(part): Query<Part>) -> Result<imp
     let (lines, stream) = tokio::sync::mpsc::channel(PAGES_WAITING_MAX);
     let engine = visit.engine.clone();
     tokio::spawn(async move { send(&engine, first, &lines).await });
-    let body = Body::from_stream(ReceiverStream::new(stream));
-    Ok(([(header::CONTENT_TYPE, NDJSON)], body))
+    let stream = WhileValid::new(&visit, ReceiverStream::new(stream)).or_error(Err(revoked()));
+    Ok(([(header::CONTENT_TYPE, NDJSON)], Body::from_stream(stream)))
 }
 
 /// One JSON value a line.

@@ -4,13 +4,13 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
 use tokio_stream::wrappers::ReceiverStream;
 
-use super::Api;
 use super::fault::Fault;
+use super::visit::Visit;
+use super::while_valid::{WhileValid, revoked};
 
 /// Bytes that are sent at once, and how many such pieces may wait for a slow reader.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -27,7 +27,8 @@ impl Drop for Copy {
 }
 
 /// Copies the journal beside itself, sends the copy, and removes it.
-pub(super) async fn backup(State(api): State<Api>) -> Result<impl IntoResponse, Fault> {
+pub(super) async fn backup(visit: Visit) -> Result<impl IntoResponse, Fault> {
+    let api = &visit.api;
     let Some(directory) = &api.data_dir else {
         return Err(Fault::conflict(
             "there is nothing to copy: everything is kept in memory\n  hint: --data-dir",
@@ -41,8 +42,8 @@ pub(super) async fn backup(State(api): State<Api>) -> Result<impl IntoResponse, 
         send(file, &pieces);
         drop(copy);
     });
-    let body = Body::from_stream(ReceiverStream::new(stream));
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body))
+    let stream = WhileValid::new(&visit, ReceiverStream::new(stream)).or_error(Err(revoked()));
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Body::from_stream(stream)))
 }
 
 /// A reader that hangs up, or a disk that fails, breaks the answer off: nobody takes half a copy for a whole one.

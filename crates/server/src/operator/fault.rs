@@ -266,6 +266,7 @@ impl From<Problem> for Fault {
             Problem::Bad(_) | Problem::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
             Problem::Changed => Kind::Changed,
             Problem::Denied(_) => Kind::Denied,
+            Problem::TokenGone => Kind::Unauthorized,
             Problem::Refused(_)
             | Problem::Catalogue(_)
             | Problem::ClusterInUse(_)

@@ -43,6 +43,7 @@ mod trail_tests;
 mod visit;
 mod watching;
 mod webhooks;
+mod while_valid;
 mod wording;
 mod writes;
 

@@ -6,10 +6,11 @@
 //! What lies outside a permit and what is not there look alike: a name is not a thing to be found out.
 
 use forewarn_catalogue::{ClusterId, Reach, Role, Scope, Token};
-use forewarn_lifecycle::{Cluster, Name, Shape, TenantId, Timestamp};
+use forewarn_lifecycle::{Cluster, MachineId, Name, Shape, TenantId, Timestamp};
 use forewarn_wire::operator::NamedCommand;
 
-use super::role::{is_within, needs};
+use super::role::{is_within, named_host, needs};
+use crate::engine::Terms;
 use crate::roster::Roster;
 
 /// What somebody may do, and to what.
@@ -22,7 +23,7 @@ pub(crate) struct Permit {
     /// To what.
     pub(crate) scope: Scope,
     /// The number of the token that it is made of.
-    pub(super) token: Option<u32>,
+    pub(crate) token: Option<u32>,
 }
 
 /// Why somebody may not.
@@ -58,10 +59,16 @@ impl Permit {
         Self { by: format!("token {}", token.name), role, scope, token: Some(token.number) }
     }
 
-    /// Whether it is still good: the token behind it is there, and has not expired.
+    /// Whether the token behind it exists, has not expired, and has the same role and scope.
     pub(crate) fn stands(&self, roster: &Roster, now: Timestamp) -> bool {
-        let is_good = |number| roster.token(number).is_some_and(|token| !token.is_expired(now));
-        self.token.is_none_or(is_good)
+        let is_same = |token: &Token| token.role == self.role && token.scope == self.scope;
+        let is_good = |token: &Token| !token.is_expired(now) && is_same(token);
+        self.token.is_none_or(|number| roster.token(number).is_some_and(is_good))
+    }
+
+    /// The terms of a request: who asks. The driver checks the token again when it carries the request out.
+    pub(crate) fn terms(&self) -> Terms {
+        Terms { by: self.by.clone(), token: self.token, ..Terms::default() }
     }
 
     /// Whether the role is enough.
@@ -85,6 +92,21 @@ impl Permit {
     pub(crate) fn check_command(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
         self.check_role(needs(command))?;
         if is_within(command, cluster, &self.scope.tenants) { Ok(()) } else { Err(Denied::Tenants) }
+    }
+
+    /// Checks a command of a client, which may name hosts that the client has no business with.
+    pub(crate) fn check_request(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
+        self.check_command(command, cluster)?;
+        named_host(command).map_or(Ok(()), |host| self.check_host(cluster, host))
+    }
+
+    /// Checks the name of a host. A token that is limited to tenants may name the hosts that carry their machines: a host
+    /// that carries none of them and one that does not exist look alike.
+    pub(crate) fn check_host(&self, cluster: &Cluster, name: &str) -> Result<(), Denied> {
+        let host = || cluster.host(cluster.host_named(name)?);
+        let is_seen = |id: &MachineId| cluster.machine(*id).is_some_and(|one| self.sees(cluster, one.tenant));
+        let carries = || host().is_some_and(|host| host.machines().iter().any(is_seen));
+        if self.scope.tenants.is_all() || carries() { Ok(()) } else { Err(Denied::Tenants) }
     }
 
     /// Whether this cluster is in the scope.

@@ -216,6 +216,9 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return Ok(Json(left)),
         }
+        if !visit.permit.stands(&visit.engine.roster(), visit.engine.clock().now().wall) {
+            return Err(engine::Problem::TokenGone.into());
+        }
     }
 }
 

@@ -138,6 +138,14 @@ fn subject(command: &NamedCommand) -> Subject<'_> {
     }
 }
 
+/// The host that a command names, of those that a token limited to tenants may have.
+pub(crate) fn named_host(command: &NamedCommand) -> Option<&str> {
+    match subject(command) {
+        Subject::ScaleSet(_, host) => Some(host),
+        Subject::Machine(_) | Subject::Tenant(_) | Subject::Event(_) | Subject::Everybody => None,
+    }
+}
+
 /// The tenants that a command touches, if it touches no more than can be named. What is not there touches nobody that
 /// could be named either.
 pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Vec<TenantId>> {
@@ -163,7 +171,8 @@ pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Ve
 /// Whether a command touches none but these tenants.
 pub(crate) fn is_within(command: &NamedCommand, cluster: &Cluster, tenants: &Reach<Name>) -> bool {
     let is_one = |tenant: &TenantId| is_in_scope(cluster, *tenant, tenants);
-    tenants.is_all() || tenants_of(command, cluster).is_some_and(|touched| touched.iter().all(is_one))
+    let are_all = |touched: Vec<TenantId>| !touched.is_empty() && touched.iter().all(is_one);
+    tenants.is_all() || tenants_of(command, cluster).is_some_and(are_all)
 }
 
 #[cfg(test)]

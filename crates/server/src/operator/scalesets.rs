@@ -240,8 +240,12 @@ async fn fulfil(visit: &Visit, wish: Wish, body: &[u8]) -> Result<Json<Outcome>,
     check_scope(visit, wish.scale_set())?;
     let wish = Arc::new((wish, visit.if_match()?));
     for _ in 0..TRIES_MAX {
-        let looked = Arc::clone(&wish);
-        let commands = match visit.engine.look(move |state| plan(state, &looked)).await? {
+        let (looked, permit) = (Arc::clone(&wish), Arc::clone(&visit.permit));
+        let look = move |state: &engine::State<'_>| {
+            looked.0.hosts().iter().try_for_each(|host| permit.check_host(state.cluster, host))?;
+            plan(state, &looked)
+        };
+        let commands = match visit.engine.look(look).await? {
             Ok(commands) => commands,
             Err(fault) => return answered_before(visit, body, visit.discreet(fault)).await,
         };

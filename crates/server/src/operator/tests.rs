@@ -259,7 +259,7 @@ async fn what_is_not_there_is_not_found_whatever_was_read_of_it() {
         (Method::DELETE, "/v1/clusters/none", ""),
         (Method::DELETE, "/v1/tokens/none", ""),
         (Method::PUT, "/v1/tenants/none/policy", "{}"),
-        (Method::POST, "/v1/scalesets/none/upgrade", "{}"),
+        (Method::POST, "/v1/scalesets/none/upgrade", r#"{"instances":"all"}"#),
     ] {
         for (tags, expected) in [("*", 404), ("\"x\"", 404), ("x", 400)] {
             let request =

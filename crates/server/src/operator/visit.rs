@@ -6,7 +6,7 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use forewarn_catalogue::{ClusterId, Refusal};
-use forewarn_lifecycle::Name;
+use forewarn_lifecycle::{Cluster, Name};
 use forewarn_wire::operator::{NamedCommand, Outcome, cluster_key, schema, similar};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,7 +101,7 @@ impl Visit {
                 Some(Once { key: key.to_owned(), fingerprint: hash.finalize().into() })
             }
         };
-        Ok(Terms { by: self.permit.by.clone(), once, ..Terms::default() })
+        Ok(Terms { once, ..self.permit.terms() })
     }
 
     /// The same, if what is there is still what whoever asks has seen of it: its tag is that of `If-Match`.
@@ -132,18 +132,27 @@ impl Visit {
             Some(tag) => self.terms_if(body, tag)?,
             None => self.terms(body)?,
         };
-        Ok(self.order_on(commands, terms).await?)
+        Ok(self.carry_out(commands, terms, Permit::check_request).await?)
     }
 
-    /// The same, on terms that somebody has thought of.
+    /// The same for commands that the server has made of a request: it has chosen the hosts that they name.
     pub(super) async fn order_on(
         &self,
         commands: Vec<NamedCommand>,
+        terms: Terms,
+    ) -> Result<Outcome, Problem> {
+        self.carry_out(commands, terms, Permit::check_command).await
+    }
+
+    async fn carry_out(
+        &self,
+        commands: Vec<NamedCommand>,
         mut terms: Terms,
+        check: fn(&Permit, &NamedCommand, &Cluster) -> Result<(), Denied>,
     ) -> Result<Outcome, Problem> {
         let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
         let permitted = move |state: &engine::State<'_>| {
-            let check = |command| permit.check_command(command, state.cluster);
+            let check = |command| check(&permit, command, state.cluster);
             asked.iter().try_for_each(check).map_err(Problem::from)
         };
         terms.permitted = Some(Condition(Box::new(permitted)));

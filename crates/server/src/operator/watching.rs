@@ -24,6 +24,7 @@ use super::audience::Audience;
 use super::fault::Fault;
 use super::permit::Permit;
 use super::visit::Visit;
+use super::while_valid::WhileValid;
 use crate::engine::{Engine, State};
 
 /// What is to be told.
@@ -61,7 +62,8 @@ pub(super) async fn watch(
     let (engine, stop) = (visit.engine.clone(), visit.api.stop.clone());
     let permit = Arc::clone(&visit.permit);
     tokio::spawn(Teller { engine, entries, stop, permit, audience, tenant, seen, listener }.tell());
-    Ok(Sse::new(ReceiverStream::new(stream)).keep_alive(KeepAlive::default()))
+    let stream = WhileValid::new(&visit, ReceiverStream::new(stream));
+    Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
 /// The number of the last entry that somebody has seen who comes back.
@@ -119,7 +121,10 @@ impl Teller {
     async fn catch_up(&mut self) -> Result<(), Over> {
         let mut after = Some(self.seen);
         while after.is_some() {
-            let query = TrailQuery { after, ..TrailQuery::default() };
+            // An entry that is durable and not yet published comes with the others later. Until then a revocation before
+            // it may not have reached the roster.
+            let before = Some(self.engine.published_entry().saturating_add(1));
+            let query = TrailQuery { after, before, ..TrailQuery::default() };
             // Who comes back later is told what could not be read now.
             let page = self.engine.read_trail(query).await.map_err(|_| Over)?;
             if page.swept > self.seen {

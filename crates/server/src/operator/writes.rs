@@ -14,10 +14,14 @@ use super::wording::plain;
 use crate::clock::Speed;
 use crate::engine::ClockCommand;
 
+/// The mark that some shells and editors write before UTF-8 text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads a body, which has to be an object; what is wrong with it is said.
 ///
 /// The decoder alone would take a list for an object whose members come in their order.
-pub(super) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Fault> {
+pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
+    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         Some(_) => return Err(Fault::bad("the body is not a JSON object")),
@@ -30,7 +34,7 @@ pub(super) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Fault> {
 }
 
 /// The same, where somebody wrote `2.0` for 2: to JSON that is one number.
-fn with_whole_numbers<T: DeserializeOwned>(body: &Bytes) -> Option<T> {
+fn with_whole_numbers<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     let mut value: Value = serde_json::from_slice(body).ok()?;
     make_whole(&mut value).then(|| serde_json::from_value(value).ok())?
 }
@@ -100,6 +104,7 @@ mod tests {
     fn a_body_is_an_object_and_nothing_else() {
         let read = |json: &'static str| read::<NamedCommand>(&Bytes::from_static(json.as_bytes()));
         assert_eq!(read(" {\"command\":\"brake_on\"}"), Ok(NamedCommand::BrakeOn {}));
+        assert_eq!(read("\u{feff}{\"command\":\"brake_on\"}"), Ok(NamedCommand::BrakeOn {}));
         for wrong in ["[\"brake_on\"]", "\"brake_on\"", "", " ", "{", "{}"] {
             let status = read(wrong).expect_err(wrong).into_response().status();
             assert_eq!(status, StatusCode::BAD_REQUEST, "{wrong}");

@@ -70,7 +70,35 @@ stored_struct! {
     Scope { clusters, tenants }
     Receipt { by, key, fingerprint, at, answer }
     Entry { id, cluster, link, edition, created, body, notes, leaving }
-    Operation { number, name, about, cluster, waits, began, ended, ending }
+}
+
+/// Without its token, which is stored beside it: see [`Filed::OpenedWith`] and [`Row::OperationWith`].
+impl Stored for Operation {
+    fn write(&self, out: &mut Writer) {
+        let Self { number, name, about, cluster, token: _, waits, began, ended, ending } = self;
+        number.write(out);
+        name.write(out);
+        about.write(out);
+        cluster.write(out);
+        waits.write(out);
+        began.write(out);
+        ended.write(out);
+        ending.write(out);
+    }
+
+    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self {
+            number: Stored::read(input)?,
+            name: Stored::read(input)?,
+            about: Stored::read(input)?,
+            cluster: Stored::read(input)?,
+            token: None,
+            waits: Stored::read(input)?,
+            began: Stored::read(input)?,
+            ended: Stored::read(input)?,
+            ending: Stored::read(input)?,
+        })
+    }
 }
 
 stored_enum!(Change {
@@ -93,6 +121,7 @@ stored_enum!(Row {
     5 => Operation(operation),
     6 => NextOperation(number),
     7 => Webhook(webhook),
+    40 => OperationWith(operation, token),
 });
 
 stored_enum!(Filed {
@@ -101,6 +130,7 @@ stored_enum!(Filed {
     2 => Marked { key, leaving },
     3 => Opened(operation),
     4 => Over { cluster, maintenance, how },
+    40 => OpenedWith { operation, token },
 });
 
 stored_enum!(Link { 0 => Machine(machine), 1 => Tenant(tenant), 2 => ScaleSet(scale_set) });

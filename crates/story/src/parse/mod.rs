@@ -6,6 +6,7 @@ mod fleet;
 mod rollout;
 
 use forewarn_lifecycle::Name;
+use forewarn_wire::without_mark;
 
 use crate::error::Mistake;
 use crate::stage::ClockStep;
@@ -19,7 +20,7 @@ use crate::{LINE_BYTES_MAX, LINES_MAX};
 /// When a line cannot be understood; the mistake points at the word.
 pub fn parse(text: &str) -> Result<Story, Mistake> {
     let mut lines = Vec::new();
-    for (index, text) in text.lines().enumerate() {
+    for (index, text) in without_mark(text).lines().enumerate() {
         let mut line = Line::new(index + 1, text);
         if index >= LINES_MAX {
             return Err(line.mistake_at_end(format!("a story has at most {LINES_MAX} lines")));

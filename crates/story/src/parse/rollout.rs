@@ -2,8 +2,8 @@
 
 use forewarn_wire::Span;
 use forewarn_wire::operator::{
-    AllWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, RolloutEntry, TermsEntry, WindowEntry,
-    WorkWord, ZoneSelection,
+    AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, RolloutEntry, TermsEntry,
+    WindowEntry, WindowSelection, WorkWord, ZoneSelection,
 };
 
 use super::{choice, known};
@@ -74,8 +74,13 @@ fn terms(line: &mut Line<'_>) -> Result<TermsEntry, Mistake> {
             "at-once" => terms.at_once = Some(line.need_number()?),
             "share" => terms.tenant_share = Some(percent(line)?),
             "one-fault-domain" => terms.one_fault_domain = Some(true),
-            "window" if line.take_if("any").is_some() => terms.windows = Some(Vec::new()),
-            "window" => terms.windows.get_or_insert_default().push(window(line)?),
+            "window" if line.take_if("any").is_some() => {
+                terms.windows = Some(WindowSelection::Any(AnyWord::Any))
+            }
+            "window" => {
+                let before = terms.windows.iter().flat_map(WindowSelection::entries).copied();
+                terms.windows = Some(before.chain([window(line)?]).collect());
+            }
             "pause" => terms.pause_between = Some(Span(line.need_duration()?)),
             "confirm" => {
                 terms.confirm = Some(match choice(line, &["never", "first", "each"])? {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::error::ArmError;
 use crate::json::is_deeper_than;
+use crate::mark::without_mark;
 
 /// Bytes of a body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
@@ -39,8 +40,7 @@ pub fn read_body(bytes: &[u8]) -> Result<Value, ArmError> {
         return Err(ArmError::new(413, "RequestContentTooLarge", why));
     }
     let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
-    // Windows tools write a mark before everything else.
-    let text = text.trim_start_matches('\u{feff}').trim();
+    let text = without_mark(text).trim();
     if text.is_empty() {
         return Ok(Value::Null);
     }

@@ -1,4 +1,4 @@
-//! Which instances of a scale set are meant: `{"instanceIds":["0","1"]}`, `["*"]`, or nothing, which is all.
+//! Which instances of a scale set are meant: `{"instanceIds":["0","1"]}`, `["*"]`; all, if the list is absent.
 
 use forewarn_lifecycle::{Cluster, MachineId, ScaleSet, ScaleSetId};
 use serde_json::Value;
@@ -37,7 +37,7 @@ pub fn find_instance(cluster: &Cluster, set: &ScaleSet, id: &str) -> Option<Mach
     instances_of(cluster, set).into_iter().find(|machine| wanted.is(cluster, set, *machine))
 }
 
-/// The instances that a body names; all, if it names none.
+/// The instances that a body names; all, if it has no list.
 ///
 /// # Errors
 /// When one of them is not there, or the scale set is not.
@@ -45,10 +45,11 @@ pub fn read_instances(cluster: &Cluster, id: ScaleSetId, body: &Value) -> Result
     let set = cluster.scale_set(id).ok_or_else(not_found)?;
     let all = instances_of(cluster, set);
     let Some(value) = at(body, IDS) else { return Ok(Chosen::All(all)) };
-    let ids = value.as_array().filter(|ids| ids.len() <= usize::from(INSTANCES_MAX));
-    let ids = ids.ok_or_else(|| wrong(IDS, value, "a list of at most 1000 instance ids"))?;
+    // Azure documents only that an omitted list means all. An empty one is more likely a selection that found nothing.
+    let ids = value.as_array().filter(|ids| (1..=usize::from(INSTANCES_MAX)).contains(&ids.len()));
+    let ids = ids.ok_or_else(|| wrong(IDS, value, "a list of 1 to 1000 instance ids"))?;
     let ids: Vec<_> = ids.iter().map(text).collect::<Result<_, _>>()?;
-    if ids.is_empty() || ids.iter().any(|id| id == "*") {
+    if ids.iter().any(|id| id == "*") {
         return Ok(Chosen::All(all));
     }
     let mut these = Vec::new();
@@ -140,7 +141,7 @@ mod tests {
     fn instances_are_numbers_names_or_all() {
         let (town, set) = town();
         let read = |ids: Value| read_instances(&town.cluster, set, &json!({ "instanceIds": ids })).unwrap();
-        for all in [json!(["*"]), json!([]), json!(null), json!(["0", "*"])] {
+        for all in [json!(["*"]), json!(null), json!(["0", "*"])] {
             let chosen = read(all);
             assert!(matches!(chosen, Chosen::All(_)));
             assert_eq!(names(&town, &chosen), ["web_0", "web_1", "web_2"]);
@@ -168,7 +169,9 @@ mod tests {
             );
             assert_eq!(error.message, text);
         }
-        for wrong in [json!("0"), json!({}), json!([null]), json!([["0"]]), json!(vec!["0"; 1_001])] {
+        for wrong in
+            [json!("0"), json!({}), json!([]), json!([null]), json!([["0"]]), json!(vec!["0"; 1_001])]
+        {
             let error = read_instances(&town.cluster, set, &json!({ "instanceIds": wrong })).unwrap_err();
             assert_eq!((error.status, error.target.as_deref()), (400, Some("instanceIds")));
         }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{FailureWord, UnenrolledWord};
 use super::schema;
+use crate::list;
 use crate::span::{Moment, Span};
 
 /// A cluster.
@@ -94,12 +95,20 @@ pub struct NewToken {
     /// What its holder may do.
     pub role: RoleWord,
     /// In which clusters; in all, if not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::Name>>")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub clusters: Option<Vec<String>>,
     /// For which tenants of them; for all, if not said. The name of a scale set stands for all its placement groups.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::NewName>>")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::NewName>>")]
     pub tenants: Option<Vec<String>>,
     /// From when on it is good for nothing; without an end, if neither this nor `expires_in` is said. Of both, the
     /// earlier counts.

@@ -11,8 +11,9 @@ use super::entry::{
 };
 use super::object::objects;
 use super::schema;
-use super::terms::{RolloutEntry, TermsEntry};
+use super::terms::{AllWord, RolloutEntry, TermsEntry};
 use super::upgrade::UpgradeWord;
+use crate::list;
 use crate::span::Span;
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
@@ -113,13 +114,25 @@ pub enum NamedCommand {
     Deallocate { machine: String },
 
     /// Hosts are updated, their machines paused; group by group.
-    UpdateHosts { hosts: Vec<String> },
+    UpdateHosts {
+        #[serde(deserialize_with = "list::at_least_one")]
+        hosts: Vec<String>,
+    },
     /// The network of hosts is updated.
-    UpdateNetwork { hosts: Vec<String> },
+    UpdateNetwork {
+        #[serde(deserialize_with = "list::at_least_one")]
+        hosts: Vec<String>,
+    },
     /// The machines of hosts are moved live.
-    MigrateHosts { hosts: Vec<String> },
+    MigrateHosts {
+        #[serde(deserialize_with = "list::at_least_one")]
+        hosts: Vec<String>,
+    },
     /// Hosts are restarted, and their machines with them.
-    RebootHosts { hosts: Vec<String> },
+    RebootHosts {
+        #[serde(deserialize_with = "list::at_least_one")]
+        hosts: Vec<String>,
+    },
     /// Work on hosts, group by group, on terms.
     StartRollout(RolloutEntry),
     /// Nothing more of a rollout is announced until it is resumed; what is announced stays, or is taken back.
@@ -153,12 +166,8 @@ pub enum NamedCommand {
     /// A host is well again.
     RecoverHost { host: String },
 
-    /// The owner of a tenant approves events of it; all it sees, if none is named.
-    Approve {
-        tenant: String,
-        #[serde(default)]
-        events: Vec<String>,
-    },
+    /// Approves events of a tenant, as its owner: by id, or `"all"` that it sees.
+    Approve { tenant: String, events: EventSelection },
     /// The operator takes back what has not started.
     Cancel { event: String },
     /// The operator does not want to wait.
@@ -171,6 +180,20 @@ pub enum NamedCommand {
     ChangeSettings(SettingsChange),
     /// The next thing that is done to a pretend machine fails.
     Jam { machine: String },
+}
+
+/// Events of a tenant: a list of ids, or `"all"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "events are a list of at least one id, or \"all\"")]
+pub enum EventSelection {
+    /// The events with these ids.
+    Ids(
+        #[serde(deserialize_with = "list::at_least_one")]
+        #[schemars(with = "schema::AtLeastOne<schema::EventId>")]
+        Vec<String>,
+    ),
+    /// Every event that the tenant sees.
+    Every(AllWord),
 }
 
 /// Where machines are; what is not said stays.

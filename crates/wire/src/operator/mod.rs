@@ -54,7 +54,8 @@ pub use access::{
 pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
 pub use check::ControlCharacter;
 pub use command::{
-    ClockOrder, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange, UnenrolledWord,
+    ClockOrder, EventSelection, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange,
+    UnenrolledWord,
 };
 pub use difference::{Difference, Unmentioned, difference};
 pub use entry::{
@@ -82,8 +83,8 @@ pub use rollout::{RolloutView, rollout_view};
 pub use scalein::{ScaleIn, ScaleInRule, pick_for_scale_in};
 pub(crate) use scaleset::instances;
 pub use scaleset::{
-    BadWish, DeleteInstances, INSTANCES_MAX, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
-    leaving, scale,
+    BadWish, DeleteInstances, INSTANCES_MAX, InstanceSelection, NewScaleSet, PolicyChange, Scale,
+    ScaleSetChange, Upgrade, Wish, leaving, scale,
 };
 pub use sets::{
     AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
@@ -91,8 +92,8 @@ pub use sets::{
 };
 pub use spread::{FAULT_DOMAINS, Place, UPDATE_DOMAINS, Whereabouts, place_machine};
 pub use terms::{
-    AllWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
-    WindowEntry, WorkWord, ZoneSelection,
+    AllWord, AnyWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
+    WindowEntry, WindowSelection, WorkWord, ZoneSelection,
 };
 pub use trail::{AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, Subject, Told, TrailEntry, cluster_key};
 pub use upgrade::{BadBatch, RollingEntry, UpgradeWord};

@@ -10,10 +10,10 @@ use forewarn_lifecycle::{
 };
 
 use super::check::{self, ControlCharacter};
-use super::command::{FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
+use super::command::{EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
 use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
-use super::terms::{BadTerms, RolloutEntry, TermsEntry, find_hosts};
+use super::terms::{AllWord, BadTerms, RolloutEntry, TermsEntry, find_hosts};
 use super::upgrade::{BadBatch, UpgradeWord};
 use crate::span::Span;
 
@@ -333,13 +333,16 @@ fn change_rollout(
     Ok(Command::ChangeRollout { rollout, terms: terms.apply(&known)?, add, remove })
 }
 
-fn approve(cluster: &Cluster, tenant: TenantId, ids: &[String]) -> Result<Command, BadCommand> {
-    let seen = || cluster.tenant(tenant).map_or(&[][..], forewarn_lifecycle::Tenant::events);
-    let events = if ids.is_empty() {
-        seen().iter().map(Event::id).collect()
-    } else {
-        let parse = |id: &String| EventId::parse(id).ok_or_else(|| BadCommand::EventId(id.clone()));
-        ids.iter().map(parse).collect::<Result<_, _>>()?
+fn approve(cluster: &Cluster, tenant: TenantId, which: &EventSelection) -> Result<Command, BadCommand> {
+    let events = match which {
+        EventSelection::Every(AllWord::All) => {
+            let seen = cluster.tenant(tenant).map_or(&[][..], forewarn_lifecycle::Tenant::events);
+            seen.iter().map(Event::id).collect()
+        }
+        EventSelection::Ids(ids) => {
+            let parse = |id: &String| EventId::parse(id).ok_or_else(|| BadCommand::EventId(id.clone()));
+            ids.iter().map(parse).collect::<Result<_, _>>()?
+        }
     };
     Ok(Command::Approve { tenant, events, by: Approver::Owner })
 }

@@ -27,7 +27,9 @@ use super::growth::{Bounds, grow};
 use super::object::objects;
 use super::scalein::{ScaleIn, pick_for_scale_in};
 use super::schema;
+use super::terms::AllWord;
 use super::upgrade::UpgradeWord;
+use crate::list;
 use crate::span::Span;
 
 /// Instances of one scale set.
@@ -69,11 +71,16 @@ pub struct NewScaleSet {
     #[schemars(range(max = INSTANCES_MAX))]
     pub instances: u16,
     /// The hosts on which they may be; any, if not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::Name>>")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub hosts: Option<Vec<String>>,
-    /// The zones over which they are spread; any, if none is named.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The zones over which they are spread; any, if not said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1))]
     pub zones: Vec<u16>,
     /// The fault domains over which they are spread: 3, if not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,11 +96,16 @@ pub struct Scale {
     #[schemars(range(max = INSTANCES_MAX))]
     pub capacity: u16,
     /// The hosts on which new ones may be; any, if not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::Name>>")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub hosts: Option<Vec<String>>,
-    /// The zones over which new ones are spread; any, if none is named.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// The zones over which new ones are spread; any, if not said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1))]
     pub zones: Vec<u16>,
     /// The fault domains over which new ones are spread: as many as there are, 3 at least, if not said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -138,13 +150,25 @@ pub struct PolicyChange {
 objects! { PolicyChange }
 
 /// Instances that get the latest model.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Upgrade {
-    /// Their numbers or names; all that have an older one, if not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::MachineName>>")]
-    pub instances: Option<Vec<String>>,
+    /// Their numbers or names; or `"all"` that have an older one.
+    pub instances: InstanceSelection,
+}
+
+/// Instances of a scale set: a list of numbers or names, or `"all"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "instances are a list of at least one number or name, or \"all\"")]
+pub enum InstanceSelection {
+    /// The instances with these numbers or names.
+    Named(
+        #[serde(deserialize_with = "list::at_least_one")]
+        #[schemars(with = "schema::AtLeastOne<schema::MachineName>")]
+        Vec<String>,
+    ),
+    /// Every instance.
+    Every(AllWord),
 }
 
 /// Instances that go.
@@ -152,7 +176,8 @@ pub struct Upgrade {
 #[serde(deny_unknown_fields)]
 pub struct DeleteInstances {
     /// Their numbers or names.
-    #[schemars(with = "Vec<schema::MachineName>")]
+    #[serde(deserialize_with = "list::at_least_one")]
+    #[schemars(with = "schema::AtLeastOne<schema::MachineName>")]
     pub instances: Vec<String>,
 }
 
@@ -231,6 +256,17 @@ impl Wish {
             | Self::ChangeScaleSet { scale_set, .. }
             | Self::UpgradeInstances { scale_set, .. }
             | Self::DeleteInstances { scale_set, .. } => scale_set,
+        }
+    }
+
+    /// The hosts that it names.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        match self {
+            Self::CreateScaleSet(NewScaleSet { hosts, .. }) | Self::Scale { to: Scale { hosts, .. }, .. } => {
+                hosts.as_deref().unwrap_or_default()
+            }
+            Self::ChangeScaleSet { .. } | Self::UpgradeInstances { .. } | Self::DeleteInstances { .. } => &[],
         }
     }
 
@@ -356,8 +392,8 @@ impl PolicyChange {
 fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<NamedCommand>, BadWish> {
     let all = instances(cluster, set);
     let chosen = match &upgrade.instances {
-        Some(names) => chosen(set, &all, names)?,
-        None => all,
+        InstanceSelection::Named(names) => chosen(set, &all, names)?,
+        InstanceSelection::Every(AllWord::All) => all,
     };
     let is_older =
         |id: MachineId| cluster.machine(id).is_some_and(|machine| machine.model_version != set.model_version);

@@ -96,6 +96,24 @@ pub(super) fn readable_if_said(_: &mut SchemaGenerator) -> Schema {
 
 const READABLE: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
 
+/// A list of at least one `T`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtLeastOne<T>(std::marker::PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for AtLeastOne<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("AtLeastOne_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "minItems": 1, "items": generator.subschema_for::<T>() })
+    }
+}
+
 /// Names and values of an owner.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tags {}
@@ -149,8 +167,8 @@ pub(super) fn of_commands(schema: &mut Schema) {
             ("machine", "string") => text::<MachineName>(),
             ("host" | "tenant" | "scale_set", "string") => text::<Name>(),
             ("event", "string") => text::<EventId>(),
-            ("hosts" | "add" | "remove", "array") => json!({ "type": "array", "items": text::<Name>() }),
-            ("events", "array") => json!({ "type": "array", "items": text::<EventId>() }),
+            ("hosts", "array") => json!({ "type": "array", "minItems": 1, "items": text::<Name>() }),
+            ("add" | "remove", "array") => json!({ "type": "array", "items": text::<Name>() }),
             // What joins has no machines yet: they come with commands of their own.
             ("machine" | "instance", "array") => json!({ "type": "array", "maxItems": 0 }),
             (_, _) => continue,

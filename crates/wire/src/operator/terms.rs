@@ -10,12 +10,14 @@ use forewarn_lifecycle::{
     Zone,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::Error as _;
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::find::{Unknown, find_host};
 use super::object::objects;
 use super::schema;
+use crate::list;
 use crate::span::Span;
 
 /// What is done to which hosts, and how.
@@ -47,10 +49,14 @@ pub enum WorkWord {
 
 /// Which hosts: by name, all of them, or those of a zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "hosts are a list of names, \"all\", or {\"zone\": N}")]
+#[serde(untagged, expecting = "hosts are a list of names (at least one), \"all\", or {\"zone\": N}")]
 pub enum HostSelection {
     /// These, in this order.
-    Names(#[schemars(with = "Vec<schema::Name>")] Vec<String>),
+    Names(
+        #[serde(deserialize_with = "list::at_least_one")]
+        #[schemars(with = "schema::AtLeastOne<schema::Name>")]
+        Vec<String>,
+    ),
     /// Every host of the cluster that has not failed.
     Every(AllWord),
     /// Every host of a zone that has not failed.
@@ -87,10 +93,9 @@ pub struct TermsEntry {
     /// Whether the machines of a tenant that are worked on at once lie in one fault domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub one_fault_domain: Option<bool>,
-    /// When groups may start; an empty list: at any time.
+    /// When groups may start: a list of windows, or `"any"` time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 16))]
-    pub windows: Option<Vec<WindowEntry>>,
+    pub windows: Option<WindowSelection>,
     /// How long it rests between two groups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pause_between: Option<Span>,
@@ -103,6 +108,24 @@ pub struct TermsEntry {
     /// After how many failed impacts it pauses itself: usually 1; 0: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_after: Option<u16>,
+}
+
+/// The times at which groups of a rollout may start: a list of windows, or `"any"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum WindowSelection {
+    /// Only in these windows.
+    Windows(#[schemars(length(min = 1, max = 16))] Vec<WindowEntry>),
+    /// At any time.
+    Any(AnyWord),
+}
+
+/// The word `any`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AnyWord {
+    /// Without a limit.
+    Any,
 }
 
 /// After which groups somebody has to say that a rollout may go on.
@@ -169,6 +192,49 @@ impl HostSelection {
     }
 }
 
+impl WindowSelection {
+    /// The windows; none for `"any"`.
+    #[must_use]
+    pub fn entries(&self) -> &[WindowEntry] {
+        match self {
+            Self::Windows(windows) => windows,
+            Self::Any(AnyWord::Any) => &[],
+        }
+    }
+}
+
+/// Not derived: an untagged enum would hide what is wrong with a window.
+impl<'de> Deserialize<'de> for WindowSelection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Selection;
+
+        impl<'de> Visitor<'de> for Selection {
+            type Value = WindowSelection;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a list of windows, or \"any\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<WindowSelection, E> {
+                AnyWord::deserialize(word.into_deserializer()).map(WindowSelection::Any)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, windows: A) -> Result<WindowSelection, A::Error> {
+                list::at_least_one(SeqAccessDeserializer::new(windows)).map(WindowSelection::Windows)
+            }
+        }
+
+        deserializer.deserialize_any(Selection)
+    }
+}
+
+impl FromIterator<WindowEntry> for WindowSelection {
+    fn from_iter<I: IntoIterator<Item = WindowEntry>>(windows: I) -> Self {
+        let windows: Vec<_> = windows.into_iter().collect();
+        if windows.is_empty() { Self::Any(AnyWord::Any) } else { Self::Windows(windows) }
+    }
+}
+
 impl TermsEntry {
     /// Terms, changed so.
     ///
@@ -187,7 +253,7 @@ impl TermsEntry {
             terms.fault_domains = if one { FaultDomains::OneAtATime } else { FaultDomains::Any };
         }
         if let Some(windows) = &self.windows {
-            terms.windows = windows.iter().map(|WindowEntry(window)| *window).collect();
+            terms.windows = windows.entries().iter().map(|WindowEntry(window)| *window).collect();
         }
         if let Some(Span(span)) = self.pause_between {
             terms.pause_between = span;
@@ -427,7 +493,8 @@ mod tests {
         assert_eq!(TermsEntry::default().apply(&terms), Ok(terms.clone()));
         assert_eq!(TermsEntry::from(&terms).apply(&Terms::default()), Ok(terms.clone()));
         let none: TermsEntry =
-            serde_json::from_str(r#"{"at_once":0,"tenant_share":100,"windows":[],"stop_after":0}"#).unwrap();
+            serde_json::from_str(r#"{"at_once":0,"tenant_share":100,"windows":"any","stop_after":0}"#)
+                .unwrap();
         let none = none.apply(&terms).unwrap();
         assert_eq!(none, Terms { stop_after: None, ..Terms::default() });
         let nothing = TermsEntry { tenant_share: Some(0), ..TermsEntry::default() };

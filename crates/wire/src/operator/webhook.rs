@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
+use crate::list;
 use crate::span::Moment;
 
 /// A webhook that is to be.
@@ -21,15 +22,28 @@ pub struct NewWebhook {
     #[serde(default)]
     pub schema: SchemaWord,
     /// In which clusters; in all, if not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::Name>>")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
     pub clusters: Option<Vec<String>>,
     /// Of which tenants of them; of all, if not said. The name of a scale set stands for all its placement groups.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Vec<schema::NewName>>")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::NewName>>")]
     pub tenants: Option<Vec<String>>,
     /// Of which types of events; of all, if not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<KindWord>>")]
     pub types: Option<Vec<KindWord>>,
     /// What is sent as `Authorization`, such as `Bearer …`. It is not shown again. It needs `https`, or an address of the
     /// computer on which the server runs.

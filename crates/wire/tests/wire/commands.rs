@@ -48,7 +48,7 @@ const EVERY: [&str; 44] = [
     r#"{"command":"degrade_host","host":"h1","fails_in":"2d"}"#,
     r#"{"command":"fail_host","host":"h1"}"#,
     r#"{"command":"recover_host","host":"h1"}"#,
-    r#"{"command":"approve","tenant":"solo","events":[]}"#,
+    r#"{"command":"approve","tenant":"solo","events":"all"}"#,
     r#"{"command":"cancel","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"force_start","event":"28512AF7-C957-4500-9BC4-842D6FB531E4"}"#,
     r#"{"command":"brake_on"}"#,
@@ -194,13 +194,14 @@ fn an_owner_approves_what_is_named_or_all_that_is_seen() {
     }
     let ids: Vec<_> = town.cluster.tenant(tenant).unwrap().events().iter().map(Event::id).collect();
     let approve = |events: &[EventId]| {
-        let events = events.iter().map(ToString::to_string).collect();
+        let events = EventSelection::Ids(events.iter().map(ToString::to_string).collect());
         NamedCommand::Approve { tenant: "web".to_owned(), events }.resolve(&town.cluster).unwrap()
     };
     let expected = |events: &[EventId]| {
         Resolved::Rules(Command::Approve { tenant, events: events.to_vec(), by: Approver::Owner })
     };
-    assert_eq!(approve(&[]), expected(&ids));
+    let all = NamedCommand::Approve { tenant: "web".to_owned(), events: EventSelection::Every(AllWord::All) };
+    assert_eq!(all.resolve(&town.cluster), Ok(expected(&ids)));
     assert_eq!(approve(&ids[1..]), expected(&ids[1..]));
 }
 

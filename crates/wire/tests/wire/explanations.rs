@@ -93,9 +93,9 @@ fn what_is_in_the_way_is_named() {
         "is paused for about 9 seconds: memory, disks and connections are kept"
     );
 
-    tale.ask("socket", r#"{"command":"approve","tenant":"solo"}"#);
+    tale.ask("socket", r#"{"command":"approve","tenant":"solo","events":"all"}"#);
     tale.ask("token bob", r#"{"command":"brake_on"}"#);
-    tale.ask("token bob", r#"{"command":"approve","tenant":"web"}"#);
+    tale.ask("token bob", r#"{"command":"approve","tenant":"web","events":"all"}"#);
     let told = tale.event(&web).unwrap();
     assert_eq!(told.blockers, ["the brake is on: nothing starts until `forewarn brake off`"]);
     assert_eq!(told.next, ["it starts as soon as nothing holds it any more: late, never lost"]);

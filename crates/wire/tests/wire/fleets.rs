@@ -463,3 +463,10 @@ proptest! {
         prop_assert_eq!(town.fleet(), nothing);
     }
 }
+
+#[test]
+fn a_byte_order_mark_before_a_fleet_file_is_skipped() {
+    let marked = Fleet::parse(&format!("\u{feff}{FILE}")).unwrap();
+    assert_eq!(marked, Fleet::parse(FILE).unwrap());
+    assert!(Fleet::parse(&format!("\u{feff}\u{feff}{FILE}")).is_err(), "one mark is enough");
+}

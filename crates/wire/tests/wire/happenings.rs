@@ -37,7 +37,7 @@ fn the_life_of_an_event_is_told_in_words() {
     town.say(r#"{"command":"restart","machine":"web_0"}"#);
     let id = town.told[1].events[0].clone();
     assert!(town.told.iter().all(|happening| happening.tenants == ["web"]));
-    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
     town.finish();
     let approved = format!("web has approved {id}, by its owner");
     let expected = [
@@ -115,7 +115,7 @@ fn what_happens_to_a_machine_names_it_and_where_it_is() {
     town.say(r#"{"command":"update_hosts","hosts":["h1"]}"#);
     let both = &["solo/solo", "web/web_0"];
     assert_last(&town, ("announced", &["solo", "web"], both, &["h1"], 1, Some(0), Some(0)));
-    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
     assert_last(&town, ("started", &["solo", "web"], both, &["h1"], 1, Some(0), Some(0)));
     let approved = town.told.iter().find(|happening| happening.kind == "approved").unwrap();
     assert_eq!((approved.machines.as_slice(), approved.work), (&["web/web_0".to_owned()][..], Some(0)));
@@ -142,7 +142,7 @@ fn what_holds_work_up_is_told() {
     town.enrol("web");
     town.say(r#"{"command":"brake_on"}"#);
     town.say(r#"{"command":"restart","machine":"web_0"}"#);
-    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
     assert_last(&town, ("held", &["web"], &["web/web_0"], &["h1"], 1, Some(0), None));
     let text = "Reboot of web_0 (restart by the owner) is held by the brake";
     assert_eq!(town.told.last().unwrap().text, text);

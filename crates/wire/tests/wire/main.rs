@@ -9,6 +9,7 @@ mod explanations;
 mod fleets;
 mod happenings;
 mod instance;
+mod lists;
 mod problems;
 mod pushes;
 mod reading;

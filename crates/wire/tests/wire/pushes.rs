@@ -159,9 +159,9 @@ fn an_event_is_told_from_its_announcement_to_its_end() {
         vec![of("virtualMachines/solo solo"), of("virtualMachineScaleSets/web web_0")]
     };
     assert_eq!(told(&mut town), freeze("Scheduled"));
-    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
     assert_eq!(told(&mut town), Vec::<String>::new(), "an approval alone is not told");
-    town.say(r#"{"command":"approve","tenant":"solo"}"#);
+    town.say(r#"{"command":"approve","tenant":"solo","events":"all"}"#);
     assert_eq!(told(&mut town), freeze("Started"));
     town.finish();
     let mut completed = told(&mut town);
@@ -188,7 +188,7 @@ fn what_is_taken_back_is_canceled_and_what_makes_no_event_is_not_told() {
         "Scheduled Terminate virtualMachines/solo solo",
     ];
     assert_eq!(told(&mut town), expected);
-    town.say(r#"{"command":"approve","tenant":"solo"}"#);
+    town.say(r#"{"command":"approve","tenant":"solo","events":"all"}"#);
     town.finish();
     assert_eq!(
         told(&mut town),

@@ -100,7 +100,7 @@ fn a_machine_whose_deletion_is_announced_is_there_until_it_starts() {
     assert_eq!(shown["properties"]["provisioningState"], "Deleting");
     assert_eq!(shown["properties"]["instanceView"]["statuses"][0]["code"], "ProvisioningState/deleting");
     assert_eq!(shown["properties"]["instanceView"]["statuses"][1]["code"], "PowerState/running");
-    town.say(r#"{"command":"approve","tenant":"solo"}"#);
+    town.say(r#"{"command":"approve","tenant":"solo","events":"all"}"#);
     town.submit(&Command::Tick);
     assert!(town.cluster.machine(solo).is_some());
     assert!(is_leaving(&town.cluster, solo) && is_gone(&town.cluster, solo));
@@ -120,7 +120,7 @@ fn a_machine_on_a_degraded_host_may_be_moved_by_its_owner() {
     town.enrol("solo");
     town.say(r#"{"command":"degrade_host","host":"h1","fails_in":"2d"}"#);
     seen("degraded-machine-view", &view(&town, solo));
-    town.say(r#"{"command":"approve","tenant":"solo"}"#);
+    town.say(r#"{"command":"approve","tenant":"solo","events":"all"}"#);
     town.submit(&Command::Tick);
     let status = &view(&town, solo)["maintenanceRedeployStatus"];
     assert_eq!(status["isCustomerInitiatedMaintenanceAllowed"], false);
@@ -266,7 +266,7 @@ fn an_instance_whose_deletion_has_started_is_not_listed() {
         there.map(|(number, _)| number).collect::<Vec<_>>()
     };
     assert_eq!(numbers(&town), [0, 1, 2]);
-    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
     town.submit(&Command::Tick);
     assert_eq!(numbers(&town), [0, 1]);
     assert_eq!(instances_there(&town.cluster, ScaleSetId(9)), []);

@@ -43,6 +43,21 @@ fn what_does_not_matter_is_ignored() {
 }
 
 #[test]
+fn one_byte_order_mark_before_the_body_is_skipped() {
+    let body = format!(r#"{{"StartRequests":[{{"EventId":"{ID}"}}]}}"#);
+    assert_eq!(parse(format!("\u{feff}{body}").as_bytes()), Ok(vec![id(ID)]));
+    assert_eq!(parse(format!("\u{feff}\r\n{body}").as_bytes()), Ok(vec![id(ID)]));
+    assert_eq!(parse("\u{feff}".as_bytes()), Err(Bad::BodyEmpty));
+    for wrong in [format!("\u{feff}\u{feff}{body}"), format!(" \u{feff}{body}"), format!("{body}\u{feff}")] {
+        assert!(matches!(parse(wrong.as_bytes()), Err(Bad::NotJson { .. })), "{wrong}");
+    }
+    // Half a mark, and that of UTF-16.
+    for wrong in [&b"\xef\xbb{}"[..], b"\xff\xfe{}"] {
+        assert_eq!(parse(wrong), Err(Bad::NotUtf8));
+    }
+}
+
+#[test]
 fn what_cannot_be_understood_is_refused_with_its_reason() {
     let guid = format!(r#"{{"EventId":"{ID}"}}"#);
     for (body, bad) in [

@@ -65,7 +65,7 @@ fn an_event_is_shown_from_its_announcement_to_its_start() {
     assert_eq!(host_view(&town.cluster, HostId(1)).unwrap().work.as_deref(), Some("waits for its turn"));
 
     town.say(r#"{"command":"brake_on"}"#);
-    town.say(r#"{"command":"approve","tenant":"web"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
     let held = event(&town, web);
     assert_eq!((held.approved, held.by.as_deref()), (true, Some("its owner")));
     assert_eq!(held.progress, "held by the brake");

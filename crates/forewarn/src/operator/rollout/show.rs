@@ -1,6 +1,8 @@
 //! Rollouts and previews, for people.
 
-use forewarn_wire::operator::{ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, TermsEntry};
+use forewarn_wire::operator::{
+    ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, TermsEntry, WindowSelection,
+};
 use forewarn_wire::{Moment, Span, show_duration};
 
 use super::super::say::{capital, date, when};
@@ -78,7 +80,13 @@ fn terms(terms: &TermsEntry) -> Vec<String> {
     if terms.one_fault_domain == Some(true) {
         words.push("one fault domain of a tenant at a time".to_owned());
     }
-    words.extend(terms.windows.iter().flatten().map(|window| format!("in the window {window}")));
+    words.extend(
+        terms
+            .windows
+            .iter()
+            .flat_map(WindowSelection::entries)
+            .map(|window| format!("in the window {window}")),
+    );
     match terms.pause_between {
         Some(Span(span)) if !span.is_zero() => {
             words.push(format!("rests {} between groups", show_duration(span)));

@@ -135,3 +135,9 @@ fn settings_are_read() {
     assert_eq!(settings.oldest_edition, Edition::V2017_08_01);
     assert_eq!(settings.limits, None);
 }
+
+#[test]
+fn a_byte_order_mark_before_the_settings_is_skipped() {
+    let config = Config::parse("\u{feff}data_dir = '/var/lib/forewarn'\n").unwrap();
+    assert!(config.data_dir().unwrap().is_some());
+}

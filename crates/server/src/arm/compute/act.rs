@@ -15,7 +15,7 @@ use super::write::{check_permit, image_noted};
 use super::{Visit, done};
 use crate::arm::place::no_resource;
 use crate::arm::{answer, refusal};
-use crate::engine::{Arrangement, State, Terms};
+use crate::engine::{Arrangement, State};
 
 pub(super) async fn act(visit: &Visit<'_>, kind: Kind, name: &str, word: &str) -> Result<Response, ArmError> {
     let action = Action::parse(word).filter(|action| is_of(kind, *action));
@@ -101,7 +101,7 @@ pub(super) async fn act_on(
 ) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
+    let terms = permit.terms();
     let arrange = move |state: &State<'_>| {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or_else(|| no_resource(&id))?;
         let chosen = chosen(state, &found)?;

@@ -154,7 +154,7 @@ fn of_entry(state: &State<'_>, link: Link, entry: Option<&Entry>, (id, plain): (
 }
 
 /// Whether whoever asks may know of it.
-fn sees(cluster: &Cluster, permit: &Permit, link: Link) -> bool {
+pub(crate) fn sees(cluster: &Cluster, permit: &Permit, link: Link) -> bool {
     match link {
         Link::Machine(machine) => {
             cluster.machine(machine).is_some_and(|one| permit.sees(cluster, one.tenant))

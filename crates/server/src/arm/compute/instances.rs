@@ -21,7 +21,7 @@ use super::write::{Conditions, check_permit, without_ours};
 use super::{Visit, expand};
 use crate::arm::place::no_resource;
 use crate::arm::{answer, refusal, written as bytes};
-use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
+use crate::engine::{Arrangement, LinkTo, Paper, State};
 
 /// Answers what is asked of the instances of a scale set; `rest` is what follows `virtualMachines`.
 pub(super) async fn serve(visit: &Visit<'_>, set: &str, rest: &[String]) -> Result<Response, ArmError> {
@@ -157,7 +157,7 @@ async fn write(visit: &Visit<'_>, set: &str, id: &str) -> Result<Response, ArmEr
     let (group, name, wanted) = (visit.group.clone(), set.to_owned(), id.to_owned());
     let (set_id, instance) = (visit.id(Kind::ScaleSet, set), visit.instance_id(set, id));
     let conditions = Conditions::of(call);
-    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
+    let terms = permit.terms();
     let asker = (Arc::clone(&permit), group.clone(), name.clone(), wanted.clone());
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), ArmError> {
         let found = find(state, (&permit, version), Kind::ScaleSet, &group, &name);

@@ -19,7 +19,7 @@ use axum::http::Method;
 use axum::response::Response;
 use forewarn_wire::arm::{ArmError, Expand, ResourceId};
 
-pub(crate) use found::{Found, Kind, find, found, group_of, links};
+pub(crate) use found::{Found, Kind, find, found, group_of, links, sees};
 pub(crate) use list::list_all;
 pub(crate) use remove::{Removal, removal};
 pub(crate) use show::show;

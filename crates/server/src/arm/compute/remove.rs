@@ -13,7 +13,7 @@ use super::found::{Found, Kind, find};
 use super::write::{Conditions, check_permit, told};
 use super::{Visit, done};
 use crate::arm::{answer, refusal, written as bytes};
-use crate::engine::{Arrangement, LinkTo, Paper, State, Terms};
+use crate::engine::{Arrangement, LinkTo, Paper, State};
 use crate::operator::Permit;
 
 /// What has to be done so that something goes.
@@ -84,8 +84,7 @@ fn leave(
 pub(super) async fn reply(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&visit.call.permit), visit.call.version()?);
     let (group, id, name) = (visit.group.clone(), visit.id(kind, name), name.to_owned());
-    let (terms, conditions) =
-        (Terms { by: permit.by.clone(), ..Terms::default() }, Conditions::of(visit.call));
+    let (terms, conditions) = (permit.terms(), Conditions::of(visit.call));
     let arrange = move |state: &State<'_>| -> Result<(Arrangement, ()), Option<ArmError>> {
         let found = find(state, (&permit, version), kind, &group, &name).ok_or(None)?;
         conditions.check(Some(&found))?;

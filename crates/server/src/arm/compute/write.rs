@@ -18,7 +18,7 @@ use super::instances::protection;
 use super::{Visit, show};
 use crate::arm::place::{Group, no_resource};
 use crate::arm::{answer, refusal, written as bytes};
-use crate::engine::{Arrangement, Engine, LinkTo, Paper, State, Terms};
+use crate::engine::{Arrangement, Engine, LinkTo, Paper, State};
 use crate::operator::Permit;
 
 /// Whether something is made that is not there.
@@ -81,7 +81,7 @@ const OUR_PROPERTIES: [&str; 6] =
 pub(crate) async fn write(engine: &Engine, asked: Asked) -> Result<Written, ArmError> {
     let (kind, group, permit) = (asked.kind, asked.group.clone(), Arc::clone(&asked.permit));
     let (version, name) = (asked.version, asked.id.name().to_owned());
-    let terms = Terms { by: permit.by.clone(), ..Terms::default() };
+    let terms = permit.terms();
     let arranged = engine.arrange(terms, move |state| arrange(state, &asked)).await;
     let (arranged, is_new) = arranged.map_err(|problem| refusal::of(&problem))??;
     let operation =

@@ -157,7 +157,9 @@ impl Writer {
             Begins::Yes => Some(json!({ "command": "write_resource", "resource": self.id.to_string() })),
             Begins::No => None,
         };
-        let terms = Terms { by: self.permit.by.clone(), asked, ..Terms::default() };
+        // How a deployment ended is written down also if its token was revoked meanwhile.
+        let token = self.permit.terms().token.filter(|_| begins == Begins::Yes);
+        let terms = Terms { asked, token, ..self.permit.terms() };
         let (id, notes, body) = (self.id.clone(), written(&record.notes()), written(body));
         let arrange = move |state: &State<'_>| {
             let entry = state.catalogue.entry(&id.key());
@@ -245,7 +247,7 @@ async fn list(visit: &Visit<'_>) -> Result<Response, ArmError> {
 async fn remove(visit: &Visit<'_>, id: ResourceId) -> Result<Response, ArmError> {
     kept::check(&visit.call.permit, Role::Operator)?;
     let told = json!({ "command": "delete_resource", "resource": id.to_string() });
-    let terms = Terms { by: visit.call.permit.by.clone(), asked: Some(told), ..Terms::default() };
+    let terms = Terms { asked: Some(told), ..visit.call.permit.terms() };
     let arrange = move |state: &State<'_>| {
         let record = state.catalogue.entry(&id.key()).and_then(Record::of);
         if record.is_some_and(|record| record.is_underway()) {

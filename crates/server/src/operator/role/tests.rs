@@ -60,7 +60,7 @@ const COMMANDS: [(&str, Role, Whose, &str); 48] = [
     ("deallocate", Role::Operator, Whose::Machine, "{}"),
     ("upgrade_instance", Role::Operator, Whose::Machine, "{}"),
     ("jam", Role::Operator, Whose::Machine, "{}"),
-    ("approve", Role::Operator, Whose::Tenant, "{}"),
+    ("approve", Role::Operator, Whose::Tenant, r#"{"events":"all"}"#),
     ("cancel", Role::Operator, Whose::Event, "{}"),
     ("force_start", Role::Operator, Whose::Event, "{}"),
     ("update_hosts", Role::Operator, Whose::Everybody, r#"{"hosts":["h1"]}"#),
@@ -271,7 +271,8 @@ fn work_that_touches_others_is_not_within() {
     }
     // Each may still approve its own.
     assert_eq!(
-        limited().check_command(&command("approve", "{}", &[("tenant", "east")]), &fleet.cluster),
+        limited()
+            .check_command(&command("approve", r#"{"events":"all"}"#, &[("tenant", "east")]), &fleet.cluster),
         Ok(())
     );
 }
@@ -288,6 +289,46 @@ fn a_permit_says_what_is_seen() {
     assert_eq!(seen(&limited()), own.map(|(name, sees)| (name.to_owned(), sees)).into());
     assert!(seen(&Permit::unlimited("socket")).values().all(|sees| *sees));
     assert!(!limited().sees(&fleet.cluster, TenantId(99)));
+}
+
+#[test]
+fn a_permit_stands_while_its_token_is_the_same() {
+    let now = forewarn_lifecycle::Now::at_millis(0);
+    let mut catalogue = forewarn_catalogue::Catalogue::new();
+    let submit = |catalogue: &mut forewarn_catalogue::Catalogue, command: forewarn_catalogue::Command| {
+        let changes = catalogue.decide(now, &command).unwrap();
+        changes.iter().for_each(|change| catalogue.evolve(now, change));
+    };
+    for name in ["west", "east"] {
+        let (name, seed) = (Name::new(name).unwrap(), forewarn_lifecycle::Seed([1; 16]));
+        submit(&mut catalogue, forewarn_catalogue::Command::CreateCluster { name, seed });
+    }
+    let issue = forewarn_catalogue::Command::IssueToken {
+        number: 0,
+        name: Name::new("ci").unwrap(),
+        role: Role::Viewer,
+        scope: Scope { clusters: [ClusterId(1), ClusterId(2)].into_iter().collect(), ..Scope::default() },
+        hash: TokenHash([0; 32]),
+        expires: Some(Timestamp::from_millis(1_000)),
+        by: "socket".to_owned(),
+    };
+    submit(&mut catalogue, issue);
+    let permit = Permit::of(catalogue.find_token(0).unwrap());
+    let stands = |catalogue: &forewarn_catalogue::Catalogue, millis: i64| {
+        permit.stands(&crate::Roster::of(catalogue), Timestamp::from_millis(millis))
+    };
+    assert!(stands(&catalogue, 999));
+    assert!(!stands(&catalogue, 1_000), "the token has expired");
+    submit(&mut catalogue, forewarn_catalogue::Command::RemoveCluster(ClusterId(1)));
+    assert!(!stands(&catalogue, 0), "the token has fewer clusters");
+    let narrower = Permit::of(catalogue.find_token(0).unwrap());
+    assert!(narrower.stands(&crate::Roster::of(&catalogue), Timestamp::from_millis(0)));
+    submit(&mut catalogue, forewarn_catalogue::Command::RevokeToken(Name::new("ci").unwrap()));
+    assert!(
+        !narrower.stands(&crate::Roster::of(&catalogue), Timestamp::from_millis(0)),
+        "the token is revoked"
+    );
+    assert!(Permit::unlimited("socket").stands(&crate::Roster::of(&catalogue), Timestamp::from_millis(0)));
 }
 
 #[test]

@@ -120,7 +120,10 @@ async fn who_is_limited_to_a_scale_set_scales_that_and_no_other() {
     let delete = |which: Value| json!({ "instances": which });
     let path = "/v1/scalesets/web/delete-instances";
     assert_eq!(town.send(&web, Method::POST, path, delete(json!(["0"]))).await.0, 200);
-    assert_eq!(town.send(&web, Method::POST, "/v1/scalesets/web/upgrade", json!({})).await.0, 200);
+    assert_eq!(
+        town.send(&web, Method::POST, "/v1/scalesets/web/upgrade", json!({ "instances": "all" })).await.0,
+        200
+    );
     let hosts = json!({ "capacity": 9, "hosts": ["h99"] });
     assert_eq!(town.send(&web, Method::POST, "/v1/scalesets/web/scale", hosts).await.0, 403);
     let db = json!({ "command": "admit_instance", "scale_set": "db", "instance": { "host": "h1" } });
@@ -140,8 +143,8 @@ async fn what_a_scale_set_is_made_of_is_a_matter_of_admins() {
         (Method::GET, "/v1/scalesets/web", Value::Null, [200, 200, 200]),
         (Method::GET, "/v1/availabilitysets/sql", Value::Null, [200, 200, 200]),
         (Method::POST, "/v1/scalesets/web/scale", json!({ "capacity": 3 }), [403, 200, 200]),
-        (Method::POST, "/v1/scalesets/web/upgrade", json!({}), [403, 200, 200]),
-        (Method::POST, "/v1/scalesets/web/delete-instances", json!({ "instances": [] }), [403, 200, 200]),
+        (Method::POST, "/v1/scalesets/web/upgrade", json!({ "instances": "all" }), [403, 200, 200]),
+        (Method::POST, "/v1/scalesets/web/delete-instances", json!({ "instances": [] }), [403, 400, 400]),
         (Method::PATCH, "/v1/scalesets/web", json!({ "os_image": true }), [403, 403, 200]),
         (Method::POST, "/v1/scalesets", json!({ "name": "new", "instances": 2 }), [403, 403, 200]),
     ];

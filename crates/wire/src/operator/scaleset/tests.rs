@@ -19,7 +19,10 @@ fn delete(names: &[&str]) -> Wish {
 }
 
 fn upgrade(names: Option<&[&str]>) -> Wish {
-    let instances = names.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+    let instances = match names {
+        Some(names) => InstanceSelection::Named(names.iter().map(|name| (*name).to_owned()).collect()),
+        None => InstanceSelection::Every(AllWord::All),
+    };
     Wish::UpgradeInstances { scale_set: "web".to_owned(), upgrade: Upgrade { instances } }
 }
 

@@ -1,0 +1,65 @@
+//! Long responses that end with the token behind them.
+//!
+//! A request is checked once, at the gate. A response that is sent piece by piece may take much longer than that: each
+//! piece is checked again when the connection takes it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio_stream::Stream;
+
+use super::permit::Permit;
+use super::visit::Visit;
+use crate::engine::Engine;
+
+/// A stream that ends when its token is revoked, expires, or is limited further.
+pub(super) struct WhileValid<S: Stream> {
+    stream: S,
+    engine: Engine,
+    permit: Arc<Permit>,
+    /// The last item of a stream that is cut off, if clients must not take it for complete.
+    error: Option<S::Item>,
+    is_over: bool,
+}
+
+impl<S: Stream> WhileValid<S> {
+    /// A stream that simply ends.
+    pub(super) fn new(visit: &Visit, stream: S) -> Self {
+        let (engine, permit) = (visit.engine.clone(), Arc::clone(&visit.permit));
+        Self { stream, engine, permit, error: None, is_over: false }
+    }
+
+    /// A stream that breaks off with an error.
+    pub(super) fn or_error(self, error: S::Item) -> Self {
+        Self { error: Some(error), ..self }
+    }
+
+    fn is_valid(&self) -> bool {
+        self.permit.stands(&self.engine.roster(), self.engine.clock().now().wall)
+    }
+}
+
+/// The error with which a response breaks off.
+pub(super) fn revoked() -> std::io::Error {
+    std::io::Error::other("the token was revoked or has expired")
+}
+
+impl<S: Stream + Unpin> Stream for WhileValid<S>
+where
+    S::Item: Unpin,
+{
+    type Item = S::Item;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        let item = ready!(Pin::new(&mut self.stream).poll_next(context));
+        if item.is_none() || self.is_valid() {
+            return Poll::Ready(item);
+        }
+        self.is_over = true;
+        Poll::Ready(self.error.take())
+    }
+}
