@@ -10,7 +10,11 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
         Ok(Reading::NoNews) => "no news".to_owned(),
         Ok(Reading::Document(document)) => {
             assert!(bytes.len() <= DOCUMENT_BYTES_MAX, "a document that is too long");
-            assert!(document.events.len() <= DOCUMENT_EVENTS_MAX, "a document with too many events");
+            let malformed = document.malformed.len();
+            assert!(
+                document.events.len() + malformed <= DOCUMENT_EVENTS_MAX,
+                "a document with too many events"
+            );
             for event in &document.events {
                 let text = event.id.to_string();
                 assert_eq!(EventId::parse(&text), Some(event.id));
@@ -20,7 +24,14 @@ pub(crate) fn examine(bytes: &[u8]) -> String {
                     assert_eq!(read, Some(time.seconds()), "a time that cannot be written: {date}");
                 }
             }
-            format!("incarnation {}, {} events", document.incarnation, document.events.len())
+            let count = document.events.len();
+            match document.malformed.first() {
+                Some(event) => {
+                    let (incarnation, problem) = (document.incarnation, &event.problem);
+                    format!("incarnation {incarnation}, {count} events, {malformed} malformed: {problem}")
+                }
+                None => format!("incarnation {}, {count} events", document.incarnation),
+            }
         }
         Err(problem) => problem.to_string(),
     }

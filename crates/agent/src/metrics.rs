@@ -51,6 +51,7 @@ pub(crate) struct Metrics {
     registry: Arc<Registry>,
     polls: Family<Outcome, Counter>,
     events: Family<Kind, Counter>,
+    malformed_events: Counter,
     hooks: Family<Ended, Counter>,
     hook_seconds: Family<In, Histogram, fn() -> Histogram>,
     approvals: Family<Outcome, Counter>,
@@ -72,6 +73,7 @@ impl Metrics {
             registry: Arc::new(Registry::default()),
             polls: Family::default(),
             events: Family::default(),
+            malformed_events: Counter::default(),
             hooks: Family::default(),
             hook_seconds: Family::new_with_constructor(histogram),
             approvals: Family::default(),
@@ -85,6 +87,11 @@ impl Metrics {
         };
         registry.register("polls", "Answers of the endpoint", metrics.polls.clone());
         registry.register("events", "Events seen for the first time", metrics.events.clone());
+        registry.register(
+            "malformed_events",
+            "Events that were skipped because they cannot be read",
+            metrics.malformed_events.clone(),
+        );
         registry.register("hooks", "Hooks that have ended", metrics.hooks.clone());
         registry.register("hook_seconds", "How long hooks took", metrics.hook_seconds.clone());
         registry.register("approvals", "Approvals that were answered", metrics.approvals.clone());
@@ -111,6 +118,11 @@ impl Metrics {
     /// An event was seen for the first time.
     pub(crate) fn seen(&self, kind: &str) {
         self.events.get_or_create(&Kind { r#type: known(kind) }).inc();
+    }
+
+    /// Counts events that were skipped.
+    pub(crate) fn skipped(&self, events: usize) {
+        self.malformed_events.inc_by(u64::try_from(events).unwrap_or(u64::MAX));
     }
 
     /// A hook has ended.
@@ -186,6 +198,7 @@ mod tests {
         metrics.seen("Thaw");
         metrics.ended(Phase::Scheduled, true, Duration::from_secs(2));
         metrics.approved(true);
+        metrics.skipped(3);
         metrics.stands(true, 2, std::iter::empty());
         let text = metrics.text();
         for line in [
@@ -194,6 +207,7 @@ mod tests {
             "forewarn_agent_hooks_total{phase=\"scheduled\",outcome=\"done\"} 1",
             "forewarn_agent_hook_seconds_sum{phase=\"scheduled\"} 2.0",
             "forewarn_agent_approvals_total{outcome=\"taken\"} 1",
+            "forewarn_agent_malformed_events_total 3",
             "forewarn_agent_drained 1",
             "forewarn_agent_endpoint_reachable 1",
             "forewarn_agent_memory_kept 1",

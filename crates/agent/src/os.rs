@@ -1,9 +1,9 @@
-//! The operating system: process groups, signals, `/proc`, files by identity. Nothing else of the agent knows which one it is.
+//! The operating system: processes, signals, `/proc`, files by identity. Nothing else of the agent knows which one it is.
 //!
 //! This is Linux. Another system would be another file with the same functions; none is written.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
@@ -11,60 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use forewarn_processes::{Stat, read_proc};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
-use rustix::process::{
-    Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal, test_kill_process_group,
-};
-
-/// Bytes of a file in `/proc` that are read.
-const PROC_BYTES_MAX: u64 = 64 * 1024;
-
-/// A program and everything that it has started and that has not left it.
-///
-/// What is dropped before it was left alone is killed: what runs for a hook must not outlive the hook.
-#[derive(Debug)]
-pub(crate) struct Group(Option<Pid>);
-
-impl Group {
-    /// That of a program which was started as the first of its own group.
-    pub(crate) fn of(child: &tokio::process::Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-
-    /// Asks all of them to end.
-    pub(crate) fn terminate(&self) {
-        self.tell(Signal::TERM);
-    }
-
-    /// Ends all of them.
-    pub(crate) fn kill(&self) {
-        self.tell(Signal::KILL);
-    }
-
-    /// Whether nobody is left.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none_or(|group| test_kill_process_group(group).is_err())
-    }
-
-    /// It has ended by itself: what it has left running, it has meant to.
-    pub(crate) fn leave_alone(&mut self) {
-        self.0 = None;
-    }
-
-    fn tell(&self, signal: Signal) {
-        if let Some(group) = self.0 {
-            // If nobody is left, there is nobody to tell.
-            kill_process_group(group, signal).ok();
-        }
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// How a program ended, if not well.
 pub(crate) fn ended_badly(status: ExitStatus) -> Option<String> {
@@ -200,28 +149,11 @@ pub(crate) fn with_variable(name: &str, values: &[String]) -> Vec<Process> {
 /// When the process of that number began, if it has not ended.
 fn alive(pid: i32) -> io::Result<Option<u64>> {
     match read_proc(&format!("/proc/{pid}/stat")) {
-        Ok(stat) => Ok(start_of(&stat)),
+        Ok(line) => Ok(Stat::parse(&line).filter(|stat| !stat.has_ended).map(|stat| stat.start)),
         Err(problem) if matches!(problem.kind(), io::ErrorKind::NotFound) => Ok(None),
         Err(problem) if problem.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Ok(None),
         Err(problem) => Err(problem),
     }
-}
-
-/// The start of a process that has not ended, from its `stat`. Its name is in brackets and may hold anything, brackets too.
-fn start_of(stat: &str) -> Option<u64> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_ascii_whitespace();
-    let state = fields.next()?;
-    if matches!(state, "Z" | "X" | "x") {
-        return None;
-    }
-    fields.nth(18)?.parse().ok()
-}
-
-fn read_proc(path: &str) -> io::Result<String> {
-    let mut text = Vec::new();
-    File::open(path)?.take(PROC_BYTES_MAX).read_to_end(&mut text)?;
-    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// Which boot of the machine this is.
@@ -260,24 +192,6 @@ pub(crate) fn create_new(path: &Path, for_all: bool) -> io::Result<File> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_start_of_a_process_is_read_whatever_it_is_called() {
-        let rest = "S 1 2 3 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 8675309 1 2 3";
-        assert_eq!(start_of(&format!("42 (sh) {rest}")), Some(8_675_309));
-        assert_eq!(start_of(&format!("42 (a) Z 1 (b) {rest}")), Some(8_675_309));
-        assert_eq!(start_of(&format!("42 (sh) {}", rest.replacen('S', "Z", 1))), None);
-        for broken in [
-            "",
-            "42",
-            "42 (sh",
-            "42 (sh)",
-            "42 (sh) S 1 2",
-            "42 (sh) S 1 2 3 0 -1 1 1 2 3 4 5 6 7 8 20 0 1 0 x",
-        ] {
-            assert_eq!(start_of(broken), None, "{broken}");
-        }
-    }
 
     #[test]
     fn this_process_is_found_and_began_before_now() {

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --package forewarn-client --example watch`; where the endpoint is not at its usual place, `SCHEDULEDEVENTSIP` names it.
 
-use forewarn_client::Client;
+use forewarn_client::{Client, Status, Word};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,8 +12,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let seen = client.next().await;
         println!("{}: {:#?}", seen.document.incarnation, seen.document.events);
         let mine = seen.document.events.iter().filter(|event| event.resources == [me.as_str()]);
-        let scheduled: Vec<_> =
-            mine.filter(|event| event.not_before.is_some()).map(|event| event.id).collect();
+        // A status that this client does not know is not approved.
+        let scheduled = mine.filter(|event| event.status == Word::Known(Status::Scheduled));
+        let scheduled: Vec<_> = scheduled.map(|event| event.id).collect();
         // Here a real one drains, saves, hands over.
         client.approve(&scheduled).await?;
     }

@@ -3,7 +3,7 @@
 //! It works against Forewarn and against the cloud's own endpoint alike. An agent in ten lines:
 //!
 //! ```no_run
-//! use forewarn_client::Client;
+//! use forewarn_client::{Client, Status, Word};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -12,7 +12,9 @@
 //! loop {
 //!     let seen = client.next().await;
 //!     let mine = seen.document.events.iter().filter(|event| event.resources == [me.as_str()]);
-//!     let scheduled: Vec<_> = mine.filter(|event| event.not_before.is_some()).map(|event| event.id).collect();
+//!     // A status that this client does not know is not approved.
+//!     let scheduled = mine.filter(|event| event.status == Word::Known(Status::Scheduled));
+//!     let scheduled: Vec<_> = scheduled.map(|event| event.id).collect();
 //!     // Here a real one drains, saves, hands over.
 //!     client.approve(&scheduled).await?;
 //! }
@@ -55,7 +57,8 @@
 //! - The newest edition is asked for first; an endpoint that does not know it is asked for an older one.
 //! - Where the endpoint can wait (Forewarn's can), news is here at once and hardly anything is asked; elsewhere, once a second.
 //! - After failures, pauses grow and differ from machine to machine; `Retry-After` is heeded; nobody gives up.
-//! - How long an answer may take, and how long it may be, is limited. A document with unknown words in it is read all the same.
+//! - How long an answer may take, and how long it may be, is limited. A document with unknown words in it is read all the same,
+//!   and an event that cannot be read does not hide the others ([`ReadDocument::malformed`]).
 //!
 //! What is deliberately absent: deciding what to do about an event, and remembering what was done. What the caller owes: a runtime
 //! of tokio with time and I/O, and [`Sighting::left`] instead of a look at its own clock, which may be wrong.
@@ -76,6 +79,6 @@ pub use error::Error;
 pub use forewarn_lifecycle::{EventId, EventKind, EventSource, Timestamp};
 #[doc(inline)]
 pub use forewarn_line as http;
-pub use forewarn_wire::{Edition, ReadDocument, ReadEvent, Status, Unreadable, Word};
+pub use forewarn_wire::{Edition, MalformedEvent, ReadDocument, ReadEvent, Status, Unreadable, Word};
 pub use search::{Found, How, NotFound, Search, Tried, VARIABLE};
 pub use turn::Turn;

@@ -8,18 +8,21 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
 
-use rustix::process::{Pid, Signal, kill_process_group};
-
+use forewarn_processes::{Mark, ProcessTree};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::order::{Answer, Order};
 
 /// Bytes of an answer that are read.
 pub const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Variable by which the processes of a program are found.
+const MARK_NAME: &str = "FOREWARN_RUN";
 
 /// An executable that does what is ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,14 +44,17 @@ impl Program {
     }
 
     async fn ask(&self, order: &Order) -> io::Result<Answer> {
+        let mark = fresh_mark();
         let mut child = Command::new(&self.path)
+            .env(mark.name, &mark.value)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        let mut group = Group::of(&child);
+        // If it is not heard to its end, all of its processes are killed: an order that is given again must not meet the first one.
+        let mut tree = ProcessTree::of(child.id(), Some(mark));
         let text = serde_json::to_vec(order)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let mut answer = Vec::new();
@@ -71,7 +77,8 @@ impl Program {
             }
             ended
         };
-        group.is_left_alone();
+        // It has ended by itself, and meant to leave running what still runs.
+        tree.leave_alone();
         // A program that knows its order by heart may answer without reading it.
         if let Err(problem) = sent
             && problem.kind() != ErrorKind::BrokenPipe
@@ -85,29 +92,12 @@ impl Program {
 /// How long what is in the pipe may take to arrive, once a program has ended.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// A program and everything that it has started. If it is not heard to its end, all of them are ended: what is ordered again
-/// must not meet what was ordered before.
-struct Group(Option<Pid>);
-
-impl Group {
-    fn of(child: &Child) -> Self {
-        let id = child.id().and_then(|id| i32::try_from(id).ok());
-        Self(id.and_then(Pid::from_raw))
-    }
-
-    /// It has ended by itself; what it has left running, it has meant to.
-    fn is_left_alone(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if let Some(group) = self.0 {
-            // If nobody is left, there is nobody to end.
-            kill_process_group(group, Signal::KILL).ok();
-        }
-    }
+/// The mark of all processes that one program starts.
+fn fresh_mark() -> Mark {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    Mark { name: MARK_NAME, value: format!("{}-{}-{count}", since.as_nanos(), std::process::id()) }
 }
 
 async fn send(stdin: Option<ChildStdin>, text: &[u8]) -> io::Result<()> {
@@ -202,6 +192,22 @@ mod tests {
         let (path, note) = (folder.path().join("hands"), folder.path().join("note"));
         let script =
             format!("#!/bin/sh\nsleep 600 &\necho $! > {0}.new; mv {0}.new {0}; wait\n", note.display());
+        is_ended(&path, &note, &script).await;
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_program_that_takes_too_long_is_ended_with_a_child_that_has_a_session_of_its_own() {
+        let _alone = ONE_AT_A_TIME.lock().await;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, note) = (folder.path().join("hands"), folder.path().join("note"));
+        let child =
+            format!("setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600'", note.display());
+        is_ended(&path, &note, &format!("#!/bin/sh\n({child} &)\nsleep 600\n")).await;
+    }
+
+    /// Starts a program that notes the number of a process, stops waiting for it, and waits until that process has ended.
+    async fn is_ended(path: &std::path::Path, note: &std::path::Path, script: &str) {
+        let path = path.to_owned();
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let program = Program { path, time_limit: Duration::from_secs(20) };
@@ -213,9 +219,11 @@ mod tests {
             tokio::select! { _ = &mut performing => unreachable!("it waits"), () = moment => {} }
         }
         drop(performing);
-        let child = std::fs::read_to_string(&note).unwrap();
+        let child = std::fs::read_to_string(note).unwrap();
+        let begin = std::time::Instant::now();
         let state = || std::fs::read_to_string(format!("/proc/{}/stat", child.trim())).unwrap_or_default();
         while !(state().is_empty() || state().contains(") Z ")) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "it still runs: {}", state());
             tokio::task::yield_now().await;
         }
     }

@@ -27,6 +27,9 @@ impl Watcher {
     /// Approves an event for which this machine is ready, if that is its business.
     pub(crate) fn consider(&mut self, now: Steady, index: usize, deeds: &mut Vec<Deed>) {
         let case = &self.memory.cases[index];
+        if case.live.is_malformed || !case.seen.has_known_type() {
+            return;
+        }
         if is_given(case.consent) || case.live.approving || case.live.approve_at.is_some_and(|at| now < at) {
             return;
         }

@@ -116,6 +116,8 @@ pub(crate) struct Live {
     pub(crate) again: Option<(Seen, Option<Steady>)>,
     /// An approval was not answered: it may have been taken.
     pub(crate) in_doubt: bool,
+    /// The last document has it, or may have it, in a form that cannot be read: it has not ended, and is not approved.
+    pub(crate) is_malformed: bool,
 }
 
 /// How a phase of a case stands.

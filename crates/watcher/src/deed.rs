@@ -1,6 +1,7 @@
 //! What is to be done, and how it went.
 
 use forewarn_lifecycle::{EventId, Steady};
+use forewarn_wire::MalformedEvent;
 
 use crate::case::Gone;
 use crate::seen::Seen;
@@ -17,6 +18,8 @@ pub enum Deed {
     Approve(EventId),
     /// Tell whoever wants to know.
     Note(Note),
+    /// Log events of a document that are skipped because they cannot be read. Each is named once for as long as it is there.
+    Skip(Vec<MalformedEvent>),
 }
 
 /// A hook, for an event, in a phase.
@@ -91,6 +94,8 @@ pub enum What {
     },
     /// A rule says that nothing is to be done about it.
     Ignored,
+    /// Its type is not known: this machine prepares for it, and never approves it.
+    UnknownType,
     /// It has started before there was time to prepare.
     TooLate,
     /// Other machines are drained: this one waits for its turn.

@@ -34,7 +34,7 @@ pub use case::{Case, Consent, Gone, Progress, State};
 pub use condition::{Condition, Mine, Source};
 pub use deed::{Answer, Deed, Ending, Note, Run, Task, What};
 pub use memory::{Memory, Owed};
-pub use peers::{Asking, PeerWord, Stage, Standing};
+pub use peers::{Asking, PeerReport, PeerWord, Stage, Standing};
 pub use seen::{Seen, Sight, Status};
 pub use settings::{Approval, Failure, Hook, Peers, Phase, Rule, Settings, Silence, Treatment};
 pub use watcher::Watcher;

@@ -42,6 +42,15 @@ pub enum Stage {
     Idle,
 }
 
+/// Result of one question to a peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeerReport {
+    /// The peer has said how it stands.
+    Word(PeerWord),
+    /// The peer of that name is alive, but has no time to say how it stands. It is not silent, and not ready either.
+    Alive(String),
+}
+
 /// Whom to ask how they are, every second or so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asking {
@@ -57,14 +66,16 @@ pub enum Asking {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Views {
     by_name: BTreeMap<String, View>,
-    /// When they were asked last.
+    /// The beginning of the last round in which all of them were asked.
     asked: Option<Steady>,
 }
 
-#[derive(Clone, Debug)]
+/// What one peer has said, and when.
+#[derive(Clone, Debug, Default)]
 struct View {
-    at: Steady,
-    word: PeerWord,
+    /// The last sign of life.
+    alive: Option<Steady>,
+    word: Option<(Steady, PeerWord)>,
 }
 
 /// Whether everybody who is named is ready.
@@ -77,15 +88,25 @@ pub(crate) enum Verdict {
 }
 
 impl Views {
-    pub(crate) fn hear(&mut self, now: Steady, words: Vec<PeerWord>) {
-        self.asked = Some(now);
-        self.by_name.extend(words.into_iter().map(|word| (word.name.clone(), View { at: now, word })));
+    pub(crate) fn hear(&mut self, now: Steady, report: PeerReport) {
+        match report {
+            PeerReport::Word(word) => {
+                let view = self.by_name.entry(word.name.clone()).or_default();
+                *view = View { alive: Some(now), word: Some((now, word)) };
+            }
+            PeerReport::Alive(name) => self.by_name.entry(name).or_default().alive = Some(now),
+        }
+    }
+
+    pub(crate) fn asked(&mut self, begun: Steady) {
+        self.asked = Some(begun);
     }
 
     /// Whether a peer says that it has approved an event.
     pub(crate) fn say_approved(&self, event: EventId) -> bool {
         let id = event.to_string();
-        self.by_name.values().any(|view| view.word.events.get(&id).is_some_and(|standing| standing.approved))
+        let words = self.by_name.values().filter_map(|view| view.word.as_ref());
+        words.map(|(_, word)| word).any(|word| word.events.get(&id).is_some_and(|standing| standing.approved))
     }
 
     /// Whether this machine has to approve an event for which it is ready.
@@ -109,7 +130,7 @@ impl Views {
                 continue;
             }
             someone_before_me |= before_me;
-            match self.stage(name, case.seen.id) {
+            match self.stage(now, name, case.seen.id, peers) {
                 // Whoever does nothing about it has nothing to get ready.
                 Some(Stage::Ready | Stage::Idle) => {}
                 Some(Stage::Waiting | Stage::Preparing | Stage::Failed) | None => return Verdict::Wait,
@@ -130,8 +151,9 @@ impl Views {
         }
         let mine = case.seen.id.to_string();
         let is_before = |view: &&View| {
-            now.since(view.at) <= peers.silent_after
-                && view.word.events.iter().any(|(id, standing)| {
+            let Some((_, word)) = &view.word else { return false };
+            view.alive.is_some_and(|at| !self.is_silent_since(now, at, peers))
+                && word.events.iter().any(|(id, standing)| {
                     *id != mine
                         && match standing.stage {
                             Stage::Preparing | Stage::Ready | Stage::Failed => true,
@@ -146,19 +168,34 @@ impl Views {
 
     /// A machine that has not been heard of is given time to answer before it is called silent.
     fn is_silent(&self, now: Steady, name: &str, case: &Case, peers: &Peers) -> bool {
-        let last = self.by_name.get(name).map_or(case.live.since, |view| view.at.max(case.live.since));
-        now.since(last) > peers.silent_after
+        self.is_silent_since(now, self.last_sign(name, case), peers)
     }
 
-    fn stage(&self, name: &str, event: EventId) -> Option<Stage> {
-        Some(self.by_name.get(name)?.word.events.get(&event.to_string())?.stage)
+    /// Whether a machine that gave its last sign of life at that moment is silent: long enough ago, and it was asked since, in vain.
+    ///
+    /// Time alone proves nothing: this machine may have been paused, or too busy to ask.
+    fn is_silent_since(&self, now: Steady, last: Steady, peers: &Peers) -> bool {
+        let was_asked = |begun: Steady| begun >= last.plus(peers.silent_after / 2);
+        now.since(last) > peers.silent_after && self.asked.is_some_and(was_asked)
+    }
+
+    /// The last sign of life of a machine, or the moment from which on it was expected.
+    fn last_sign(&self, name: &str, case: &Case) -> Steady {
+        let alive = self.by_name.get(name).and_then(|view| view.alive);
+        alive.map_or(case.live.since, |at| at.max(case.live.since))
+    }
+
+    /// The stage that a machine has told of not too long ago. A machine that is alive may have told of another stage since then.
+    fn stage(&self, now: Steady, name: &str, event: EventId, peers: &Peers) -> Option<Stage> {
+        let (at, word) = self.by_name.get(name)?.word.as_ref()?;
+        let is_fresh = now.since(*at) <= peers.silent_after;
+        Some(word.events.get(&event.to_string()).filter(|_| is_fresh)?.stage)
     }
 
     /// When a peer that is waited for will count as silent, if nothing is heard of it.
     pub(crate) fn next_silence(&self, now: Steady, case: &Case, me: &str, peers: &Peers) -> Option<Steady> {
         let others = case.seen.resources.iter().filter(|name| *name != me);
-        let last = others
-            .map(|name| self.by_name.get(name).map_or(case.live.since, |view| view.at.max(case.live.since)));
+        let last = others.map(|name| self.last_sign(name, case));
         let next = last.map(|at| at.plus(peers.silent_after + std::time::Duration::from_millis(1)));
         next.filter(|at| *at > now).min()
     }

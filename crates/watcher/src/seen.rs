@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::{Edition, Moment, ReadDocument, ReadEvent, Word, kind_word, source_word};
+use forewarn_wire::operator::KindWord;
+use forewarn_wire::{Edition, MalformedEvent, Moment, ReadDocument, ReadEvent, Word, kind_word, source_word};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::is_live_migration;
@@ -65,11 +66,13 @@ impl Status {
 
 impl Seen {
     /// An event of a document of that edition.
-    #[must_use]
-    pub fn read(event: &ReadEvent, edition: Edition) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// When its status is not known: what may be done about it is not known either.
+    pub fn read(event: &ReadEvent, edition: Edition) -> Result<Self, MalformedEvent> {
+        Ok(Self {
             id: event.id,
-            status: status(event),
+            status: status(event)?,
             kind: word(&event.kind, |kind| kind_word(*kind)),
             resource_type: event.resource_type.clone(),
             resources: event.resources.iter().map(|name| plain_name(name, edition).to_owned()).collect(),
@@ -77,7 +80,13 @@ impl Seen {
             description: event.description.clone(),
             source: event.source.as_ref().map(|source| word(source, |source| source_word(*source))),
             duration_seconds: event.duration_seconds,
-        }
+        })
+    }
+
+    /// Whether its type is one of the documented ones. An event of another type is never approved.
+    #[must_use]
+    pub fn has_known_type(&self) -> bool {
+        KindWord::ALL.into_iter().any(|kind| kind_word(kind.into()) == self.kind)
     }
 
     /// Whether a machine is named. Names are compared whole: `vm1` is not `vm10`.
@@ -99,13 +108,13 @@ impl Seen {
     }
 }
 
-/// A word that nobody knows yet says by the time beside it where the event stands.
-fn status(event: &ReadEvent) -> Status {
-    match event.status.known() {
-        Some(forewarn_wire::Status::Scheduled) => Status::Scheduled,
-        Some(forewarn_wire::Status::Started) => Status::Started,
-        None if event.not_before.is_some() => Status::Scheduled,
-        None => Status::Started,
+fn status(event: &ReadEvent) -> Result<Status, MalformedEvent> {
+    match &event.status {
+        Word::Known(forewarn_wire::Status::Scheduled) => Ok(Status::Scheduled),
+        Word::Known(forewarn_wire::Status::Started) => Ok(Status::Started),
+        Word::Other(text) => {
+            Err(MalformedEvent::new(Some(event.id), &format!("EventStatus is not known: {text:?}")))
+        }
     }
 }
 

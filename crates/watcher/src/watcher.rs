@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Steady, Timestamp};
+use forewarn_wire::MalformedEvent;
 
 use crate::case::{Case, Consent, Gone, Live, State};
 use crate::deed::{Answer, Deed, Ending, Note, Task, What};
 use crate::memory::Memory;
-use crate::peers::{Asking, PeerWord, Stage, Standing, Views, is_given};
+use crate::peers::{Asking, PeerReport, PeerWord, Stage, Standing, Views, is_given};
 use crate::seen::{Seen, Sight, Status};
 use crate::settings::{Approval, Failure, Phase, Settings, Treatment};
 
@@ -27,13 +28,22 @@ pub struct Watcher {
     pub(crate) told_undoing: bool,
     /// Whether a document was seen in this life: before that, nothing is done.
     pub(crate) has_seen: bool,
+    /// Events of the last document that were skipped.
+    skipped: BTreeSet<MalformedEvent>,
 }
 
 impl Watcher {
     /// A watcher that goes on where the one before it was.
     #[must_use]
     pub fn new(settings: Settings, memory: Memory) -> Self {
-        Self { settings, memory, views: Views::default(), told_undoing: false, has_seen: false }
+        Self {
+            settings,
+            memory,
+            views: Views::default(),
+            told_undoing: false,
+            has_seen: false,
+            skipped: BTreeSet::new(),
+        }
     }
 
     /// What must not be lost.
@@ -66,24 +76,35 @@ impl Watcher {
         let mut deeds = Vec::new();
         self.has_seen = true;
         let known: BTreeMap<_, _> = self.memory.cases.iter().map(|case| case.seen.id).zip(0..).collect();
-        let there: BTreeSet<_> = sight.document.events.iter().map(|event| event.id).collect();
+        let mut there = BTreeSet::new();
+        let mut malformed: BTreeSet<_> = sight.document.malformed.iter().cloned().collect();
         for event in &sight.document.events {
-            let seen = Seen::read(event, sight.edition);
+            let seen = match Seen::read(event, sight.edition) {
+                Ok(seen) => seen,
+                Err(problem) => {
+                    malformed.insert(problem);
+                    continue;
+                }
+            };
+            there.insert(seen.id);
             let deadline = seen.not_before.map(|at| now.plus(at.0.since(sight.date)));
             match known.get(&event.id) {
                 Some(index) => self.meet(now, deadline, *index, seen, &mut deeds),
                 None => self.open(now, deadline, seen, &mut deeds),
             }
         }
+        self.mark_malformed(&there, &malformed);
         for index in known.into_values() {
             let case = &mut self.memory.cases[index];
             match (case.gone, there.contains(&case.seen.id)) {
+                (None, false) if case.live.is_malformed => self.hold(now, sight.date, index),
                 (None, false) => self.miss(sight.date, index, &mut deeds),
                 (Some(_), false) => case.live.again = None,
                 (None | Some(_), true) => {}
             }
             self.memory.cases[index].live.confirmed = true;
         }
+        self.skip(malformed, &mut deeds);
         self.advance(now, &mut deeds);
         deeds
     }
@@ -123,15 +144,23 @@ impl Watcher {
         deeds
     }
 
-    /// Peers were asked, and these have said how they are; maybe nobody.
-    pub fn heard(&mut self, now: Steady, words: Vec<PeerWord>) -> Vec<Deed> {
+    /// Takes the answer of one peer.
+    pub fn heard(&mut self, now: Steady, report: PeerReport) -> Vec<Deed> {
         let mut deeds = Vec::new();
-        self.views.hear(now, words);
+        self.views.hear(now, report);
         for case in &mut self.memory.cases {
             if case.gone.is_none() && !is_given(case.consent) && self.views.say_approved(case.seen.id) {
                 case.consent = Consent::ByPeer;
             }
         }
+        self.advance(now, &mut deeds);
+        deeds
+    }
+
+    /// Notes that every peer has been asked since `begun`, and has answered or had its time.
+    pub fn asked_all(&mut self, now: Steady, begun: Steady) -> Vec<Deed> {
+        let mut deeds = Vec::new();
+        self.views.asked(begun);
         self.advance(now, &mut deeds);
         deeds
     }
@@ -242,6 +271,39 @@ impl Watcher {
         }
     }
 
+    /// Marks the cases that the document has in a form that cannot be read. An event without an id that can be read may be any of
+    /// those that the document lacks.
+    fn mark_malformed(&mut self, there: &BTreeSet<EventId>, malformed: &BTreeSet<MalformedEvent>) {
+        let ids: BTreeSet<_> = malformed.iter().filter_map(|event| event.id).collect();
+        let has_nameless = malformed.iter().any(|event| event.id.is_none());
+        for case in &mut self.memory.cases {
+            let id = &case.seen.id;
+            case.live.is_malformed = ids.contains(id) || (has_nameless && !there.contains(id));
+        }
+    }
+
+    /// Goes on with an event as it was last seen.
+    fn hold(&mut self, now: Steady, date: Timestamp, index: usize) {
+        let case = &mut self.memory.cases[index];
+        if case.live.confirmed {
+            return;
+        }
+        let not_before = case.seen.not_before.filter(|_| case.seen.status == Status::Scheduled);
+        let deadline = not_before.map(|at| now.plus(at.0.since(date)));
+        let in_doubt = case.consent == Consent::Tried;
+        case.live =
+            Live { confirmed: true, since: now, in_doubt, deadline, is_malformed: true, ..Live::default() };
+    }
+
+    /// Names the events that were not skipped before.
+    fn skip(&mut self, malformed: BTreeSet<MalformedEvent>, deeds: &mut Vec<Deed>) {
+        let fresh: Vec<_> = malformed.difference(&self.skipped).cloned().collect();
+        if !fresh.is_empty() {
+            deeds.push(Deed::Skip(fresh));
+        }
+        self.skipped = malformed;
+    }
+
     /// An event is seen for the first time.
     pub(crate) fn open(&mut self, now: Steady, deadline: Option<Steady>, seen: Seen, deeds: &mut Vec<Deed>) {
         let mine = seen.names(&self.settings.me);
@@ -250,6 +312,9 @@ impl Watcher {
         let treatment = rule.map_or(Treatment::default(), |rule| rule.treatment);
         let note = |what| Deed::Note(Note { seen: seen.clone(), what });
         deeds.push(note(What::Seen { mine }));
+        if mine && !seen.has_known_type() {
+            deeds.push(note(What::UnknownType));
+        }
         match treatment {
             Treatment::Ignore => deeds.push(note(What::Ignored)),
             Treatment::Prepare if mine && late => deeds.push(note(What::TooLate)),

@@ -79,7 +79,8 @@ pub use json::DEPTH_MAX;
 pub use mark::without_mark;
 pub use problem::{Methods, Problem, UnwantedHeader};
 pub use read::{
-    DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, ReadDocument, ReadEvent, Reading, Unreadable, read_document,
+    DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, MalformedEvent, ReadDocument, ReadEvent, Reading, Unreadable,
+    read_document,
 };
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use start_request::{

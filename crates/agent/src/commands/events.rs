@@ -2,8 +2,9 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_client::{Client, News, Sighting};
+use forewarn_client::{Client, MalformedEvent, News, Sighting};
 use forewarn_daemon::table::{Table, some};
+use forewarn_daemon::visible::one_line;
 use forewarn_watcher::{Seen, Status};
 use forewarn_wire::show_duration;
 use serde_json::json;
@@ -23,6 +24,8 @@ pub(super) struct Arguments {
 /// Events as they are told of now, and for whom.
 pub(super) struct Listing {
     pub(super) events: Vec<Seen>,
+    /// Events that cannot be read. They are named, and nothing is done about them.
+    malformed: Vec<MalformedEvent>,
     pub(super) me: String,
     date: forewarn_lifecycle::Timestamp,
 }
@@ -40,8 +43,23 @@ impl Listing {
                 "there is no document yet: Scheduled Events are being enabled\n  hint: this may take two minutes; try again"
             ),
         };
-        let events = document.events.iter().map(|event| Seen::read(event, edition)).collect();
-        Ok(Self { events, me, date })
+        let mut events = Vec::new();
+        let mut malformed = document.malformed;
+        for event in &document.events {
+            match Seen::read(event, edition) {
+                Ok(seen) => events.push(seen),
+                Err(problem) => malformed.push(problem),
+            }
+        }
+        Ok(Self { events, malformed, me, date })
+    }
+
+    /// Names the events that cannot be read.
+    fn warn(&self) {
+        for MalformedEvent { id, problem } in &self.malformed {
+            let id = id.map_or("without a readable id".to_owned(), |id| id.to_string());
+            eprintln!("skipped a malformed event: {id}: {}", one_line(problem));
+        }
     }
 
     /// How long it is until an event may start by itself.
@@ -89,6 +107,7 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
         let (mut client, config) = options.client().await?;
         Listing::ask(&mut client, &config).await
     })?;
+    listing.warn();
     if arguments.json {
         let list: Vec<_> = listing.events.iter().map(|seen| entry(&listing, seen)).collect();
         return print(&format!("{:#}\n", json!(list)));

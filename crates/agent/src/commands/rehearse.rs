@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
-use forewarn_client::{Client, News};
+use forewarn_client::{Client, MalformedEvent, News, Sighting};
 use forewarn_daemon::log;
+use forewarn_daemon::visible::one_line;
 use forewarn_lifecycle::{EventId, EventKind};
 use forewarn_watcher::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Treatment, Watcher, What};
 use forewarn_wire::{Edition, ReadDocument, ReadEvent, Span, Word};
@@ -118,13 +119,24 @@ async fn check(config: &Config) -> Result<String> {
     if let Some(hook) = owed.keys().next() {
         bail!("what a real event has led to is not undone yet: {hook}\n  hint: forewarn-agent status");
     }
-    if events.iter().any(|seen| seen.names(&me)) {
-        bail!("an event of this machine is pending, and that one is real\n  hint: forewarn-agent events");
+    for event in &events {
+        match event {
+            Ok(seen) if seen.names(&me) => {
+                bail!(
+                    "an event of this machine is pending, and that one is real\n  hint: forewarn-agent events"
+                )
+            }
+            Ok(_) => {}
+            Err(malformed) => bail!(
+                "an event is pending that cannot be read, and may be one of this machine: {}\n  hint: forewarn-agent events",
+                one_line(&malformed.problem)
+            ),
+        }
     }
     Ok(me)
 }
 
-async fn ask(config: &Config) -> Result<(String, Vec<Seen>)> {
+async fn ask(config: &Config) -> Result<(String, Vec<Result<Seen, MalformedEvent>>)> {
     let mut client = Client::new(search(config).run().await?.endpoint);
     let me = match &config.name {
         Some(name) => name.clone(),
@@ -132,7 +144,9 @@ async fn ask(config: &Config) -> Result<(String, Vec<Seen>)> {
     };
     let events = match client.poll().await? {
         News::Document(sighting) => {
-            sighting.document.events.iter().map(|event| Seen::read(event, sighting.edition)).collect()
+            let Sighting { document, edition, .. } = sighting;
+            let events = document.events.iter().map(|event| Seen::read(event, edition));
+            events.chain(document.malformed.into_iter().map(Err)).collect()
         }
         News::Unchanged { .. } | News::NoNews { .. } => Vec::new(),
     };
@@ -260,7 +274,7 @@ impl<'a> Drill<'a> {
 
     /// A document says that this is all there is.
     fn show(&mut self, events: Vec<ReadEvent>) {
-        let document = ReadDocument { incarnation: self.incarnation, events };
+        let document = ReadDocument { incarnation: self.incarnation, events, malformed: Vec::new() };
         self.incarnation += 1;
         let sight = Sight { document: &document, edition: Edition::newest(), date: clock::wall() };
         let deeds = self.watcher.see(clock::now(), sight);
@@ -306,6 +320,8 @@ impl<'a> Drill<'a> {
                 // Nothing is, in a drill.
                 Deed::Approve(_) => {}
                 Deed::Note(Note { what, .. }) => self.note(&what),
+                // The document of a drill is well-formed.
+                Deed::Skip(_) => {}
             }
         }
     }
@@ -324,6 +340,7 @@ impl<'a> Drill<'a> {
             What::HookFailed { phase, hook, why } => self.report.lost(*phase, hook, why),
             What::UndoFailed { hook, why } => self.report.lost(forewarn_watcher::Phase::Undo, hook, why),
             What::Seen { .. }
+            | What::UnknownType
             | What::TooLate
             | What::WaitsForTurn
             | What::Preparing

@@ -1,7 +1,7 @@
 //! A program that is started, fed, listened to, and ended with everything it has started if it takes too long.
 //!
 //! It is started directly, never through a shell, in a process group of its own and with an environment of which every variable
-//! is known. Its output is read whatever becomes of it, so that it never waits for somebody who does not listen.
+//! is known. One of them marks all processes that it starts, so that they are found when they leave the group. Its output is read whatever becomes of it, so that it never waits for somebody who does not listen.
 
 use std::ffi::OsString;
 use std::io;
@@ -10,13 +10,14 @@ use std::pin::{Pin, pin};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use forewarn_processes::{Mark, ProcessTree};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::bounds::{Bounds, GRACE};
 use super::register::{Entry, Register};
-use crate::os::{Group, ended_badly, not_started};
+use crate::os::{ended_badly, not_started};
 
 /// What is kept of this agent's own environment.
 const KEPT: [&str; 4] = ["PATH", "HOME", "LANG", "USER"];
@@ -63,7 +64,7 @@ pub(super) async fn run(
     let entry = program.register.and_then(Register::enter);
     let mut child =
         start(program, entry.as_ref()).await.map_err(|problem| not_started(program.path, &problem))?;
-    let mut group = Group::of(&child);
+    let mut tree = ProcessTree::of(child.id(), entry.as_ref().map(Entry::mark));
     let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut talking = pin!(async {
         let (stdin, stdout, stderr) = pipes;
@@ -83,12 +84,12 @@ pub(super) async fn run(
                 // What it has left running may hold on to its output; what it had to say, it has said.
                 timeout(LAST_WORDS, talking).await.ok();
             }
-            group.leave_alone();
+            tree.leave_alone();
             judge(status)
         }
         Err(why) => {
-            let how = end(&mut child, &group, talking, is_silent).await;
-            group.leave_alone();
+            let how = end(&mut child, &tree, talking, is_silent).await;
+            tree.leave_alone();
             Err(format!("{why}: {how}"))
         }
     }
@@ -128,16 +129,16 @@ fn command(program: &Program<'_>, entry: Option<&Entry>) -> Command {
 /// Asks all of them to end, and ends those that do not. Says how it went.
 async fn end(
     child: &mut Child,
-    group: &Group,
+    tree: &ProcessTree,
     mut talking: Pin<&mut impl Future<Output = ()>>,
     mut is_silent: bool,
 ) -> &'static str {
-    group.terminate();
+    tree.terminate();
     let patience = pin!(sleep(GRACE));
     let mut gone = pin!(async {
         // How it ended does not matter any more.
         child.wait().await.ok();
-        while !group.is_empty() {
+        while !tree.is_empty() {
             sleep(LOOK_EVERY).await;
         }
     });
@@ -149,7 +150,7 @@ async fn end(
             () = &mut talking, if !is_silent => is_silent = true,
         }
     }
-    group.kill();
+    tree.kill();
     // One that sits in the kernel goes when the kernel lets it.
     match timeout(GRACE, gone).await {
         Ok(()) => "it had to be killed",

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use forewarn_processes::Mark;
 use rustix::process::Signal;
 use tokio::time::{Instant, sleep};
 
@@ -40,6 +41,11 @@ impl Entry {
     /// What the program gets in its environment.
     pub(super) fn variable(&self) -> (&'static str, &str) {
         (VARIABLE, &self.word)
+    }
+
+    /// The mark of every process that the program starts.
+    pub(super) fn mark(&self) -> Mark {
+        Mark { name: VARIABLE, value: self.word.clone() }
     }
 }
 

@@ -1,17 +1,18 @@
-//! Asks peers how they are: all at once, each for itself, none for long.
+//! Asks one peer how it stands: one question, two seconds at most.
 //!
-//! That a peer does not answer is told once, not once a second.
+//! The log says once that a peer does not answer, not once a second.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forewarn_client::Endpoint;
 use forewarn_client::http::{HeaderName, HeaderValue, Limits, Line, Request, Trust, Url};
-use forewarn_watcher::{Asking, PeerWord};
-use tokio::task::JoinSet;
+use forewarn_daemon::visible::flat;
+use forewarn_watcher::{Asking, PeerReport, PeerWord};
 
 use super::PATH;
+use super::addresses::PeerAddresses;
 use super::find::{Finder, Peer};
 use super::proof::{ASKER, Key, NONCE, Nonce, PROOF};
 use crate::config::PeerPlaces;
@@ -24,6 +25,9 @@ const LIMITS: Limits =
 const EVENTS_MAX: usize = 1000;
 const TEXT_BYTES_MAX: usize = 1024;
 
+/// Characters that are logged of why a peer has no time.
+const REASON_CHARS_MAX: usize = 200;
+
 /// Asks peers.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker(Arc<Inner>);
@@ -34,6 +38,8 @@ struct Inner {
     key: Key,
     /// What is wrong with whom, as it was told.
     told: Mutex<BTreeMap<String, String>>,
+    /// Names of the peers that were found without one, by where they are.
+    names: Mutex<BTreeMap<String, String>>,
 }
 
 /// Why a peer has not said how it is.
@@ -45,8 +51,8 @@ enum Trouble {
     Line(#[from] forewarn_client::http::Trouble),
     #[error("it does not believe us: it answers 403\n  hint: do both have the same key?")]
     Forbidden,
-    #[error("it does not know yet what it is called")]
-    Nameless,
+    #[error("it is alive, but answers 503: {0}")]
+    Unavailable(String),
     #[error("it answers {0}\n  hint: is it an agent, and does it have a key?")]
     Status(u16),
     #[error("its answer has no proof, or not one for this question\n  hint: do both have the same key?")]
@@ -61,26 +67,52 @@ enum Trouble {
 
 impl Asker {
     /// Asks in the name of `me`, those who are at `places`; who that is may be told by the endpoint.
-    pub(crate) fn new(places: PeerPlaces, key: Key, me: impl Into<String>, endpoint: Endpoint) -> Self {
-        let finder = Finder::new(places, me.into(), endpoint);
-        Self(Arc::new(Inner { finder, key, told: Mutex::default() }))
+    pub(crate) fn new(
+        places: PeerPlaces,
+        key: Key,
+        me: impl Into<String>,
+        endpoint: Endpoint,
+        addresses: PeerAddresses,
+    ) -> Self {
+        let finder = Finder::new(places, me.into(), endpoint, addresses);
+        Self(Arc::new(Inner { finder, key, told: Mutex::default(), names: Mutex::default() }))
     }
 
-    /// What those say who answer, and are believed. It takes two seconds at most, and two more where they have to be looked up.
-    pub(crate) async fn ask(&self, asking: &Asking) -> Vec<PeerWord> {
+    /// Finds the peers to ask. It takes two seconds at most.
+    pub(super) async fn find(&self, asking: &Asking) -> Vec<Peer> {
         let peers = self.0.finder.find(asking).await;
-        let mut questions = JoinSet::new();
-        for peer in peers {
-            let inner = Arc::clone(&self.0);
-            questions.spawn(async move {
-                let said = inner.ask(&peer).await;
-                inner.tell(&peer, said.as_ref().err());
-                said.ok()
-            });
-        }
-        let words = questions.join_all().await;
-        // One name leads to oneself, where everybody is asked that a name of DNS leads to.
-        words.into_iter().flatten().filter(|word| word.name != self.0.finder.me()).collect()
+        self.0.names().retain(|place, _| peers.iter().any(|peer| peer.place == *place));
+        peers
+    }
+
+    /// Asks a peer. It takes two seconds at most; none: the peer is silent, or not to be believed.
+    pub(super) async fn ask(&self, peer: &Peer) -> Option<PeerReport> {
+        let said = self.0.ask(peer).await;
+        self.0.tell(peer, said.as_ref().err());
+        let report = match said {
+            Ok(word) => {
+                if peer.name.is_none() {
+                    self.0.names().insert(peer.place.clone(), word.name.clone());
+                }
+                PeerReport::Word(word)
+            }
+            Err(Trouble::Unavailable(_)) => {
+                PeerReport::Alive(peer.name.clone().or_else(|| self.0.names().get(&peer.place).cloned())?)
+            }
+            Err(
+                Trouble::Place(_)
+                | Trouble::Line(_)
+                | Trouble::Forbidden
+                | Trouble::Status(_)
+                | Trouble::Unproved
+                | Trouble::Form
+                | Trouble::Name(_)
+                | Trouble::Own(_),
+            ) => return None,
+        };
+        // One of the addresses that a name of DNS leads to is this machine's own.
+        let (PeerReport::Word(PeerWord { name, .. }) | PeerReport::Alive(name)) = &report;
+        (name != self.0.finder.me()).then_some(report)
     }
 }
 
@@ -93,7 +125,7 @@ impl Inner {
         match answer.status {
             200 => {}
             403 => return Err(Trouble::Forbidden),
-            503 => return Err(Trouble::Nameless),
+            503 => return Err(Trouble::Unavailable(reason(&answer.body))),
             status => return Err(Trouble::Status(status)),
         }
         let proof = answer.header(PROOF).ok_or(Trouble::Unproved)?;
@@ -106,6 +138,10 @@ impl Inner {
             Some(name) if *name != word.name => Err(Trouble::Name(word.name)),
             Some(_) | None => Ok(word),
         }
+    }
+
+    fn names(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn question(&self, nonce: &Nonce) -> Option<Request> {
@@ -126,7 +162,7 @@ impl Inner {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         match trouble.map(ToString::to_string) {
             Some(why) if told.get(who) != Some(&why) => {
-                let shown = forewarn_daemon::visible::flat(&why);
+                let shown = flat(&why);
                 tracing::warn!(peer = who, why = shown, "a peer does not say how it is");
                 told.insert(who.to_owned(), why);
             }
@@ -138,6 +174,12 @@ impl Inner {
             }
         }
     }
+}
+
+/// The reason in an answer that is not a word.
+fn reason(body: &[u8]) -> String {
+    let text = flat(&String::from_utf8_lossy(body));
+    if text.is_empty() { "(no reason)".to_owned() } else { text.chars().take(REASON_CHARS_MAX).collect() }
 }
 
 fn read(body: &[u8]) -> Option<PeerWord> {

@@ -10,6 +10,7 @@ use tokio::net::lookup_host;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use super::addresses::{PeerAddresses, address};
 use crate::config::PeerPlaces;
 
 /// Peers that are asked at most.
@@ -35,6 +36,8 @@ pub(super) struct Finder {
     me: String,
     /// Who tells the names of members.
     endpoint: Endpoint,
+    /// The listener has to know which addresses are those of peers.
+    addresses: PeerAddresses,
     known: Mutex<Known>,
 }
 
@@ -46,8 +49,8 @@ struct Known {
 }
 
 impl Finder {
-    pub(super) fn new(places: PeerPlaces, me: String, endpoint: Endpoint) -> Self {
-        Self { places, me, endpoint, known: Mutex::default() }
+    pub(super) fn new(places: PeerPlaces, me: String, endpoint: Endpoint, addresses: PeerAddresses) -> Self {
+        Self { places, me, endpoint, addresses, known: Mutex::default() }
     }
 
     pub(super) fn me(&self) -> &str {
@@ -71,6 +74,7 @@ impl Finder {
             // Who is where is known when they have answered.
             PeerPlaces::Dns(name) => {
                 let places = self.look_up(resolve(name)).await;
+                places.iter().filter_map(|place| address(place)).for_each(|peer| self.addresses.learn(peer));
                 places.into_iter().map(|place| Peer { name: None, place }).collect()
             }
             PeerPlaces::Members { suffix, port } => {
@@ -131,7 +135,12 @@ mod tests {
     async fn from_a_list_come_those_who_are_wanted_and_never_oneself() {
         let list = [("web_0", "10.0.0.4:1"), ("web_1", "10.0.0.5:1"), ("web_2", "host:1")];
         let list = list.map(|(name, place)| (name.to_owned(), place.to_owned()));
-        let finder = Finder::new(PeerPlaces::List(list.into()), "web_0".to_owned(), nowhere());
+        let finder = Finder::new(
+            PeerPlaces::List(list.into()),
+            "web_0".to_owned(),
+            nowhere(),
+            PeerAddresses::default(),
+        );
         assert_eq!(finder.find(&Asking::Nobody).await, []);
         let (one, two) = (peer(Some("web_1"), "10.0.0.5:1"), peer(Some("web_2"), "host:1"));
         assert_eq!(finder.find(&these(&["web_0", "web_2", "web_9"])).await, std::slice::from_ref(&two));
@@ -140,14 +149,19 @@ mod tests {
 
     #[tokio::test]
     async fn by_dns_everybody_is_asked_who_is_there() {
-        let finder = Finder::new(PeerPlaces::Dns("127.0.0.1:9911".to_owned()), "web_0".to_owned(), nowhere());
+        let finder = Finder::new(
+            PeerPlaces::Dns("127.0.0.1:9911".to_owned()),
+            "web_0".to_owned(),
+            nowhere(),
+            PeerAddresses::default(),
+        );
         assert_eq!(finder.find(&these(&["web_1"])).await, [peer(None, "127.0.0.1:9911")]);
     }
 
     #[tokio::test]
     async fn members_are_where_their_names_lead() {
         let places = PeerPlaces::Members { suffix: ".internal".to_owned(), port: 9911 };
-        let finder = Finder::new(places, "web_0".to_owned(), nowhere());
+        let finder = Finder::new(places, "web_0".to_owned(), nowhere(), PeerAddresses::default());
         let expected = [peer(Some("web_1"), "web_1.internal:9911")];
         assert_eq!(finder.find(&these(&["web_0", "web_1"])).await, expected);
         assert_eq!(finder.find(&Asking::Everybody).await, [], "nobody tells");
@@ -155,7 +169,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_known_is_asked_where_it_cannot_be_looked_up_again() {
-        let finder = Finder::new(PeerPlaces::Dns(String::new()), "web_0".to_owned(), nowhere());
+        let finder = Finder::new(
+            PeerPlaces::Dns(String::new()),
+            "web_0".to_owned(),
+            nowhere(),
+            PeerAddresses::default(),
+        );
         let some = vec!["10.0.0.5:1".to_owned()];
         assert_eq!(finder.look_up(async { Some(some.clone()) }).await, some);
         assert_eq!(finder.look_up(async { Some(Vec::new()) }).await, some, "it is fresh");

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forewarn_client::Endpoint;
-use forewarn_watcher::{Asking, PeerWord, Stage, Standing};
+use forewarn_watcher::{Asking, PeerReport, PeerWord, Stage, Standing};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use super::{Asker, Key, Nonce};
+use super::{Asker, Key, Nonce, PeerAddresses, PeerNews, PeerPoller};
 use crate::board::Shown;
 use crate::config::PeerPlaces;
 use crate::run::{EndpointView, Status};
@@ -33,7 +33,7 @@ async fn agent(word: PeerWord, key: Key) -> String {
         let status = Arc::new(Status::new(EndpointView::default()));
         let (_board, shown) = watch::channel(Arc::new(Shown { ready: true, drained: false, word, status }));
         let (_stop, stopped) = watch::channel(false);
-        web::serve(listener, shown, String::new, Some(key), stopped).await;
+        web::serve(listener, shown, String::new, Some(key), PeerAddresses::default(), stopped).await;
     });
     place
 }
@@ -72,7 +72,27 @@ fn proved(key: &Key, nonce: &Nonce, body: &str) -> String {
 fn asker(places: &[(&str, &str)]) -> Asker {
     let list: BTreeMap<_, _> =
         places.iter().map(|(name, place)| ((*name).to_owned(), (*place).to_owned())).collect();
-    Asker::new(PeerPlaces::List(list), key(1), "web_0", nowhere())
+    Asker::new(PeerPlaces::List(list), key(1), "web_0", nowhere(), PeerAddresses::default())
+}
+
+/// Everything that peers answer in one round.
+async fn reports(asker: &Asker, asking: &Asking) -> Vec<PeerReport> {
+    let mut poller = PeerPoller::default();
+    poller.set_asker(Some(asker.clone()));
+    poller.ask(asking);
+    let mut reports = Vec::new();
+    while let PeerNews::Report(report) = poller.next().await {
+        reports.push(report);
+    }
+    reports
+}
+
+async fn round(asker: &Asker, asking: &Asking) -> Vec<PeerWord> {
+    let word = |report| match report {
+        PeerReport::Word(word) => word,
+        PeerReport::Alive(name) => panic!("it has no time: {name}"),
+    };
+    reports(asker, asking).await.into_iter().map(word).collect()
 }
 
 fn nowhere() -> Endpoint {
@@ -93,22 +113,21 @@ async fn one_that_hangs_and_one_that_is_gone_do_not_keep_the_others_from_being_h
         ("web_5", "nobody.invalid:9"),
     ]);
     let begin = Instant::now();
-    let mut words = asker.ask(&Asking::Everybody).await;
+    let mut words = round(&asker, &Asking::Everybody).await;
     words.sort_by(|one, other| one.name.cmp(&other.name));
     assert_eq!(words, [word("web_1"), word("web_3")]);
     assert!(begin.elapsed() >= Duration::from_secs(2), "the one that hangs was given its time");
     let these = Asking::These(vec!["web_3".to_owned()]);
-    assert_eq!(asker.ask(&these).await, [word("web_3")]);
-    assert_eq!(asker.ask(&Asking::Nobody).await, []);
+    assert_eq!(round(&asker, &these).await, [word("web_3")]);
 }
 
 #[tokio::test]
 async fn who_has_another_key_neither_hears_nor_is_heard() {
     let stranger = agent(word("web_1"), key(2)).await;
-    assert_eq!(asker(&[("web_1", &stranger)]).ask(&Asking::Everybody).await, []);
+    assert_eq!(round(&asker(&[("web_1", &stranger)]), &Asking::Everybody).await, []);
     let body = serde_json::to_string(&word("web_1")).unwrap();
     let forger = somebody(move |nonce| Some(proved(&key(2), &nonce, &body))).await;
-    assert_eq!(asker(&[("web_1", &forger)]).ask(&Asking::Everybody).await, []);
+    assert_eq!(round(&asker(&[("web_1", &forger)]), &Asking::Everybody).await, []);
 }
 
 #[tokio::test]
@@ -118,10 +137,10 @@ async fn an_answer_to_another_question_is_none() {
     let old = Nonce::fresh().unwrap();
     let said = proved(&key(1), &old, &body);
     let repeats = somebody(move |_| Some(said.clone())).await;
-    assert_eq!(asker(&[("web_1", &repeats)]).ask(&Asking::Everybody).await, []);
+    assert_eq!(round(&asker(&[("web_1", &repeats)]), &Asking::Everybody).await, []);
     let body = serde_json::to_string(&word("web_1")).unwrap();
     let honest = somebody(move |nonce| Some(proved(&key(1), &nonce, &body))).await;
-    assert_eq!(asker(&[("web_1", &honest)]).ask(&Asking::Everybody).await, [word("web_1")]);
+    assert_eq!(round(&asker(&[("web_1", &honest)]), &Asking::Everybody).await, [word("web_1")]);
 }
 
 #[tokio::test]
@@ -140,16 +159,64 @@ async fn what_was_changed_on_the_way_or_has_no_proof_or_no_form_is_not_heard() {
     let moved =
         somebody(|_| Some("HTTP/1.1 302 X\r\nLocation: /\r\nContent-Length: 0\r\n\r\n".to_owned())).await;
     for place in [changes, bare, odd, long, moved] {
-        assert_eq!(asker(&[("web_1", &place)]).ask(&Asking::Everybody).await, []);
+        assert_eq!(round(&asker(&[("web_1", &place)]), &Asking::Everybody).await, []);
     }
 }
 
 #[tokio::test]
 async fn a_machine_speaks_for_itself_only_and_nobody_hears_himself() {
     let other = agent(word("web_2"), key(1)).await;
-    assert_eq!(asker(&[("web_1", &other)]).ask(&Asking::Everybody).await, [], "it has another name");
+    assert_eq!(round(&asker(&[("web_1", &other)]), &Asking::Everybody).await, [], "it has another name");
     let oneself = agent(word("web_0"), key(1)).await;
-    let by_dns = |place: &str| Asker::new(PeerPlaces::Dns(place.to_owned()), key(1), "web_0", nowhere());
-    assert_eq!(by_dns(&oneself).ask(&Asking::Everybody).await, []);
-    assert_eq!(by_dns(&other).ask(&Asking::Everybody).await, [word("web_2")], "a name is learnt");
+    let by_dns = |place: &str| {
+        Asker::new(PeerPlaces::Dns(place.to_owned()), key(1), "web_0", nowhere(), PeerAddresses::default())
+    };
+    assert_eq!(round(&by_dns(&oneself), &Asking::Everybody).await, []);
+    assert_eq!(round(&by_dns(&other), &Asking::Everybody).await, [word("web_2")], "a name is learnt");
+}
+
+#[tokio::test]
+async fn a_peer_that_hangs_does_not_delay_the_words_of_the_others() {
+    let one = agent(word("web_1"), key(1)).await;
+    let hangs = somebody(|_| None).await;
+    let mut poller = PeerPoller::default();
+    poller.set_asker(Some(asker(&[("web_1", &one), ("web_2", &hangs)])));
+    let (begin, mut heard) = (Instant::now(), 0);
+    // The question to the one that hangs takes two seconds: the other is asked, and heard, more than once meanwhile.
+    loop {
+        poller.ask(&Asking::Everybody);
+        let due = poller.due_in();
+        tokio::select! {
+            news = poller.next() => match news {
+                PeerNews::Report(report) => {
+                    assert_eq!(report, PeerReport::Word(word("web_1")));
+                    heard += 1;
+                }
+                PeerNews::RoundOver { .. } => break,
+            },
+            () = tokio::time::sleep(due) => {}
+        }
+    }
+    assert!(begin.elapsed() >= Duration::from_secs(2), "the one that hangs was given its time");
+    assert!(heard >= 2, "heard {heard} times");
+}
+
+#[tokio::test]
+async fn an_agent_that_has_no_time_is_alive() {
+    let busy = || somebody(|_| Some("HTTP/1.1 503 X\r\nContent-Length: 5\r\n\r\nbusy\n".to_owned()));
+    let alive = [PeerReport::Alive("web_1".to_owned())];
+    let place = busy().await;
+    assert_eq!(reports(&asker(&[("web_1", &place)]), &Asking::Everybody).await, alive);
+    // Of a peer that was found by DNS, the name is known once it has answered.
+    let body = serde_json::to_string(&word("web_1")).unwrap();
+    let answers = std::sync::atomic::AtomicUsize::new(0);
+    let place = somebody(move |nonce| match answers.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 | 2 => Some("HTTP/1.1 503 X\r\nContent-Length: 0\r\n\r\n".to_owned()),
+        _ => Some(proved(&key(1), &nonce, &body)),
+    })
+    .await;
+    let asker = Asker::new(PeerPlaces::Dns(place), key(1), "web_0", nowhere(), PeerAddresses::default());
+    assert_eq!(reports(&asker, &Asking::Everybody).await, [], "nobody knows who that is");
+    assert_eq!(reports(&asker, &Asking::Everybody).await, [PeerReport::Word(word("web_1"))]);
+    assert_eq!(reports(&asker, &Asking::Everybody).await, alive);
 }

@@ -5,15 +5,16 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use forewarn_client::http::told;
 use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
 use forewarn_daemon::notify::{News, notify};
+use forewarn_daemon::visible::one_line;
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
+use forewarn_wire::MalformedEvent;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
 
 use super::approvals::Approvals;
 use super::crew::{Crew, Ended};
@@ -26,13 +27,13 @@ use crate::clock;
 use crate::config::Config;
 use crate::memory::Keeper;
 use crate::metrics::Metrics;
-use crate::peers::Asker;
+use crate::peers::{Asker, PeerAddresses, PeerNews, PeerPoller};
 
 /// While events are in hand, what is shown is no older.
 const GLANCE: Duration = Duration::from_secs(1);
 
-/// Peers are asked so often.
-const ASK_PEERS: Duration = Duration::from_secs(1);
+/// Malformed events of one document that are named in the log.
+const SKIPPED_LOGGED_MAX: usize = 20;
 
 /// The agent.
 pub(super) struct Agent {
@@ -52,10 +53,9 @@ pub(super) struct Agent {
     name: Option<String>,
     board: watch::Sender<Arc<Shown>>,
     told_status: String,
-    pub(super) asks: JoinSet<Vec<PeerWord>>,
-    asked: Option<Instant>,
-    /// Once it is known who asks.
-    asker: Option<Asker>,
+    /// It asks nobody before the name of this machine is known.
+    pub(super) poller: PeerPoller,
+    addresses: PeerAddresses,
 }
 
 impl Agent {
@@ -66,6 +66,7 @@ impl Agent {
         keeper: Option<Keeper>,
         crew: Crew,
         metrics: Metrics,
+        addresses: PeerAddresses,
     ) -> (Self, watch::Receiver<Arc<Shown>>) {
         let watcher = Watcher::new(config.settings(""), memory);
         let endpoint = EndpointState::new();
@@ -88,9 +89,8 @@ impl Agent {
             name: None,
             board,
             told_status: String::new(),
-            asks: JoinSet::new(),
-            asked: None,
-            asker: None,
+            poller: PeerPoller::default(),
+            addresses,
         };
         (agent, shown)
     }
@@ -126,7 +126,7 @@ impl Agent {
             Heard::Name(name) => {
                 self.endpoint.named(&name);
                 self.watcher.change(self.config.settings(&name));
-                self.asker = self.make_asker(&name);
+                self.poller.set_asker(self.make_asker(&name));
                 self.name = Some(name);
             }
             Heard::Turn { turn, edition, server } => {
@@ -139,7 +139,7 @@ impl Agent {
 
     fn make_asker(&self, me: &str) -> Option<Asker> {
         let (places, key) = (self.config.peers.places.clone()?, self.config.peers.key.clone()?);
-        Some(Asker::new(places, key, me, self.place.clone()?))
+        Some(Asker::new(places, key, me, self.place.clone()?, self.addresses.clone()))
     }
 
     fn take(&mut self, turn: Turn) {
@@ -194,10 +194,15 @@ impl Agent {
         self.act(deeds);
     }
 
-    /// Peers were asked, and these have said how they are.
-    pub(super) fn heard(&mut self, words: Vec<PeerWord>) {
-        self.metrics.asked_peers();
-        let deeds = self.watcher.heard(clock::now(), words);
+    /// Takes news about peers.
+    pub(super) fn heard(&mut self, news: PeerNews) {
+        let deeds = match news {
+            PeerNews::Report(report) => self.watcher.heard(clock::now(), report),
+            PeerNews::RoundOver { begun } => {
+                self.metrics.asked_peers();
+                self.watcher.asked_all(clock::now(), begun)
+            }
+        };
         self.act(deeds);
     }
 
@@ -214,31 +219,13 @@ impl Agent {
         let now = clock::now();
         let wake = self.watcher.next_wake(now).map(|at| at.since(now).min(GLANCE));
         let glance = (!self.watcher.memory().cases.is_empty()).then_some(GLANCE);
-        let ask = self.ask_in();
+        let ask = (self.watcher.asking() != Asking::Nobody).then(|| self.poller.due_in());
         [wake, glance, ask].into_iter().flatten().min()
     }
 
-    /// When peers are asked next, if they are asked at all.
-    fn ask_in(&self) -> Option<Duration> {
-        if !self.asks.is_empty() || self.watcher.asking() == Asking::Nobody {
-            return None;
-        }
-        Some(self.asked.map_or(Duration::ZERO, |asked| ASK_PEERS.saturating_sub(asked.elapsed())))
-    }
-
-    /// Asks peers how they are, if it is time. Who has none hears from nobody.
+    /// Asks peers how they are, if it is time.
     pub(super) fn ask_peers(&mut self) {
-        if self.ask_in() != Some(Duration::ZERO) {
-            return;
-        }
-        self.asked = Some(Instant::now());
-        let (asking, asker) = (self.watcher.asking(), self.asker.clone());
-        self.asks.spawn(async move {
-            match asker {
-                Some(asker) => asker.ask(&asking).await,
-                None => Vec::new(),
-            }
-        });
+        self.poller.ask(&self.watcher.asking());
     }
 
     fn act(&mut self, deeds: Vec<Deed>) {
@@ -252,6 +239,10 @@ impl Agent {
                 Deed::Approve(event) if self.is_dry() => tracing::info!(%event, "would approve"),
                 Deed::Approve(event) => self.approve(event),
                 Deed::Note(note) => self.note(&note),
+                Deed::Skip(events) => {
+                    self.metrics.skipped(events.len());
+                    log_skipped(&events);
+                }
             }
         }
     }
@@ -341,5 +332,16 @@ impl Agent {
             notify(News::Status(&text));
             self.told_status = text;
         }
+    }
+}
+
+/// Names events that are skipped, up to a limit.
+fn log_skipped(events: &[MalformedEvent]) {
+    for MalformedEvent { id, problem } in events.iter().take(SKIPPED_LOGGED_MAX) {
+        let (event, problem) = (id.map_or("unknown".to_owned(), |id| id.to_string()), one_line(problem));
+        tracing::warn!(event, problem, "skipped a malformed event");
+    }
+    if let Some(more) = events.len().checked_sub(SKIPPED_LOGGED_MAX).filter(|more| *more > 0) {
+        tracing::warn!(more, "skipped more malformed events");
     }
 }

@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::hands::{GRACE, Hands};
 use crate::memory::{self, Found, Keeper};
 use crate::metrics::Metrics;
+use crate::peers::PeerAddresses;
 use crate::web;
 use agent::Agent;
 pub(crate) use crew::{Crew, Ended};
@@ -68,11 +69,12 @@ async fn run(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
     let reload = Reload::new(volume);
     let heard = link::start(&config);
     let (hooks, events, key) = (config.hooks.len(), memory.cases.len(), config.peers.key.clone());
-    let (mut agent, shown) = Agent::new(config, memory, keeper, crew, metrics.clone());
+    let addresses = PeerAddresses::of(config.peers.places.as_ref());
+    let (mut agent, shown) = Agent::new(config, memory, keeper, crew, metrics.clone(), addresses.clone());
     agent.show();
     let (stop, stopped) = watch::channel(false);
     if let Some(listener) = listener {
-        tokio::spawn(web::serve(listener, shown, move || metrics.text(), key, stopped));
+        tokio::spawn(web::serve(listener, shown, move || metrics.text(), key, addresses, stopped));
     }
     notify(News::Ready);
     tracing::info!(hooks, events, dry_run, "the agent runs");
@@ -156,7 +158,7 @@ async fn attend(
             },
             ended = agent.crew.next() => agent.ended(&ended),
             (event, answer) = agent.approvals.next() => agent.answered(event, answer),
-            Some(words) = agent.asks.join_next() => agent.heard(words.unwrap_or_default()),
+            news = agent.poller.next() => agent.heard(news),
             () = doze(pause) => agent.tick(),
             () = next(&mut well) => notify(News::Watchdog),
             _ = signals.interrupt.recv() => {

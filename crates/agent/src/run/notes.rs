@@ -71,6 +71,7 @@ fn word(what: &What) -> &'static str {
     match what {
         What::Seen { .. } => "seen",
         What::Ignored => "ignored",
+        What::UnknownType => "unknown-type",
         What::TooLate => "too-late",
         What::WaitsForTurn => "waits",
         What::Preparing => "preparing",
@@ -100,6 +101,7 @@ fn more(what: &What) -> Vec<(&'static str, Value)> {
         What::Unapproved { why } => vec![("why", json!(why))],
         What::UndoFailed { hook, why } => vec![("hook", json!(hook)), ("why", json!(why))],
         What::Ignored
+        | What::UnknownType
         | What::TooLate
         | What::WaitsForTurn
         | What::Preparing
@@ -119,6 +121,10 @@ fn log(note: &Note) {
     match &note.what {
         What::Seen { mine } => announced(&note.seen, *mine),
         What::Ignored => tracing::info!(%event, "a rule says that nothing is done about it"),
+        What::UnknownType => {
+            let kind = one_line(&note.seen.kind);
+            tracing::warn!(%event, kind, "event type is not known: this machine never approves the event");
+        }
         What::TooLate => tracing::warn!(%event, "it has started before there was time to prepare"),
         What::WaitsForTurn => {
             tracing::info!(%event, "other machines are drained: this one waits for its turn");

@@ -8,13 +8,17 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderMap, HeaderN
 use hyper::{Method, Request, Response, StatusCode};
 
 use super::Desk;
-use crate::peers::{self, ASKER, NONCE, Nonce, PROOF};
+use crate::peers::{self, ASKER, Key, NONCE, Nonce, PROOF};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json; charset=utf-8";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Answer = Response<Full<Bytes>>;
+
+/// Mark of an answer to a request that has proven to come from a peer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ProvenPeer;
 
 impl<M: Fn() -> String> Desk<M> {
     /// Answers a request that comes from that address, to that address of this machine.
@@ -64,6 +68,12 @@ impl<M: Fn() -> String> Desk<M> {
         if !key.is_ask(&nonce, asker, proof) {
             return say(StatusCode::FORBIDDEN, "only peers are told\n");
         }
+        let mut answer = Self::proven_word(key, &nonce, word);
+        answer.extensions_mut().insert(ProvenPeer);
+        answer
+    }
+
+    fn proven_word(key: &Key, nonce: &Nonce, word: &forewarn_watcher::PeerWord) -> Answer {
         if word.name.is_empty() {
             return say(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -72,7 +82,7 @@ impl<M: Fn() -> String> Desk<M> {
         }
         // A word has nothing in it that cannot be written.
         let body = serde_json::to_vec(word).unwrap_or_default();
-        let proof = HeaderValue::from_str(&key.prove_word(&nonce, &body));
+        let proof = HeaderValue::from_str(&key.prove_word(nonce, &body));
         let mut answer = tell(StatusCode::OK, JSON, body);
         if let Ok(proof) = proof {
             answer.headers_mut().insert(HeaderName::from_static(PROOF), proof);

@@ -11,26 +11,31 @@
 //!
 //! Only reading, over HTTP/1.1: no bodies, one request per connection, and a limit on connections and on time. Nothing is changed
 //! from here. Deliberately absent: TLS. Whoever can ask learns whether this machine is drained, and how often it polls.
+//!
+//! Strangers cannot keep a peer from being answered: `admission.rs` says which connections stay when there are too many.
 
+mod admission;
 mod answers;
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::board::Shown;
-use crate::peers::Key;
-
-/// Connections at a time.
-const CONNECTIONS_MAX: usize = 128;
+use crate::peers::{Key, PeerAddresses};
+use admission::{Admission, OPEN_MAX, Slot};
+use answers::ProvenPeer;
 
 /// How long a head may take, and a whole connection.
 const HEAD_MAX: Duration = Duration::from_secs(5);
@@ -41,6 +46,10 @@ const HEAD_BYTES_MAX: usize = 16 * 1024;
 
 /// How long to wait when nobody can be let in: the system is out of something.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// The answer to a connection whose slot another one has taken.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\n\
+    cache-control: no-store\r\nretry-after: 1\r\nconnection: close\r\ncontent-length: 21\r\n\r\ntoo many connections\n";
 
 /// Everything that answers need.
 #[derive(Clone)]
@@ -56,23 +65,26 @@ pub(crate) async fn serve<M>(
     board: watch::Receiver<Arc<Shown>>,
     metrics: M,
     key: Option<Key>,
+    peers: PeerAddresses,
     mut stop: watch::Receiver<bool>,
 ) where
     M: Fn() -> String + Clone + Send + Sync + 'static,
 {
     let desk = Desk { board, metrics, key };
-    let seats = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let admission = Admission::new(peers);
+    let open = Arc::new(Semaphore::new(OPEN_MAX));
     let accepting = async {
         loop {
-            // Never closed; whoever comes now waits until a seat is free.
-            let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
+            // There are fewer slots than permits: the rest are for connections that have lost their slot and close at once.
+            let Ok(permit) = Arc::clone(&open).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, from)) => {
                     let desk = desk.clone();
+                    let (slot, dropped) = admission.admit(from.ip());
                     tokio::spawn(async move {
                         // Whoever takes longer is no longer waited for.
-                        drop(timeout(CONNECTION_MAX, desk.attend(stream, from)).await);
-                        drop(seat);
+                        drop(timeout(CONNECTION_MAX, desk.attend(stream, from, slot, dropped)).await);
+                        drop(permit);
                     });
                 }
                 Err(error) => {
@@ -93,21 +105,37 @@ impl<M> Desk<M>
 where
     M: Fn() -> String + Clone + Send + Sync + 'static,
 {
-    async fn attend(self, stream: TcpStream, from: SocketAddr) {
+    async fn attend(self, stream: TcpStream, from: SocketAddr, slot: Slot, dropped: oneshot::Receiver<()>) {
         // It only makes it quicker.
         stream.set_nodelay(true).ok();
         let here = stream.local_addr().ok().map(|here| here.ip());
-        let answer = service_fn(move |request| {
+        let is_answered = AtomicBool::new(false);
+        let answer = service_fn(|request: Request<Incoming>| {
+            is_answered.store(true, Ordering::Relaxed);
             let answer = self.answer(&request, from.ip(), here);
-            async { Ok::<_, Infallible>(answer) }
+            if answer.extensions().get::<ProvenPeer>().is_some() {
+                slot.prove();
+            }
+            async move { Ok::<_, Infallible>(answer) }
         });
-        let served = http1::Builder::new()
+        let mut connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_MAX)
             .keep_alive(false)
             .max_buf_size(HEAD_BYTES_MAX)
-            .serve_connection(TokioIo::new(stream), answer)
-            .await;
+            .serve_connection(TokioIo::new(stream), answer);
+        let served = tokio::select! {
+            // A request that is here already is answered, even if the slot is gone.
+            biased;
+            served = &mut connection => served,
+            Ok(()) = dropped => {
+                if !is_answered.load(Ordering::Relaxed) {
+                    // A client that does not take it at once does without.
+                    connection.into_parts().io.into_inner().try_write(BUSY).ok();
+                }
+                return;
+            }
+        };
         if let Err(error) = served {
             tracing::debug!(%from, %error, "somebody has not asked properly");
         }

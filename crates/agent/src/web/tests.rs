@@ -4,7 +4,9 @@ use super::*;
 use crate::peers::Nonce;
 use crate::run::{EndpointView, Status};
 use forewarn_watcher::PeerWord;
+use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpSocket;
 
 /// Longer than anything takes. Whoever waits for it has failed already.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -27,7 +29,14 @@ async fn place(key: Option<Key>) -> Place {
     let address = listener.local_addr().unwrap();
     let (board, seen) = watch::channel(shown(false, false));
     let (stop, stopped) = watch::channel(false);
-    let serving = tokio::spawn(serve(listener, seen, || "polls_total 7\n# EOF\n".to_owned(), key, stopped));
+    let serving = tokio::spawn(serve(
+        listener,
+        seen,
+        || "polls_total 7\n# EOF\n".to_owned(),
+        key,
+        PeerAddresses::default(),
+        stopped,
+    ));
     Place { address, board, stop, serving }
 }
 
@@ -163,21 +172,57 @@ async fn a_peer_is_told_if_it_has_the_key_and_nobody_else() {
     }
 }
 
-#[tokio::test]
-async fn who_says_nothing_is_not_waited_for_and_takes_no_seat_for_long() {
-    let place = place(None).await;
-    let mut silent = Vec::new();
-    for _ in 0..CONNECTIONS_MAX {
-        let mut stream = TcpStream::connect(place.address).await.unwrap();
-        stream.write_all(b"GET /ready HT").await.unwrap();
-        silent.push(stream);
+/// Connections that never finish their request, from that address.
+async fn unfinished(place: &Place, from: Ipv4Addr, count: usize) -> Vec<TcpStream> {
+    let mut streams = Vec::new();
+    for _ in 0..count {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind((from, 0).into()).unwrap();
+        let mut stream = socket.connect(place.address).await.unwrap();
+        // The agent may have closed it already.
+        stream.write_all(b"GET /ready HT").await.ok();
+        streams.push(stream);
     }
-    // All seats are taken; who waits is served when those who say nothing have been sent away.
+    streams
+}
+
+#[tokio::test]
+async fn unfinished_requests_make_nobody_wait_and_are_answered_503() {
+    let place = place(None).await;
+    let streams = unfinished(&place, Ipv4Addr::LOCALHOST, 400).await;
+    // None of them has had the five seconds of a head: they give way.
     assert_eq!(place.get("/healthz").await.0, 200);
-    for mut stream in silent {
+    let mut busy = 0;
+    for mut stream in streams {
         let mut rest = Vec::new();
         timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("an end").ok();
+        busy += usize::from(rest == BUSY);
     }
+    assert!(busy > 300, "{busy} of 400 were answered 503");
+    assert!(BUSY.ends_with(b"content-length: 21\r\n\r\ntoo many connections\n"));
+}
+
+#[tokio::test]
+async fn a_peer_is_answered_while_strangers_fill_every_slot() {
+    let key = Key::new(&[1; 32]).unwrap();
+    let place = place(Some(key.clone())).await;
+    let nonce = Nonce::fresh().unwrap();
+    let proof = key.prove_ask(&nonce, "web_1");
+    let fields =
+        format!("Forewarn-Asker: web_1\r\nForewarn-Nonce: {}\r\nForewarn-Proof: {proof}\r\n", nonce.as_str());
+    let mut strangers = Vec::new();
+    for number in 1..=20 {
+        strangers.extend(unfinished(&place, Ipv4Addr::new(127, 8, 8, number), 20).await);
+        assert_eq!(status(&place.ask(&fields).await), 200, "after {} strangers", strangers.len());
+    }
+    // From a known address, the head may take its time.
+    let mut slow = TcpStream::connect(place.address).await.unwrap();
+    slow.write_all(b"GET /peers/v1/word HTTP/1.1\r\nHost: h\r\n").await.unwrap();
+    strangers.extend(unfinished(&place, Ipv4Addr::new(127, 8, 8, 30), 200).await);
+    slow.write_all(format!("{fields}\r\n").as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    timeout(PATIENCE, slow.read_to_string(&mut answer)).await.expect("an end").unwrap();
+    assert_eq!(status(&answer), 200);
 }
 
 #[tokio::test]

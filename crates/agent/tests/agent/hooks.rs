@@ -87,13 +87,16 @@ fn an_event_that_had_started_is_too_late_to_prepare_for() {
 }
 
 #[test]
-fn a_type_that_nobody_knows_is_handled_like_any_other() {
+fn a_type_that_is_not_known_is_prepared_for_and_never_approved() {
     let endpoint = Played::start(Say::Events(vec![scheduled(1, "Thaw", 900)]));
     let hook = "[[hook]]\nname = \"any\"\ncommand = [\"/bin/sh\", \"-c\", \"echo $EVENT_TYPE >> DIR/traces\"]\n\
                 [[hook]]\nname = \"reboot\"\nwhen = { types = [\"Reboot\"] }\ncommand = [\"/bin/false\"]\n";
     let place = Place::new(&endpoint.url(), hook);
     let agent = place.start();
-    agent.hear("the approval was taken");
+    agent.hear("this machine is ready");
+    endpoint.wait_for_polls(3);
+    assert_eq!(endpoint.approvals(), [""; 0]);
+    assert_eq!(agent.said().matches("event type is not known").count(), 1, "{}", agent.said());
     place.expect(&["Thaw"]);
 }
 

@@ -19,6 +19,7 @@ mod harness;
 
 mod commands;
 mod events;
+mod flood;
 mod hooks;
 mod lives;
 mod peers;

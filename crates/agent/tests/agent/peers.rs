@@ -4,6 +4,7 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 
+use crate::flood::Flood;
 use crate::harness::{Line, request, until};
 use crate::place::{Place, Running, tracing_hook};
 use crate::played::{Played, Say, id, scheduled_for};
@@ -11,6 +12,8 @@ use crate::played::{Played, Say, id, scheduled_for};
 /// A hook that waits for a file.
 const WAITS: &str = "[[hook]]\nname = \"waits\"\n\
                      command = [\"/bin/sh\", \"-c\", \"while [ -d DIR ] && [ ! -e DIR/go ]; do sleep 0.05; done\"]\n";
+
+const SILENT_SOON: &str = "silent_after = \"2s\"\n";
 
 /// Addresses of loopback at which nobody else listens: they are known before anybody does, so they belong to this process and test.
 fn addresses(test: u16) -> [SocketAddr; 2] {
@@ -21,10 +24,11 @@ fn addresses(test: u16) -> [SocketAddr; 2] {
 
 /// A place for an agent of that name, which knows where both are.
 fn place(endpoint: &Played, name: &str, listen: SocketAddr, all: [SocketAddr; 2], more: &str) -> Place {
+    let more = if more.contains("silent_after") { more.to_owned() } else { format!("{SILENT_SOON}{more}") };
     let [one, two] = all;
     let settings = format!(
         "name = \"{name}\"\nlisten = \"{listen}\"\n[approval]\npolicy = \"leader\"\n\
-         [peers]\nlist = [\"web_0={one}\", \"web_1={two}\"]\nkey_file = \"DIR/key\"\nsilent_after = \"2s\"\n{more}"
+         [peers]\nlist = [\"web_0={one}\", \"web_1={two}\"]\nkey_file = \"DIR/key\"\n{more}"
     );
     let place = Place::new(&endpoint.url(), &settings);
     fs::write(place.path("key"), "0123456789abcdef0123456789abcdef").unwrap();
@@ -74,6 +78,43 @@ fn a_peer_that_is_silent_is_waited_for_or_not() {
     let said = agent.hear("it is approved without a word from some machines");
     assert!(said.contains("without=\"web_0\""), "{said}");
     agent.hear("the approval was taken");
+}
+
+/// How often an agent has asked its peers.
+fn peer_rounds(address: SocketAddr) -> u32 {
+    let mut line = Line::to(address);
+    line.send(&request("GET /metrics", ""));
+    let metrics = line.answer().body;
+    let count = metrics.lines().find_map(|line| line.strip_prefix("forewarn_agent_peer_rounds_total "));
+    count.expect("the agent counts rounds").parse().expect("a number")
+}
+
+#[test]
+fn a_peer_under_a_flood_of_connections_is_not_silent() {
+    let endpoint = Played::start(Say::Events(Vec::new()));
+    let (all, silent) = (addresses(2), "silence = \"go-on\"\nsilent_after = \"5s\"\n");
+    let places = [
+        place(&endpoint, "web_0", all[0], all, silent),
+        place(&endpoint, "web_1", all[1], all, &format!("{silent}{WAITS}")),
+    ];
+    let agents = places.each_ref().map(Place::start);
+    agents.iter().for_each(|agent| drop(agent.hear("Scheduled Events are enabled")));
+    // The first of them is also the address from which the other agent asks.
+    let strangers = [Ipv4Addr::LOCALHOST, Ipv4Addr::new(127, 9, 9, 1), Ipv4Addr::new(127, 9, 9, 2)];
+    let flood = Flood::start(all[1], &strangers, 134);
+    endpoint.say(both());
+    agents[0].hear("this machine is ready");
+    agents[1].hear("hook=\"waits\"");
+    let begun = peer_rounds(all[0]);
+    // A round takes a second: a peer that says nothing is silent after five.
+    until("peers are asked again and again", || {
+        assert_eq!(endpoint.approvals(), [""; 0], "approved while a peer drains");
+        (peer_rounds(all[0]) >= begun + 9).then_some(())
+    });
+    fs::write(places[1].path("go"), "").unwrap();
+    agents[0].hear("everybody is ready: it is approved");
+    agents[0].hear("the approval was taken");
+    drop(flood);
 }
 
 #[test]

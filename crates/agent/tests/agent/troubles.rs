@@ -2,7 +2,7 @@
 
 use crate::harness::until;
 use crate::place::{Place, tracing_hook};
-use crate::played::{Played, Say, scheduled};
+use crate::played::{Played, Say, id, scheduled};
 
 #[test]
 fn an_endpoint_that_is_down_for_a_while_is_told_of_once() {
@@ -86,4 +86,56 @@ fn a_memory_that_cannot_be_kept_does_not_stop_the_work() {
     endpoint.say(Say::Events(Vec::new()));
     agent.hear("the memory is kept again");
     until("it is kept", || place.memory()["memory"]["cases"].as_array().map(|_| ()));
+}
+
+#[test]
+fn a_malformed_event_is_skipped_and_the_others_are_handled() {
+    let broken = scheduled(2, "Reboot", 900).replace("\"NotBefore\":\"", "\"NotBefore\":\"not ");
+    let endpoint = Played::start(Say::Events(vec![broken.clone(), scheduled(1, "Reboot", 900)]));
+    let place = Place::new(&endpoint.url(), &tracing_hook("first", "scheduled"));
+    let agent = place.start();
+    agent.hear("the approval was taken");
+    endpoint.wait_for_polls(3);
+    let said = agent.said();
+    assert_eq!(said.matches("skipped a malformed event").count(), 1, "{said}");
+    assert!(said.contains(&id(2)) && said.contains("NotBefore"), "{said}");
+    place.expect(&["scheduled first 1"]);
+    assert!(endpoint.approvals().iter().all(|body| !body.contains(&id(2))), "{:?}", endpoint.approvals());
+}
+
+#[test]
+fn an_event_that_becomes_malformed_has_not_ended() {
+    let endpoint = Played::start(Say::Events(vec![scheduled(1, "Reboot", 900)]));
+    let phases = ["scheduled", "completed", "cancelled", "undo"].map(|phase| tracing_hook(phase, phase));
+    let place = Place::new(&endpoint.url(), &format!("[approval]\npolicy = \"never\"\n{}", phases.concat()));
+    let agent = place.start();
+    agent.hear("this machine is ready");
+    let good = scheduled(1, "Reboot", 900);
+    // With an id that can be read; without; with a state that this agent does not know.
+    let broken = [
+        good.replace("\"Resources\":[", "\"Resources\":[7,"),
+        "{\"EventId\":7}".to_owned(),
+        good.replace("\"Scheduled\"", "\"Pondered\""),
+    ];
+    for (count, broken) in broken.into_iter().enumerate() {
+        endpoint.say(Say::Events(vec![broken]));
+        agent.hear_times("skipped a malformed event", count + 1);
+        endpoint.wait_for_polls(2);
+    }
+    assert_eq!(place.traces(), ["scheduled scheduled 1"]);
+    endpoint.say(Say::Events(Vec::new()));
+    place.expect(&["scheduled scheduled 1", "cancelled cancelled 1", "undo undo 1"]);
+}
+
+#[test]
+fn an_unknown_status_is_never_approved() {
+    let strange = scheduled(2, "Reboot", 900).replace("\"Scheduled\"", "\"Pondered\"");
+    let endpoint = Played::start(Say::Events(vec![strange, scheduled(1, "Reboot", 900)]));
+    let place = Place::new(&endpoint.url(), &tracing_hook("first", "scheduled"));
+    let agent = place.start();
+    agent.hear("the approval was taken");
+    endpoint.wait_for_polls(3);
+    let approvals = endpoint.approvals();
+    assert!(approvals.iter().all(|body| !body.contains(&id(2))), "{approvals:?}");
+    place.expect(&["scheduled first 1"]);
 }

@@ -14,7 +14,7 @@ pub(crate) fn condition(text: &str) -> Condition {
 fn seen(event: &Event, edition: Edition) -> Seen {
     let body = json!({"DocumentIncarnation": 1, "Events": [event.0]}).to_string();
     let Ok(Reading::Document(document)) = read_document(body.as_bytes()) else { panic!("{body}") };
-    Seen::read(&document.events[0], edition)
+    Seen::read(&document.events[0], edition).unwrap()
 }
 
 fn fits(text: &str, event: &Event) -> bool {

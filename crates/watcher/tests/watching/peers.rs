@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use forewarn_watcher::{Approval, Asking, PeerWord, Settings, Silence, Stage, Standing};
+use forewarn_watcher::{Approval, Asking, PeerReport, PeerWord, Settings, Silence, Stage, Standing};
 
 use super::support::{Event, ME, Machine, drain, id, settings};
 
@@ -63,10 +63,57 @@ fn a_silent_peer_is_waited_for_or_not_as_it_was_said() {
         machine.settle();
         let approved = (0..899).find(|_| {
             machine.pass(1);
+            machine.hear(&[]);
             !machine.approvals.is_empty()
         });
         assert_eq!(approved.map(|seconds| seconds + 1), expected, "{silence:?}");
     }
+}
+
+#[test]
+fn a_peer_that_was_not_asked_is_not_silent() {
+    let mut machine = leader(Silence::GoOn);
+    machine.see(&[shared(&[ME, "web_1"])]);
+    machine.settle();
+    machine.hear(&[("web_1", 1, Stage::Preparing)]);
+    // This machine was paused, and asks again afterwards.
+    machine.pass(60);
+    assert!(machine.approvals.is_empty());
+    machine.hear(&[("web_1", 1, Stage::Preparing)]);
+    machine.pass(5);
+    assert!(machine.approvals.is_empty());
+    machine.pass(6);
+    machine.hear(&[]);
+    assert_eq!(machine.approvals, [id(1)], "it was asked in vain");
+}
+
+#[test]
+fn a_peer_that_is_alive_and_has_no_time_is_neither_silent_nor_ready() {
+    let mut machine = leader(Silence::GoOn);
+    machine.see(&[shared(&[ME, "web_1"])]);
+    machine.settle();
+    machine.hear(&[("web_1", 1, Stage::Preparing)]);
+    for _ in 0..60 {
+        machine.pass(1);
+        machine.hear_report(PeerReport::Alive("web_1".to_owned()));
+    }
+    assert!(machine.approvals.is_empty(), "it may still drain");
+    machine.hear(&[("web_1", 1, Stage::Ready)]);
+    assert_eq!(machine.approvals, [id(1)]);
+}
+
+#[test]
+fn what_a_peer_said_long_ago_does_not_make_it_ready() {
+    let mut machine = leader(Silence::GoOn);
+    machine.see(&[shared(&[ME, "web_1"])]);
+    machine.hear(&[("web_1", 1, Stage::Ready)]);
+    // Its agent may have been restarted since, and prepare once more.
+    for _ in 0..20 {
+        machine.pass(1);
+        machine.hear_report(PeerReport::Alive("web_1".to_owned()));
+    }
+    machine.settle();
+    assert!(machine.approvals.is_empty());
 }
 
 #[test]
@@ -121,6 +168,16 @@ fn in_turn() -> Machine {
     let mut peers = settings().peers;
     peers.at_once = Some(1);
     Machine::new(Settings { hooks: vec![drain()], peers, ..settings() })
+}
+
+#[test]
+fn one_word_is_not_a_round() {
+    let mut machine = in_turn();
+    machine.see(&[Event::reboot(5)]);
+    machine.hear_report(PeerReport::Word(PeerWord { name: "web_1".to_owned(), events: BTreeMap::new() }));
+    assert!(machine.running().is_empty(), "another peer may be drained");
+    machine.hear(&[]);
+    assert_eq!(machine.running(), ["scheduled drain"]);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use forewarn_lifecycle::Steady;
-use forewarn_watcher::{Answer, Condition, Hook, Mine, Phase};
+use forewarn_watcher::{Answer, Approval, Condition, Hook, Mine, Phase, Rule, Settings, Treatment};
 use serde_json::json;
 
-use super::support::{Event, ME, Machine, drain, hook, id};
+use super::support::{Event, ME, Machine, drain, hook, id, settings};
 
 fn all_phases() -> Vec<Hook> {
     let name = |phase: Phase| format!("on-{}", phase.as_str());
@@ -184,15 +184,68 @@ fn events_of_others_concern_only_hooks_that_ask_for_them() {
 }
 
 #[test]
-fn types_and_states_that_nobody_knows_yet_are_events_too() {
+fn a_type_that_is_not_known_is_prepared_for_and_never_approved() {
+    for treatment in [Treatment::Prepare, Treatment::ApproveAtOnce] {
+        let rule = Rule { when: Condition::default(), treatment, approval: None, on_failure: None };
+        let hooks = vec![drain()];
+        for approval in [Approval::Alone, Approval::WhenDone, Approval::Leader] {
+            let rules = vec![rule.clone()];
+            let mut machine = Machine::new(Settings { hooks: hooks.clone(), rules, approval, ..settings() });
+            machine.see(&[Event::reboot(1).with("EventType", "Defrost"), Event::reboot(2)]);
+            machine.settle();
+            machine.pass(60);
+            assert_eq!(machine.approvals, [id(2)], "{treatment:?} {approval:?}");
+            let prepared = machine.log.iter().filter(|line| *line == "scheduled drain 1").count();
+            assert_eq!(prepared, if treatment == Treatment::Prepare { 2 } else { 0 });
+            assert_eq!(machine.notes.iter().filter(|note| *note == "unknown type").count(), 1);
+        }
+    }
+}
+
+#[test]
+fn an_event_with_a_status_that_is_not_known_is_skipped() {
     let mut machine = Machine::with_hooks(&[drain()]);
-    machine.see(&[Event::reboot(1).with("EventType", "Defrost").with("EventStatus", "Pending")]);
-    assert_eq!(machine.running(), ["scheduled drain"]);
-    machine.see(&[Event::reboot(1)
-        .with("EventType", "Defrost")
-        .with("EventStatus", "Melting")
-        .with("NotBefore", json!(""))]);
-    assert!(machine.notes.contains(&"started".to_owned()));
+    let strange = |event: Event| event.with("EventStatus", "Pondered");
+    machine.see(&[strange(Event::reboot(1)), Event::reboot(2)]);
+    machine.settle();
+    machine.see(&[strange(Event::reboot(1)), Event::reboot(2)]);
+    assert_eq!(machine.approvals, [id(2)]);
+    let skipped = machine.notes.iter().filter(|note| note.starts_with("skipped")).collect::<Vec<_>>();
+    assert_eq!(skipped, ["skipped: EventStatus is not known: \"Pondered\""], "once");
+    machine.see(&[Event::reboot(1), Event::reboot(2)]);
+    machine.settle();
+    assert_eq!(machine.approvals, [id(2), id(1)], "it is handled as soon as it can be read");
+}
+
+#[test]
+fn an_event_that_can_no_longer_be_read_has_not_ended_and_is_not_approved() {
+    let whole = || Event::reboot(1);
+    // By id; by none that can be read; by a status that is not known.
+    let broken = [
+        whole().with("Resources", json!([7])),
+        whole().with("EventId", 7),
+        whole().with("EventStatus", "Pondered"),
+    ];
+    for broken in broken {
+        let mut machine = Machine::with_hooks(&[drain(), hook("after", Phase::Completed)]);
+        machine.see(&[whole()]);
+        assert_eq!(machine.running(), ["scheduled drain"]);
+        machine.see(std::slice::from_ref(&broken));
+        machine.settle();
+        machine.pass(5);
+        assert!(machine.approvals.is_empty(), "{broken:?}");
+        assert!(machine.watcher.is_drained());
+        // The same after a restart.
+        let mut machine = machine.restart(5);
+        machine.see(std::slice::from_ref(&broken));
+        machine.pass(5);
+        assert!(machine.log.is_empty() && machine.approvals.is_empty(), "{broken:?}: {:?}", machine.log);
+        machine.see(&[whole()]);
+        assert_eq!(machine.approvals, [id(1)], "{broken:?}");
+        machine.see(&[]);
+        machine.settle();
+        assert_eq!(machine.log, ["completed after 1", "undo drain 1"]);
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{EventId, Steady, Timestamp};
 use forewarn_watcher::{
-    Answer, Approval, Condition, Deed, Ending, Failure, Hook, Memory, PeerWord, Peers, Phase, Run, Settings,
-    Sight, Silence, Stage, Standing, Task, Watcher, What,
+    Answer, Approval, Condition, Deed, Ending, Failure, Hook, Memory, PeerReport, PeerWord, Peers, Phase,
+    Run, Settings, Sight, Silence, Stage, Standing, Task, Watcher, What,
 };
 use forewarn_wire::{Edition, Reading, print_date, read_document};
 use serde_json::{Value, json};
@@ -193,6 +193,9 @@ impl Machine {
                 }
                 Deed::Approve(event) => self.approvals.push(event),
                 Deed::Note(note) => self.notes.push(short(&note.what)),
+                Deed::Skip(events) => {
+                    self.notes.extend(events.iter().map(|event| format!("skipped: {}", event.problem)));
+                }
             }
         }
     }
@@ -255,7 +258,15 @@ impl Machine {
     }
 
     pub(crate) fn hear_words(&mut self, words: Vec<PeerWord>) {
-        let deeds = self.watcher.heard(self.steady(), words);
+        for word in words {
+            self.hear_report(PeerReport::Word(word));
+        }
+        let deeds = self.watcher.asked_all(self.steady(), self.steady());
+        self.take(deeds);
+    }
+
+    pub(crate) fn hear_report(&mut self, report: PeerReport) {
+        let deeds = self.watcher.heard(self.steady(), report);
         self.take(deeds);
     }
 }
@@ -265,6 +276,7 @@ fn short(what: &What) -> String {
         What::Seen { mine: true } => "seen".to_owned(),
         What::Seen { mine: false } => "seen of others".to_owned(),
         What::Ignored => "ignored".to_owned(),
+        What::UnknownType => "unknown type".to_owned(),
         What::TooLate => "too late".to_owned(),
         What::WaitsForTurn => "waits for its turn".to_owned(),
         What::Preparing => "preparing".to_owned(),

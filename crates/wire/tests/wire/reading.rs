@@ -34,7 +34,7 @@ fn an_empty_answer_is_no_news_and_no_error() {
     }
     assert_eq!(
         read(r#"{"DocumentIncarnation":1,"Events":[]}"#),
-        ReadDocument { incarnation: 1, events: vec![] }
+        ReadDocument { incarnation: 1, events: vec![], malformed: vec![] }
     );
 }
 
@@ -65,19 +65,7 @@ fn a_time_is_read_in_both_forms_and_may_be_missing() {
 
 #[test]
 fn what_is_not_a_document_is_refused_with_its_reason() {
-    let refused = refusal(&EVENT.replace("Wed, 24", "Thu, 24"));
-    assert_eq!(
-        refused.to_string(),
-        r#"the document has a NotBefore that is not a date: "Thu, 24 Jan 2018 21:20:44 GMT""#
-    );
-    let refused = refusal(&EVENT.replace("28512af7", "28512xx7"));
-    assert_eq!(
-        refused.to_string(),
-        r#"the document has an EventId that is not a GUID: "28512xx7-c957-4500-9bc4-842d6fb531e4""#
-    );
-    for key in
-        ["DocumentIncarnation", "Events", "EventId", "EventStatus", "EventType", "ResourceType", "Resources"]
-    {
+    for key in ["DocumentIncarnation", "Events"] {
         let refused = refusal(&EVENT.replace(&format!("{key:?}"), r#""Gone""#));
         assert_eq!(refused.to_string(), "the document is not of the expected form");
         assert!(refused.source().unwrap().to_string().contains("missing field"), "{key}");
@@ -88,6 +76,55 @@ fn what_is_not_a_document_is_refused_with_its_reason() {
     let refused = read_document(b"\xff").unwrap_err();
     assert_eq!(refused.to_string(), "the document is not UTF-8");
     assert!(refused.source().is_some());
+}
+
+/// The problem of the only malformed event in a document that has a whole one besides.
+fn malformed(broken: &str) -> (Option<String>, String) {
+    let (start, whole) = EVENT.split_once('[').unwrap();
+    let document = read(&format!("{start}[{broken},{whole}"));
+    assert_eq!(document.events, read(EVENT).events, "{broken}");
+    let [event] = &document.malformed[..] else { panic!("{broken}: {:?}", document.malformed) };
+    (event.id.map(|id| id.to_string()), event.problem.clone())
+}
+
+#[test]
+fn an_event_that_cannot_be_read_does_not_hide_the_others() {
+    let id = Some("28512AF7-C957-4500-9BC4-842D6FB531E4".to_owned());
+    let (_, event) = EVENT.split_once('[').unwrap();
+    let event = event.strip_suffix("]}").unwrap();
+    let not_before = r#"NotBefore is not a date: "Thu, 24 Jan 2018 21:20:44 GMT""#;
+    assert_eq!(malformed(&event.replace("Wed, 24", "Thu, 24")), (id.clone(), not_before.to_owned()));
+    let not_an_id = r#"EventId is not a GUID: "28512xx7-c957-4500-9bc4-842d6fb531e4""#;
+    assert_eq!(malformed(&event.replace("28512af7", "28512xx7")), (None, not_an_id.to_owned()));
+    for key in ["EventStatus", "EventType", "ResourceType", "Resources"] {
+        let broken = event.replace(&format!("{key:?}"), r#""Gone""#);
+        assert_eq!(malformed(&broken), (id.clone(), format!("{key} is missing")));
+        let broken = event.replace(&format!("{key:?}:"), &format!("{key:?}:null,{key:?}:"));
+        assert_eq!(malformed(&broken), (id.clone(), format!("{key} is there twice")));
+    }
+    for (from, to) in [
+        (r#"["a","b"]"#, r#"["a",7]"#),
+        (r#""Scheduled""#, "7"),
+        (r#""Wed, 24 Jan 2018 21:20:44 GMT""#, "[]"),
+        (r#""NotBefore""#, r#""DurationInSeconds":"long","NotBefore""#),
+        (r#""NotBefore""#, r#""Description":{},"NotBefore""#),
+    ] {
+        let (found, problem) = malformed(&event.replace(from, to));
+        assert!(found == id && problem.contains("is not of the expected form: "), "{to}: {problem}");
+    }
+    for (broken, problem) in [
+        ("{}", "EventId is missing"),
+        ("7", "the event is not an object"),
+        ("-7.5", "the event is not an object"),
+        ("null", "the event is not an object"),
+        ("true", "the event is not an object"),
+        ("\"x\"", "the event is not an object"),
+        ("[[1],{}]", "the event is not an object"),
+    ] {
+        assert_eq!(malformed(broken), (None, problem.to_owned()), "{broken}");
+    }
+    let (_, long) = malformed(&event.replace("Wed, 24", &"x".repeat(5_000)));
+    assert_eq!(long.chars().count(), 300);
 }
 
 #[test]
@@ -215,7 +252,8 @@ proptest! {
         for edition in Edition::ALL {
             let known = document.events.iter().filter(|event| edition.knows(event.announcement.kind));
             let events = known.map(|event| as_read(event, edition, document.naming)).collect();
-            let expected = ReadDocument { incarnation: document.incarnation, events };
+            let incarnation = document.incarnation;
+            let expected = ReadDocument { incarnation, events, malformed: Vec::new() };
             prop_assert_eq!(read(&document.render(edition)), expected);
         }
     }

@@ -170,6 +170,20 @@ async fn a_program_that_does_not_listen_is_killed_with_all_it_has_started() {
 }
 
 #[tokio::test(flavor = "current_thread")]
+async fn a_program_is_killed_with_a_child_that_has_a_session_of_its_own() {
+    // The first is a child of the hook; the second lost its parent before the hook was told to stop.
+    let child = "sh -c 'trap \"\" TERM; echo $$ > NOTE.new; mv NOTE.new NOTE; while :; do sleep 0.05; done'";
+    for text in
+        [format!("setsid {child} & wait"), format!("(setsid {child} &); while :; do sleep 0.05; done")]
+    {
+        let (ending, pid) = stopped(&text).await;
+        let why = problem(ending);
+        assert!(why.starts_with("it was told to stop: "), "{why}");
+        assert!(!runs(&pid), "{why}: a child with a session of its own still runs: {text}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread")]
 async fn what_a_program_has_started_is_ended_when_it_ends_first() {
     // Nothing is told to stop before both know what to do about it.
     let text = "(trap '' TERM; touch NOTE.set; while :; do sleep 0.05; done) & other=$!; trap 'exit 0' TERM; \
