@@ -64,7 +64,7 @@ impl Shared {
         let answer = service_fn(|request| self.answer(standing, request));
         let io = TokioIo::new(Watched { stream, standing: Arc::clone(standing) });
         let mut builder = http1::Builder::new();
-        builder.max_buf_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
+        builder.max_buf_size(HEAD_BYTES_MAX).max_header_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
         let mut connection = builder.serve_connection(io, answer);
         let end = poll_fn(|context| {
             loop {
