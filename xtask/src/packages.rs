@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Packages of the clients that tests run, and of the tools that put them into a network of their own.
-pub(crate) const REAL_CLIENTS: [&str; 5] = ["curl", "iproute2", "python3", "resource-agents", "util-linux"];
+/// Packages of the clients and proxies that tests run, and of the tools that put them into a network of their own.
+pub(crate) const REAL_CLIENTS: [&str; 7] =
+    ["curl", "haproxy", "iproute2", "nginx-light", "python3", "resource-agents", "util-linux"];
 
 /// Packages of what agents are tested with: networks of their own, DHCP, and services that are drained.
 pub(crate) const AGENT_PROGRAMS: [&str; 8] =

@@ -118,14 +118,14 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
     status(tests.current_dir(tree::root()?).args(words))
 }
 
-/// Programs of others against ours, in networks of their own. They are the ignored tests of the endpoint.
+/// Programs of others against ours, in networks of their own: the ignored tests of the endpoint, and proxies in front of operators.
 pub(crate) fn run_real_clients() -> Result<Outcome> {
     match packages::prepare(&REAL_CLIENTS) {
         Readiness::Ready => {}
         Readiness::Lacking(why) => return Ok(Outcome::Skipped(why)),
     }
     let mut words = if has_nextest() { vec!["nextest", "run"] } else { vec!["test"] };
-    words.extend(["--package", "forewarn", "--locked", "--test", "endpoint"]);
+    words.extend(["--package", "forewarn", "--locked", "--test", "endpoint", "--test", "pressure"]);
     words.extend(if has_nextest() { ["--run-ignored", "only"] } else { ["--", "--ignored"] });
     run_cargo(&words)
 }

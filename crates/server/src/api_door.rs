@@ -9,16 +9,16 @@ use std::sync::Arc;
 
 use forewarn_catalogue::{Role, Scope};
 use forewarn_lifecycle::Name;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::arm::Scheme;
+use crate::clients::{Clients, Dialect, House, Socket};
 use crate::engine::{Administration, Engine, Problem, Terms};
 use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
 use crate::service::StartError;
 use crate::socket_file::SocketFile;
-use crate::tls::{Counted, Source, Tls, TlsError, TlsListener};
+use crate::tls::{Source, Tls, TlsError};
 
 /// Where operators come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub enum ApiDoor {
 /// A door that is open.
 #[derive(Debug)]
 pub(crate) struct Opened {
-    pub(crate) serving: JoinHandle<std::io::Result<()>>,
+    pub(crate) serving: JoinHandle<()>,
     pub(crate) url: String,
     /// Removed with the service.
     _socket: Option<SocketFile>,
@@ -47,9 +47,6 @@ const FIRST_TOKEN: &str = "first";
 
 /// Only the owner of the server may use its socket.
 const API_SOCKET_MODE: u32 = 0o600;
-
-/// Connections of operators at once through one door; one more waits.
-const API_CONNECTIONS_MAX: usize = 1_024;
 
 impl ApiDoor {
     /// Who may come in.
@@ -74,13 +71,13 @@ impl ApiDoor {
         &self,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
-        stop: watch::Receiver<bool>,
+        house: House,
     ) -> Result<Opened, StartError> {
         match self {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
                 let bound = Bound::at(*address);
                 let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
-                Ok(bound.open(tls, router, stop))
+                Ok(bound.open("api", Dialect::Operators, tls, router, house))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -91,7 +88,9 @@ impl ApiDoor {
                 let (listener, file) = SocketFile::create(path, API_SOCKET_MODE, listen)?;
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
-                let serving = spawn(listener, router, stop);
+                let clients =
+                    Clients::new("socket", Dialect::Operators, Socket::Unix(listener), router, house);
+                let serving = tokio::spawn(clients.run());
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }
         }
@@ -125,19 +124,17 @@ impl Bound {
     /// Lets clients in, with those certificates or in clear.
     pub(crate) fn open(
         self,
+        name: &'static str,
+        dialect: Dialect,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
-        stop: watch::Receiver<bool>,
+        house: House,
     ) -> Opened {
         let Self { listener, address } = self;
-        let (serving, url) = match tls {
-            Some(tls) => {
-                let listener = TlsListener::new(listener, Arc::clone(tls));
-                (spawn(listener, router, stop), format!("https://{address}"))
-            }
-            None => (spawn(listener, router, stop), format!("http://{address}")),
-        };
-        Opened { serving, url, _socket: None }
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let socket = Socket::Tcp(listener, tls.cloned());
+        let serving = tokio::spawn(Clients::new(name, dialect, socket, router, house).run());
+        Opened { serving, url: format!("{scheme}://{address}"), _socket: None }
     }
 }
 
@@ -159,21 +156,4 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
     };
     engine.administer(issue, Terms::default()).await?;
     Ok(Some(text))
-}
-
-fn spawn<L>(
-    listener: L,
-    router: axum::Router,
-    mut stop: watch::Receiver<bool>,
-) -> JoinHandle<std::io::Result<()>>
-where
-    L: axum::serve::Listener<Addr: std::fmt::Debug>,
-{
-    let stopped = async move {
-        // It is an error if nobody is left who could say so: then it is time to stop, too.
-        drop(stop.wait_for(|stop| *stop).await);
-    };
-    let listener = Counted::new(listener, API_CONNECTIONS_MAX);
-    let serve = axum::serve(listener, router).with_graceful_shutdown(stopped);
-    tokio::spawn(serve.into_future())
 }

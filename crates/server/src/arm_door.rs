@@ -5,10 +5,9 @@
 
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use crate::api_door::{Bound, Opened};
 use crate::arm::{ArmPlan, Door, Entrance};
+use crate::clients::{Dialect, House};
 use crate::engine::Engine;
 use crate::operator::HostNames;
 use crate::service::StartError;
@@ -59,13 +58,13 @@ impl Taken {
     }
 
     /// Lets clients in.
-    pub(crate) fn open(self, engine: &Engine, stop: &watch::Sender<bool>) -> ArmDoor {
+    pub(crate) fn open(self, engine: &Engine, house: House) -> ArmDoor {
         let Self { host_names, entrance, bound } = self;
         let (Some(entrance), Some((bound, tls))) = (entrance, bound) else {
             return ArmDoor { host_names, ..ArmDoor::default() };
         };
         let door = Door::of_listener(engine, host_names.clone(), &entrance);
-        let opened = bound.open(Some(&tls), door.router(), stop.subscribe());
+        let opened = bound.open("arm", Dialect::Azure, Some(&tls), door.router(), house);
         ArmDoor { host_names, tls: Some(tls), opened: Some(opened) }
     }
 }

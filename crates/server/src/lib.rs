@@ -15,7 +15,9 @@ mod arm;
 mod arm_door;
 mod base64url;
 mod boot;
+mod clients;
 mod clock;
+mod descriptors;
 mod directory;
 mod driver;
 mod engine;
@@ -29,12 +31,15 @@ mod roster;
 mod service;
 mod socket_file;
 mod telemetry;
+mod throttle;
 pub mod tls;
 mod webhooks;
 
 pub use api_door::ApiDoor;
 pub use arm::{ArmPlan, Credentials};
+pub use clients::ClientLimits;
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
+pub use descriptors::{Descriptors, OpenConnections};
 pub use directory::{Caller, Directory};
 pub use driver::{Ended, Endings};
 pub use engine::{

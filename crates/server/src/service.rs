@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use forewarn_lifecycle::Seed;
 use forewarn_wire::operator::{BadFleet, DriverKind, Fleet, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
@@ -18,7 +19,9 @@ use tokio::sync::watch;
 use crate::api_door::{ApiDoor, Opened, first_token};
 use crate::arm::{self, ArmPlan, Entrance};
 use crate::arm_door::{ArmDoor, Taken};
+use crate::clients::{ClientCounts, ClientLimits, House, LimitsCell};
 use crate::clock::{Clock, ClockPlan, Speed};
+use crate::descriptors::{Descriptors, OpenConnections};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
@@ -51,6 +54,12 @@ pub struct Plan {
     pub api: Vec<ApiDoor>,
     /// Names with dots by which operators may call the API.
     pub api_host_names: Vec<String>,
+    /// Limits of the listeners of operators.
+    pub api_limits: ClientLimits,
+    /// Limits of the listener of clients of Azure.
+    pub arm_limits: ClientLimits,
+    /// File descriptors that the process may have.
+    pub descriptors: Descriptors,
     /// How clients of Azure come in; if not at all, they are not known here.
     pub arm: Option<ArmPlan>,
     /// How long entries of the trail are kept, where anything is.
@@ -66,6 +75,10 @@ pub struct Adjustable {
     pub settings: Settings,
     /// Names with dots by which operators may call the API.
     pub api_host_names: Vec<String>,
+    /// Limits of the listeners of operators, for connections that are made from now on.
+    pub api_limits: ClientLimits,
+    /// Limits of the listener of clients of Azure, for connections that are made from now on.
+    pub arm_limits: ClientLimits,
     /// Where certificates come from; they are read again, if the API has any.
     pub certificates: Option<Source>,
     /// Names with dots by which clients of Azure may call the server.
@@ -82,6 +95,7 @@ pub struct Service {
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
     arm: ArmDoor,
+    budget: Budget,
     threads: Threads,
     api: Vec<Opened>,
     stop: watch::Sender<bool>,
@@ -138,6 +152,7 @@ impl Service {
             Hands::Pretend => DriverKind::Pretend,
             Hands::Program(_) => DriverKind::Program,
         };
+        let budget = Budget::new(&plan);
         let engine = match &plan.data_dir {
             Some(place) => Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?,
             None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
@@ -147,7 +162,8 @@ impl Service {
         let (prefix, default_machine) = prefix(&plan.doors);
         let doors: Vec<_> = open(plan.doors, plan.threads)?;
         let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
-        let front = Front::new(engine.clone(), plan.settings, Arc::clone(&telemetry));
+        let settings = budget.set(plan.settings, plan.api_limits, plan.arm_limits);
+        let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
         let (stop, stopped) = watch::channel(false);
         let arm = Taken::new(plan.arm)?;
@@ -165,17 +181,25 @@ impl Service {
         let host_names = HostNames::new(plan.api_host_names);
         let post = Post::new(engine.clone(), &plan.webhooks, &telemetry);
         let office = Office::open(Arc::clone(&post), stop.subscribe());
+        let counts = telemetry.register(ClientCounts::new);
+        let house = |limits: &LimitsCell| House {
+            engine: engine.clone(),
+            counts: counts.clone(),
+            limits: Arc::clone(limits),
+            stop: stop.subscribe(),
+        };
         let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
         let operators = Operators { shared, host_names, entrance: arm.entrance() };
-        let (api, tls) = operators.let_in(&engine, &plan.api, &stop)?;
+        let (api, tls) = operators.let_in(&engine, &plan.api, &house(&budget.api))?;
         let host_names = operators.host_names;
-        let arm = arm.open(&engine, &stop);
+        let arm = arm.open(&engine, house(&budget.arm));
         Ok(Self {
             engine,
             front,
             host_names,
             tls,
             arm,
+            budget,
             threads,
             api,
             stop,
@@ -196,7 +220,7 @@ impl Service {
         read.into_iter().for_each(Read::show);
         self.host_names.set(to.api_host_names);
         self.arm.host_names.set(to.arm_host_names);
-        self.front.adjust(to.settings);
+        self.front.adjust(self.budget.set(to.settings, to.api_limits, to.arm_limits));
         Ok(())
     }
 
@@ -255,6 +279,48 @@ impl Service {
     }
 }
 
+/// File descriptors, and the listeners that share them.
+#[derive(Debug)]
+struct Budget {
+    descriptors: Descriptors,
+    listeners: u32,
+    threads: NonZeroUsize,
+    api: LimitsCell,
+    arm: LimitsCell,
+}
+
+impl Budget {
+    fn new(plan: &Plan) -> Self {
+        let arm = plan.arm.as_ref().is_some_and(|arm| arm.listen.is_some());
+        let listeners = plan.api.len() + usize::from(arm);
+        let cell = || Arc::new(ArcSwap::from_pointee(ClientLimits::default()));
+        Self {
+            descriptors: plan.descriptors,
+            listeners: u32::try_from(listeners).unwrap_or(u32::MAX),
+            threads: plan.threads,
+            api: cell(),
+            arm: cell(),
+        }
+    }
+
+    /// Sets the limits of operators and clients of Azure; gives the settings of the metadata endpoint. All of them are lowered to the
+    /// file descriptors that there are.
+    fn set(&self, mut settings: Settings, mut api: ClientLimits, mut arm: ClientLimits) -> Settings {
+        let fitted = self.descriptors.fit(OpenConnections {
+            machines: settings.connections.max,
+            per_listener: api.max.max(arm.max),
+            listeners: self.listeners,
+            threads: self.threads,
+        });
+        settings.connections.max = fitted.machines;
+        for (limits, cell) in [(&mut api, &self.api), (&mut arm, &self.arm)] {
+            limits.max = limits.max.min(fitted.per_listener);
+            cell.store(Arc::new(*limits));
+        }
+        settings
+    }
+}
+
 /// What is behind every door of the operators'.
 struct Operators {
     shared: operator::Api,
@@ -268,7 +334,7 @@ impl Operators {
         &self,
         engine: &Engine,
         doors: &[ApiDoor],
-        stop: &watch::Sender<bool>,
+        house: &House,
     ) -> Result<(Vec<Opened>, Option<Arc<Tls>>), StartError> {
         let (mut opened, mut tls) = (Vec::new(), None);
         for door in doors {
@@ -278,7 +344,7 @@ impl Operators {
             });
             let router = operator::router(self.shared.clone(), door.access(), names(), azure);
             let certificates = door.certificates()?;
-            opened.push(door.open(certificates.as_ref(), router, stop.subscribe())?);
+            opened.push(door.open(certificates.as_ref(), router, house.clone())?);
             tls = tls.or(certificates);
         }
         Ok((opened, tls))

@@ -26,6 +26,7 @@ pub(crate) struct Endpoint {
     requests: [[Counter; CODES.len()]; Path::ALL.len()],
     pub(crate) connections_taken: Counter,
     pub(crate) connections_open: Gauge,
+    pub(crate) accept_failures: Counter,
     pub(crate) refused_full: Counter,
     pub(crate) refused_machine: Counter,
     pub(crate) ended_requests: Counter,
@@ -102,6 +103,12 @@ impl Endpoint {
         registry.register("connections", "Connections that were taken", connections_taken.clone());
         let connections_open = Gauge::default();
         registry.register("connections_open", "Connections that are open", connections_open.clone());
+        let accept_failures = Counter::default();
+        registry.register(
+            "accept_failures",
+            "Connections of machines that could not be accepted",
+            accept_failures.clone(),
+        );
         let waiting = Gauge::default();
         registry.register("waiting_requests", "Requests that wait for news", waiting.clone());
         Self {
@@ -113,6 +120,7 @@ impl Endpoint {
             }),
             connections_taken,
             connections_open,
+            accept_failures,
             refused_full: refused("reason", "full"),
             refused_machine: refused("reason", "machine"),
             ended_requests: ended("limit", "requests"),

@@ -24,19 +24,19 @@ const TICKS_PER_BYTE: usize = 5;
 const LOOKED_AFTER: usize = 8;
 
 /// Some connections of one kind, looked after in turn.
-struct Lines {
+pub(crate) struct Lines {
     streams: Vec<Option<TcpStream>>,
     next: usize,
-    opened: u64,
+    pub(crate) opened: u64,
 }
 
 impl Lines {
-    fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         Self { streams: (0..count).map(|_| None).collect(), next: 0, opened: 0 }
     }
 
     /// Opens the next one with these bytes, if it is not open; says whether it had to.
-    fn open_next(&mut self, at: SocketAddr, first: &[u8]) -> bool {
+    pub(crate) fn open_next(&mut self, at: SocketAddr, first: &[u8]) -> bool {
         self.next = (self.next + 1) % self.streams.len();
         let line = &mut self.streams[self.next];
         if line.as_mut().is_some_and(is_open) {
@@ -48,6 +48,11 @@ impl Lines {
         });
         self.opened += 1;
         true
+    }
+
+    /// Number of connections that are open.
+    pub(crate) fn count_open(&mut self) -> usize {
+        self.streams.iter_mut().flatten().filter_map(|stream| is_open(stream).then_some(())).count()
     }
 
     /// Writes to the one whose turn it was.
@@ -89,7 +94,6 @@ pub(crate) fn run(at: SocketAddr, time: Duration) -> Result<String, Box<dyn Erro
         }
     }
     let opened = flooding.opened + half_open.opened + dribbling.opened;
-    let held =
-        half_open.streams.iter_mut().flatten().filter_map(|stream| is_open(stream).then_some(())).count();
+    let held = half_open.count_open();
     Ok(format!("{{\"requests\":{requests},\"connections\":{opened},\"half_open\":{held}}}"))
 }

@@ -6,12 +6,17 @@
 //! ```text
 //! hostile good --at 127.0.0.1:8080 --milliseconds 3000
 //! hostile bad --at 127.0.0.1:8080 --milliseconds 3000
+//! hostile ask --at 127.0.0.1:1339 --milliseconds 3000
+//! hostile hold --at 127.0.0.1:1339 --milliseconds 3000
 //! ```
+//!
+//! The last two are operators, and clients that hold connections of the operator API.
 
 mod bad;
 mod good;
 #[path = "../poll/histogram.rs"]
 mod histogram;
+mod operators;
 
 use std::error::Error;
 use std::io;
@@ -21,7 +26,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-const HINT: &str = "hostile good|bad --at ADDRESS --milliseconds T";
+const HINT: &str = "hostile good|bad|ask|hold --at ADDRESS --milliseconds T";
 const MILLISECONDS_MAX: u64 = 60_000;
 
 /// What every machine asks.
@@ -55,6 +60,8 @@ fn run(words: &[String]) -> Result<String, Box<dyn Error>> {
     match role.as_str() {
         "good" => good::run(at, time),
         "bad" => bad::run(at, time),
+        "ask" => operators::ask(at, time),
+        "hold" => operators::hold(at, time),
         _ => Err(HINT.into()),
     }
 }

@@ -11,7 +11,8 @@ use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
 use forewarn_server::tls::Source;
 use forewarn_server::{
-    ApiDoor, ArmPlan, CLOCK_END, ClockPlan, Credentials, Hands, Plan, Service, Speed, State, WebhookSettings,
+    ApiDoor, ArmPlan, CLOCK_END, ClientLimits, ClockPlan, Credentials, Descriptors, Hands, Plan, Service,
+    Speed, State, WebhookSettings,
 };
 use forewarn_wire::operator::{Fleet, find_machine};
 use forewarn_wire::{Moment, parse_duration};
@@ -19,6 +20,7 @@ use forewarn_wire::{Moment, parse_duration};
 use super::config::TLS_DIRECTORY;
 use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
+use super::resources::take_files;
 use super::{OnHangup, advised, log, random_seed, read_fleet, run, write_addresses};
 use crate::state::Place;
 
@@ -126,7 +128,7 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     check_open(arguments)?;
     log::start(arguments.log, arguments.log_level);
     let keeper = keeper(arguments)?;
-    let plan = plan(arguments, keeper.as_ref())?;
+    let plan = take_files(plan(arguments, keeper.as_ref())?);
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
     let ready = async |service: &Service| {
         if let Some(name) = &arguments.default_vm {
@@ -235,6 +237,9 @@ fn plan(arguments: &Arguments, keeper: Option<&Place>) -> Result<Plan> {
         threads: arguments.metadata_threads.unwrap_or_else(cores),
         api: vec![ApiDoor::Open(arguments.api_listen)],
         api_host_names: Vec::new(),
+        api_limits: ClientLimits::default(),
+        arm_limits: ClientLimits::default(),
+        descriptors: Descriptors::default(),
         arm: Some(arm(arguments, keeper)),
         trail_keep: forewarn_store::TRAIL_KEEP,
         webhooks,

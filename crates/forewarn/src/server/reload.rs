@@ -15,7 +15,7 @@ use super::log::Volume;
 use super::read;
 
 /// What takes effect without a restart; a table stands for everything in it.
-const ADJUSTABLE: [&str; 11] = [
+const ADJUSTABLE: [&str; 13] = [
     "metadata.first_answer",
     "metadata.oldest_edition",
     "metadata.host_names",
@@ -23,8 +23,10 @@ const ADJUSTABLE: [&str; 11] = [
     "metadata.limits",
     "metadata.connection",
     "api.host_names",
+    "api.connection",
     "api.tls",
     "arm.host_names",
+    "arm.connection",
     "arm.tls",
     "log.level",
 ];
@@ -95,7 +97,15 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
         None => (Vec::new(), None),
     };
     let api_host_names = config.api.host_names.clone();
-    Ok(Adjustable { settings, api_host_names, certificates, arm_host_names, arm_certificates })
+    Ok(Adjustable {
+        settings,
+        api_host_names,
+        api_limits: config.api.limits()?,
+        arm_limits: config.arm_limits()?,
+        certificates,
+        arm_host_names,
+        arm_certificates,
+    })
 }
 
 /// Those that take effect, and those that need a restart.

@@ -1,13 +1,19 @@
 //! What a server needs of the operating system in numbers: file descriptors, one for each connection.
 
+use forewarn_server::{ClientLimits, Descriptors, OpenConnections, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// File descriptors besides those of machines: operators, the journal, listeners, programs.
-const BESIDES: u64 = 2_048;
+use super::dev::cores;
 
-/// How many files a server with so many connections may have open at once.
+/// Listeners of operators and clients of Azure that a server has at most: an address, a socket, and one for Azure.
+const LISTENERS_MAX: u32 = 3;
+
+/// How many files a server with so many connections of machines may have open at once, all else as it is by default.
 pub(crate) fn files_needed(connections_max: u32) -> u64 {
-    u64::from(connections_max) + BESIDES
+    let per_listener = ClientLimits::default().max;
+    let threads = cores();
+    OpenConnections { machines: connections_max, per_listener, listeners: LISTENERS_MAX, threads }
+        .descriptors()
 }
 
 /// How many files a process that is started here may have open; nothing, if there is no limit.
@@ -15,19 +21,35 @@ pub(crate) fn files_allowed() -> Option<u64> {
     getrlimit(Resource::Nofile).maximum
 }
 
-/// Takes as many as are needed and allowed. Shells are given a thousand, and may have far more.
-pub(super) fn take_files(connections_max: u32) {
-    let (limit, needed) = (getrlimit(Resource::Nofile), files_needed(connections_max));
-    if limit.current.is_none_or(|current| current >= needed) {
-        return;
+/// Takes as many file descriptors as the connections of a plan need and the operating system allows. Shells are given a
+/// thousand, and may have far more. If they are too few, connections of machines give way to those of operators.
+pub(super) fn take_files(plan: Plan) -> Plan {
+    let (limit, needed) = (getrlimit(Resource::Nofile), needed(&plan));
+    if limit.current.is_some_and(|current| current < needed) {
+        let current = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
+        // If this is refused, the process goes on with what it has: that is looked at next.
+        setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum }).ok();
     }
-    let current = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
-    let taken = setrlimit(Resource::Nofile, Rlimit { current: Some(current), maximum: limit.maximum });
-    if taken.is_err() || current < needed {
-        tracing::warn!(
-            needed,
-            allowed = current,
-            "there may be too few file descriptors for all connections"
-        );
+    Plan { descriptors: Descriptors(getrlimit(Resource::Nofile).current), ..plan }
+}
+
+/// Warns if a plan has too few file descriptors for all of its connections.
+pub(super) fn warn_of_few_files(plan: &Plan) {
+    let needed = needed(plan);
+    if let Descriptors(Some(allowed)) = plan.descriptors
+        && allowed < needed
+    {
+        tracing::warn!(needed, allowed, "there may be too few file descriptors for all connections");
     }
+}
+
+fn needed(plan: &Plan) -> u64 {
+    let arm = plan.arm.as_ref().is_some_and(|arm| arm.listen.is_some());
+    let connections = OpenConnections {
+        machines: plan.settings.connections.max,
+        per_listener: plan.api_limits.max.max(plan.arm_limits.max),
+        listeners: u32::try_from(plan.api.len() + usize::from(arm)).unwrap_or(u32::MAX),
+        threads: plan.threads,
+    };
+    connections.descriptors()
 }

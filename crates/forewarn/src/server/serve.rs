@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use forewarn_server::metadata::{Door, Identity, Settings};
-use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Engine, Plan, Service, State, engine_with};
+use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Descriptors, Engine, Plan, Service, State, engine_with};
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::dev::cores;
 use super::reload::Reload;
-use super::resources::take_files;
+use super::resources::{take_files, warn_of_few_files};
 use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.
@@ -40,7 +40,8 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         return Ok(());
     }
     let mut reload = Reload::new(file.clone(), &text, log::start(format, level))?;
-    take_files(plan.settings.connections.max);
+    let plan = take_files(plan);
+    warn_of_few_files(&plan);
     let machines = machines(&plan);
     let ready = async |service: &Service| {
         for unknown in unknown(service.engine(), machines).await? {
@@ -151,6 +152,9 @@ fn plan(config: &Config) -> Result<Plan> {
         threads: config.metadata.threads.unwrap_or_else(cores),
         api: config.api.doors(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
+        api_limits: config.api.limits()?,
+        arm_limits: config.arm_limits()?,
+        descriptors: Descriptors::default(),
         arm: config.arm()?,
         hands: config.hands.hands()?,
         trail_keep: config.audit.keep()?,

@@ -27,7 +27,9 @@ use super::signing::Purpose;
 use super::{Arm, Scheme, discovery, show};
 use crate::engine::Engine;
 use crate::metadata::{Holder, token_body};
-use crate::operator::{Access, Foreign, HostNames, NotAdmitted, Permit, bearer, find_token, foreign};
+use crate::operator::{
+    Access, Foreign, HostNames, NotAdmitted, Permit, authenticate, bearer, find_token, foreign,
+};
 
 /// Bytes of a form.
 const FORM_BYTES_MAX: usize = 64 * 1024;
@@ -86,8 +88,9 @@ impl Door {
             Some(free) => self.answer_stranger(free, request).await.unwrap_or_else(|refused| show(&refused)),
             None => match self.admit(&request) {
                 Ok(permit) => {
-                    let mut request = request;
-                    request.extensions_mut().insert(Arc::new(permit));
+                    let (mut request, permit) = (request, Arc::new(permit));
+                    authenticate(&request, &permit);
+                    request.extensions_mut().insert(permit);
                     super::respond(State(self.arm.clone()), request).await
                 }
                 Err(why) => self.challenge(&request, &why),

@@ -26,6 +26,7 @@ use crate::directory::Caller;
 use crate::engine::Engine;
 use crate::load::{Count, Kind, Place, Share};
 use crate::telemetry::{Path, Telemetry};
+use crate::throttle::Throttle;
 
 /// Whom nobody knows: all of them together have what one machine may have. There are far fewer machines than numbers.
 const STRANGERS: MachineId = MachineId(u32::MAX);
@@ -43,6 +44,7 @@ pub struct Front {
     pub(super) telemetry: Arc<Telemetry>,
     taken: Arc<Count>,
     taken_by_strangers: Arc<Count>,
+    accept_failures: Arc<Throttle>,
     /// The same front with other settings: who connects from now on is answered by it.
     successor: ArcSwapOption<Self>,
 }
@@ -98,8 +100,18 @@ impl Front {
     pub fn new(engine: Engine, settings: Settings, telemetry: Arc<Telemetry>) -> Arc<Self> {
         let limiter = settings.limits.map(|limits| Arc::new(Limiter::new(limits.rate)));
         let errors = settings.limits.map(|limits| Arc::new(Limiter::new(limits.errors)));
-        let (taken, taken_by_strangers, successor) = Default::default();
-        Arc::new(Self { engine, settings, limiter, errors, telemetry, taken, taken_by_strangers, successor })
+        let (taken, taken_by_strangers, accept_failures, successor) = Default::default();
+        Arc::new(Self {
+            engine,
+            settings,
+            limiter,
+            errors,
+            telemetry,
+            taken,
+            taken_by_strangers,
+            accept_failures,
+            successor,
+        })
     }
 
     /// Other settings, for whoever connects from now on. Connections that are open keep theirs to their end: a poll pays
@@ -126,6 +138,7 @@ impl Front {
             telemetry: Arc::clone(&self.telemetry),
             taken: Arc::clone(&self.taken),
             taken_by_strangers: Arc::clone(&self.taken_by_strangers),
+            accept_failures: Arc::clone(&self.accept_failures),
             successor: ArcSwapOption::empty(),
         })));
     }
@@ -173,7 +186,10 @@ impl Front {
             match accepted {
                 Ok((stream, peer)) => self.current().take(&connections, stream, peer, identity),
                 Err(error) => {
-                    tracing::warn!(%error, "no connection could be taken");
+                    self.telemetry.metadata.accept_failures.inc();
+                    if let Some(unlogged) = self.accept_failures.pass() {
+                        tracing::warn!(%error, unlogged, "a connection of a machine could not be accepted");
+                    }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }

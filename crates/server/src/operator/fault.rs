@@ -51,6 +51,10 @@ pub(super) enum Kind {
     Broken,
     /// It cannot be made durable now.
     Unavailable,
+    /// The server has too many connections.
+    Busy,
+    /// The request did not arrive in time.
+    TooSlow,
 }
 
 /// A problem document (RFC 9457).
@@ -79,13 +83,14 @@ const HINT: &str = "\n  hint: ";
 
 impl Kind {
     /// All of them, by status.
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::NotUnderstood,
         Self::Unauthorized,
         Self::Foreign,
         Self::Denied,
         Self::NotFound,
         Self::WrongMethod,
+        Self::TooSlow,
         Self::Refused,
         Self::Ambiguous,
         Self::Changed,
@@ -93,6 +98,7 @@ impl Kind {
         Self::NotJson,
         Self::KeyUsed,
         Self::Broken,
+        Self::Busy,
         Self::Unavailable,
     ];
 
@@ -109,7 +115,8 @@ impl Kind {
             Self::TooLong => StatusCode::PAYLOAD_TOO_LARGE,
             Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Broken => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Unavailable | Self::Busy => StatusCode::SERVICE_UNAVAILABLE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
         }
     }
 
@@ -130,6 +137,8 @@ impl Kind {
             Self::NotJson => "/problems/not-json",
             Self::Broken => "/problems/broken",
             Self::Unavailable => "/problems/unavailable",
+            Self::Busy => "/problems/busy",
+            Self::TooSlow => "/problems/too-slow",
         }
     }
 
@@ -149,6 +158,8 @@ impl Kind {
             Self::NotJson => "The body is not JSON",
             Self::Broken => "The server is broken",
             Self::Unavailable => "It cannot be made durable now",
+            Self::Busy => "The server has too many connections",
+            Self::TooSlow => "The request did not arrive in time",
         }
     }
 
@@ -211,6 +222,11 @@ impl Fault {
         matches!(self.kind, Kind::NotFound | Kind::Ambiguous)
     }
 
+    /// The document as JSON. Texts and a number can always be written.
+    pub(super) fn text(self) -> String {
+        serde_json::to_string(&self.document()).unwrap_or_default()
+    }
+
     fn document(self) -> ProblemDocument {
         let Self { kind, detail } = self;
         ProblemDocument {
@@ -226,16 +242,14 @@ impl Fault {
 impl IntoResponse for Fault {
     fn into_response(self) -> Response {
         let kind = self.kind;
-        // Texts and a number can always be written.
-        let body = serde_json::to_string(&self.document()).unwrap_or_default();
-        let mut response = Response::new(Body::from(body));
+        let mut response = Response::new(Body::from(self.text()));
         *response.status_mut() = kind.status();
         response.headers_mut().insert(header::CONTENT_TYPE, Self::CONTENT_TYPE);
         match kind {
             Kind::Unauthorized => {
                 response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
-            Kind::Unavailable => {
+            Kind::Unavailable | Kind::Busy => {
                 response.headers_mut().insert(header::RETRY_AFTER, RETRY_AFTER_SECONDS);
             }
             Kind::NotUnderstood
@@ -249,6 +263,7 @@ impl IntoResponse for Fault {
             | Kind::TooLong
             | Kind::NotJson
             | Kind::KeyUsed
+            | Kind::TooSlow
             | Kind::Broken => {}
         }
         response

@@ -16,6 +16,7 @@ use super::fault::Fault;
 use super::permit::Permit;
 use super::token::{self, NotAdmitted};
 use super::{Access, rejection};
+use crate::clients::Standing;
 use crate::engine::Engine;
 
 /// Who may ask, and for what without a token.
@@ -72,11 +73,19 @@ pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next:
         Err(fault) => fault.into_response(),
         Ok(permit) => {
             let mut request = request;
-            if let Some(permit) = permit {
-                request.extensions_mut().insert(Arc::new(permit));
+            if let Some(permit) = permit.map(Arc::new) {
+                authenticate(&request, &permit);
+                request.extensions_mut().insert(permit);
             }
             rejection::documented(next.run(request).await).await
         }
+    }
+}
+
+/// Records that the connection of a request has authenticated.
+pub(crate) fn authenticate(request: &Request, permit: &Arc<Permit>) {
+    if let Some(standing) = request.extensions().get::<Arc<Standing>>() {
+        standing.authenticate(permit);
     }
 }
 

@@ -60,13 +60,14 @@ use forewarn_wire::operator::ServerView;
 use tokio::sync::watch;
 
 use crate::arm;
+use crate::clients::Refusal;
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use crate::webhooks::Post;
-use fault::Fault;
+use fault::{Fault, Kind};
 use gate::Gate;
 pub use gate::HostNames;
-pub(crate) use gate::{Foreign, bearer, foreign};
+pub(crate) use gate::{Foreign, authenticate, bearer, foreign};
 use metrics::Metrics;
 pub use permit::Denied;
 pub(crate) use permit::Permit;
@@ -139,6 +140,18 @@ async fn name_failure(State(engine): State<Engine>, request: Request, next: Next
         Some(reason) => Fault::unavailable(reason).into_response(),
         None => response,
     }
+}
+
+/// The problem document of a refusal that no handler has seen, as JSON.
+pub(crate) fn problem_text(refusal: Refusal) -> String {
+    let fault = match refusal {
+        Refusal::Busy => Fault::new(
+            Kind::Busy,
+            "the server has too many connections\n  hint: try again; a connection that has shown a token keeps its place",
+        ),
+        Refusal::TooSlow => Fault::new(Kind::TooSlow, "the request did not arrive in time"),
+    };
+    fault.text()
 }
 
 /// What clients of Azure ask for has a gate of its own, and refusals of its own.

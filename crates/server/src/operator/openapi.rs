@@ -221,7 +221,7 @@ fn response(kind: Kind, problem: &Value) -> Value {
     let header = match kind {
         Kind::Unauthorized => "WWW-Authenticate",
         Kind::WrongMethod => "Allow",
-        Kind::Unavailable => "Retry-After",
+        Kind::Unavailable | Kind::Busy => "Retry-After",
         Kind::NotUnderstood
         | Kind::Foreign
         | Kind::Denied
@@ -232,6 +232,7 @@ fn response(kind: Kind, problem: &Value) -> Value {
         | Kind::TooLong
         | Kind::NotJson
         | Kind::KeyUsed
+        | Kind::TooSlow
         | Kind::Broken => return response,
     };
     response["headers"] = json!({ header: { "required": true, "schema": { "type": "string" } } });

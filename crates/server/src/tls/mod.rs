@@ -10,7 +10,7 @@
 //! older; the cryptography is ring's. Certificates of clients are not asked for: operators have tokens.
 
 mod authority;
-mod listener;
+mod handshake;
 mod validity;
 
 use std::fs;
@@ -28,7 +28,7 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 
 pub use authority::AUTHORITY_FILE;
 pub(crate) use authority::write_whole;
-pub use listener::{Counted, TlsListener};
+pub(crate) use handshake::shake_hands;
 pub use validity::Validity;
 
 /// Bytes of a file of certificates or of a key.

@@ -8,10 +8,13 @@
 //!   round:  [ the good ones alone | the good ones beside the hostile one ] …
 //! ```
 //!
+//! The third row is the operator API: operators ask, while clients hold more connections than it has, each with a header that never ends.
+//!
 //! Everything is on loopback, and bounded in count and in time.
 
 mod report;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -20,7 +23,7 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::metadata::cores::{self, Place};
-use super::metadata::forewarn::{ADDRESSES, find_address};
+use super::metadata::forewarn::ADDRESSES;
 use super::metadata::rounds::wait;
 use super::metadata::server::{Server, Start};
 use super::metadata::{build, kernel};
@@ -28,7 +31,7 @@ use super::{Keep, results};
 use crate::steps::Outcome;
 use crate::tree;
 
-use report::{Attack, Latency, Report, Round, Row};
+use report::{Attack, Goal, Latency, Report, Round, Row};
 
 /// Its section in the results.
 const NAME: &str = "hostile";
@@ -40,9 +43,46 @@ const MARGIN: Duration = Duration::from_millis(500);
 const GRACE: Duration = Duration::from_secs(10);
 const GOOD_MACHINES: u32 = 100;
 
-/// What the hostile machine may have: what a cloud allows, or so much that all of its connections stay.
-const SETTINGS: [(&str, &str); 2] =
-    [("the usual limits", ""), ("as many connections as it likes", "connections = 4000\n")];
+/// One attack: its target, the settings, and who is there.
+struct Case {
+    title: &'static str,
+    /// Limits of one machine.
+    limits: &'static str,
+    /// The side of the server that is attacked, in the file of its addresses.
+    side: &'static str,
+    good: &'static str,
+    bad: &'static str,
+    goal: Goal,
+}
+
+/// The hostile machine has what a cloud allows, or so much that all of its connections stay; hostile clients of the operator API
+/// have the usual limits.
+const CASES: [Case; 3] = [
+    Case {
+        title: "the usual limits",
+        limits: "",
+        side: "metadata",
+        good: "good",
+        bad: "bad",
+        goal: Goal::Ratio(2.0),
+    },
+    Case {
+        title: "as many connections as it likes",
+        limits: "connections = 4000\n",
+        side: "metadata",
+        good: "good",
+        bad: "bad",
+        goal: Goal::Ratio(2.0),
+    },
+    Case {
+        title: "slow connections to the operator API",
+        limits: "",
+        side: "api",
+        good: "ask",
+        bad: "hold",
+        goal: Goal::Milliseconds(100.0),
+    },
+];
 
 pub(super) fn run(keep: Keep) -> Result<Outcome> {
     let cores = match cores::allowed() {
@@ -55,7 +95,7 @@ pub(super) fn run(keep: Keep) -> Result<Outcome> {
     let (server, generator) = cores.apart();
     let setting = format!("{}, {}; load before: {}", results::machine(), kernel::release(), kernel::load());
     let workplace = Workplace { program, machines, server, generator };
-    let rows = SETTINGS.iter().map(|(title, limits)| workplace.row(title, limits)).collect::<Result<_>>()?;
+    let rows = CASES.iter().map(|case| workplace.row(case)).collect::<Result<_>>()?;
     let report = Report { setting, rows };
     println!("{}", report.text());
     match keep {
@@ -73,28 +113,29 @@ struct Workplace {
 }
 
 impl Workplace {
-    fn row(&self, title: &'static str, limits: &str) -> Result<Row> {
+    fn row(&self, case: &Case) -> Result<Row> {
+        let Case { title, limits, good, bad, goal, .. } = *case;
         eprintln!(
             "{title}: {ROUNDS} rounds of {} s without the hostile machine, and with it",
             ROUND_TIME.as_secs()
         );
-        let server = self.start(limits)?;
-        self.good(&server, WARM_UP_TIME)?;
+        let server = self.start(limits, case.side)?;
+        self.good(good, &server, WARM_UP_TIME)?;
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {
-            let alone = self.good(&server, ROUND_TIME)?;
-            let mut bad = self.spawn("bad", &server, ROUND_TIME + 2 * MARGIN)?;
+            let alone = self.good(good, &server, ROUND_TIME)?;
+            let mut bad = self.spawn(bad, &server, ROUND_TIME + 2 * MARGIN)?;
             std::thread::sleep(MARGIN);
-            let beside = self.good(&server, ROUND_TIME);
+            let beside = self.good(good, &server, ROUND_TIME);
             let attack =
                 Attack::parse(&wait(&mut bad, MARGIN + GRACE).context("the hostile machine failed")?)?;
             rounds.push(Round { alone, beside: beside?, attack });
         }
-        Ok(Row { title, rounds })
+        Ok(Row { title, goal, rounds })
     }
 
-    fn good(&self, server: &Server, time: Duration) -> Result<Latency> {
-        let mut good = self.spawn("good", server, time)?;
+    fn good(&self, role: &str, server: &Server, time: Duration) -> Result<Latency> {
+        let mut good = self.spawn(role, server, time)?;
         Latency::parse(&wait(&mut good, time + GRACE).context("the good machines failed")?)
     }
 
@@ -105,13 +146,14 @@ impl Workplace {
         command.stdout(Stdio::piped()).spawn().context("cannot run the program of the machines")
     }
 
-    fn start(&self, limits: &str) -> Result<Server> {
+    fn start(&self, limits: &str, side: &str) -> Result<Server> {
         let directory = tempfile::tempdir().context("no temporary directory")?;
         let settings = write_settings(directory.path(), limits, self.server.threads())?;
         let mut command = self.server.command(&self.program);
         command.args(["serve", "--config"]).arg(settings);
         command.arg("--addresses-file").arg(directory.path().join(ADDRESSES));
-        Start { name: "forewarn", command, stop: None, directory }.run(find_address)
+        Start { name: "forewarn", command, stop: None, directory }
+            .run(|directory| find_address(directory, side))
     }
 }
 
@@ -128,13 +170,20 @@ fn write_settings(directory: &Path, limits: &str, threads: u32) -> Result<PathBu
     let (fleet_file, file) = (directory.join("fleet.toml"), directory.join("serve.toml"));
     let settings = format!(
         "in_memory = true\nfleet = '{}'\n[metadata]\nthreads = {threads}\nlisten = [{{ address = '127.0.0.1:0' }}]\n\
-         [metadata.limits]\n{limits}[api]\nsocket = '{}'\n[hands]\nkind = 'pretend'\n",
+         [metadata.limits]\n{limits}[api]\nlisten = '127.0.0.1:0'\nsocket = '{}'\n[hands]\nkind = 'pretend'\n",
         fleet_file.display(),
         directory.join("api.sock").display()
     );
     std::fs::write(&fleet_file, fleet).context("cannot write the fleet")?;
     std::fs::write(&file, settings).context("cannot write the settings")?;
     Ok(file)
+}
+
+/// The address of one side of a server, once it has written it down.
+fn find_address(directory: &Path, side: &str) -> Option<SocketAddr> {
+    let text = std::fs::read_to_string(directory.join(ADDRESSES)).ok()?;
+    let addresses: Value = serde_json::from_str(&text).ok()?;
+    addresses[side].as_str()?.strip_prefix("http://")?.parse().ok()
 }
 
 fn number(line: &str, key: &str) -> Result<f64> {

@@ -44,7 +44,7 @@ impl Forewarn {
     }
 }
 
-pub(in crate::bench) fn find_address(directory: &Path) -> Option<SocketAddr> {
+fn find_address(directory: &Path) -> Option<SocketAddr> {
     parse_address(&std::fs::read_to_string(directory.join(ADDRESSES)).ok()?)
 }
 

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use forewarn_server::{ArmPlan, Credentials};
+use forewarn_server::{ArmPlan, ClientLimits, Credentials};
 use serde::Deserialize;
 
+use super::clients::ClientTable;
 use super::secure::{TLS_DIRECTORY, TlsTable};
 use crate::server::dev::DIRECTORY;
 use crate::state;
@@ -19,9 +20,16 @@ pub(super) struct Arm {
     host_names: Vec<String>,
     /// Where its certificate comes from; without it the server makes its own.
     tls: Option<TlsTable>,
+    #[serde(default)]
+    connection: ClientTable,
 }
 
 impl Arm {
+    /// Limits of the listener.
+    pub(super) fn limits(&self) -> Result<ClientLimits> {
+        self.connection.limits("arm.connection")
+    }
+
     /// How clients come in. Their tokens name `directory`. What has to be kept is below `data_dir`; a server that keeps nothing
     /// has its authority where its user keeps such things, and forgets whom it gave a token.
     pub(super) fn plan(&self, data_dir: Option<&Path>, directory: Option<&str>) -> Result<ArmPlan> {

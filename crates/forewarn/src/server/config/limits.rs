@@ -8,7 +8,7 @@ use forewarn_wire::Span;
 use serde::Deserialize;
 
 /// The longest that anything may be made to take: who wants more wants no limit.
-const TIME_MAX: Duration = Duration::from_hours(24);
+pub(super) const TIME_MAX: Duration = Duration::from_hours(24);
 
 /// `[metadata.limits]`: how much one machine may use.
 #[derive(Debug, Deserialize)]

@@ -4,6 +4,7 @@
 //! [`place`].
 
 mod arm;
+mod clients;
 mod limits;
 mod place;
 mod secure;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use forewarn_hypervisor::Program;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
-use forewarn_server::{ApiDoor, ArmPlan, WebhookSettings};
+use forewarn_server::{ApiDoor, ArmPlan, ClientLimits, WebhookSettings};
 use forewarn_store::TRAIL_KEEP;
 use forewarn_wire::{Edition, Span, show_duration, without_mark};
 use serde::Deserialize;
@@ -27,6 +28,7 @@ use toml::Spanned;
 use super::dev::parse_first_answer;
 use super::log::{Detail, Format};
 use arm::Arm;
+use clients::ClientTable;
 use limits::{ConnectionTable, LimitsTable};
 pub(super) use place::{check_doors, is_kept};
 pub(crate) use place::{check_hands, check_interface};
@@ -115,6 +117,8 @@ pub(super) struct Api {
     #[serde(default)]
     pub(super) host_names: Vec<String>,
     tls: Option<TlsTable>,
+    #[serde(default)]
+    connection: ClientTable,
 }
 
 #[derive(Debug, Deserialize)]
@@ -164,6 +168,11 @@ impl Config {
         let data_dir = self.data_dir()?;
         let directory = self.metadata.identity_directory.as_deref();
         self.arm.as_ref().map(|arm| arm.plan(data_dir.as_deref(), directory)).transpose()
+    }
+
+    /// Limits of the listener of clients of Azure.
+    pub(super) fn arm_limits(&self) -> Result<ClientLimits> {
+        self.arm.as_ref().map_or_else(|| Ok(ClientLimits::default()), Arm::limits)
     }
 
     pub(super) fn data_dir(&self) -> Result<Option<PathBuf>> {
@@ -254,6 +263,11 @@ impl Listen {
 }
 
 impl Api {
+    /// Limits of the listeners of operators.
+    pub(super) fn limits(&self) -> Result<ClientLimits> {
+        self.connection.limits("api.connection")
+    }
+
     /// Where operators come in: the address first, where there is one. An authority of the server's own is kept below
     /// `data_dir`.
     pub(super) fn doors(&self, data_dir: Option<&Path>) -> Result<Vec<ApiDoor>> {

@@ -1,0 +1,103 @@
+//! Memory: what clients send without having authenticated does not exhaust it.
+
+use std::fs;
+use std::process::Command;
+
+use crate::attack::{INCOMPLETE, ask, hold, request};
+use crate::harness::server::program;
+use crate::harness::{NEWEST, Server, get};
+use crate::place::Place;
+
+/// Connections of an attack.
+const MANY: usize = 512;
+
+/// Bytes of the header that each of them sends.
+const HEADER_BYTES: usize = 390_000;
+
+/// Bytes by which the process may grow: what a listener's connections can hold in headers, twice over.
+const GROWTH_MAX: u64 = 150 << 20;
+
+/// The memory of the unit, in KiB.
+const UNIT_KIB: &str = "1048576";
+
+#[test]
+fn huge_headers_do_not_exhaust_memory() {
+    let place = Place::new();
+    let server = place.start("");
+    let token = place.token();
+    let before = peak(server.id());
+    let huge = format!("{INCOMPLETE}{}", "x".repeat(HEADER_BYTES));
+    let _held = hold(server.api(), MANY, huge.as_bytes());
+    assert_eq!(ask(server.api(), &request("/v1/hosts", &token)), 200);
+    let growth = peak(server.id()) - before;
+    assert!(growth < GROWTH_MAX, "it grew by {growth} bytes");
+}
+
+#[test]
+fn a_server_with_the_memory_of_the_unit_survives_an_attack_and_answers_machines() {
+    let place = Place::new();
+    let config = place.settings("listen = '127.0.0.1:0'", "");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -v {UNIT_KIB} && exec \"$0\" \"$@\"")]).arg(program());
+    command.args(["serve", "--config", &config]);
+    let server = Server::spawn(command);
+    let token = place.token();
+    let huge = format!("{INCOMPLETE}{}", "x".repeat(HEADER_BYTES));
+    let _operators = hold(server.api(), MANY, huge.as_bytes());
+    let _machines = hold(server.metadata(), MANY, huge.as_bytes());
+    assert_eq!(server.say(&get(NEWEST)).status(), 200);
+    assert_eq!(ask(server.api(), &request("/v1/hosts", &token)), 200);
+}
+
+/// The same in a control group, as systemd does it.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "needs root and a control group that can be made; cargo xtask test runs it"]
+fn a_server_in_a_control_group_survives_an_attack_and_answers_machines() {
+    let place = Place::new();
+    let Some(group) = Group::new() else { return eprintln!("SKIPPED: no control group can be made here") };
+    let config = place.settings("listen = '127.0.0.1:0'", "");
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""]).arg(&group.0).arg(program());
+    command.args(["serve", "--config", &config]);
+    let server = Server::spawn(command);
+    let token = place.token();
+    let huge = format!("{INCOMPLETE}{}", "x".repeat(HEADER_BYTES));
+    let _operators = hold(server.api(), MANY, huge.as_bytes());
+    let _machines = hold(server.metadata(), MANY, huge.as_bytes());
+    assert_eq!(server.say(&get(NEWEST)).status(), 200);
+    assert_eq!(ask(server.api(), &request("/v1/hosts", &token)), 200);
+    let killed = fs::read_to_string(format!("{}/memory.events", group.0)).unwrap();
+    assert!(killed.lines().any(|line| line == "oom_kill 0"), "{killed}");
+    drop(server);
+}
+
+/// A control group with the memory of the unit.
+#[cfg(target_os = "linux")]
+struct Group(String);
+
+#[cfg(target_os = "linux")]
+impl Group {
+    fn new() -> Option<Self> {
+        let group = Self(format!("/sys/fs/cgroup/forewarn-test-{}", std::process::id()));
+        fs::create_dir(&group.0).ok()?;
+        let limit = format!("{}/memory.max", group.0);
+        (fs::exists(&limit).ok()? && fs::write(limit, "1G").is_ok()).then_some(group)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Group {
+    fn drop(&mut self) {
+        if fs::remove_dir(&self.0).is_err() {
+            eprintln!("left behind: the control group {}", self.0);
+        }
+    }
+}
+
+/// The most memory that a process has had, in bytes.
+fn peak(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
+}

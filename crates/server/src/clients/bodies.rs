@@ -1,0 +1,76 @@
+//! Bodies of requests and answers that keep the standing of their connection up to date.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, Bytes};
+use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
+
+use super::standing::{Stage, Standing};
+
+/// Body of a request. While a handler waits for more of it, the connection is in the stage of a body.
+#[derive(Debug)]
+pub(super) struct RequestBody {
+    pub(super) body: Incoming,
+    pub(super) standing: Arc<Standing>,
+}
+
+/// Body of an answer. Its end is the end of the answer.
+#[derive(Debug)]
+pub(super) struct AnswerBody {
+    pub(super) body: Body,
+    pub(super) standing: Arc<Standing>,
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Self { body, standing } = self.get_mut();
+        let frame = Pin::new(body).poll_frame(context);
+        match &frame {
+            Poll::Pending => standing.pass(Stage::Handling, Stage::Body),
+            Poll::Ready(_) => standing.pass(Stage::Body, Stage::Handling),
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl HttpBody for AnswerBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        self.standing.pass(Stage::Answer, Stage::Flush);
+    }
+}

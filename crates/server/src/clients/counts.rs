@@ -1,0 +1,215 @@
+//! Counts of the connections of operators and clients of Azure.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use super::standing::{Reason, Stage};
+
+type Labels = Vec<(&'static str, &'static str)>;
+
+/// Counts of all listeners.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ClientCounts {
+    accepted: Family<Labels, Counter>,
+    open: Family<Labels, Gauge>,
+    refused: Family<Labels, Counter>,
+    dropped: Family<Labels, Counter>,
+    ended: Family<Labels, Counter>,
+    failures: Family<Labels, Counter>,
+}
+
+/// Counts of one listener.
+#[derive(Clone, Debug)]
+pub(crate) struct ListenerCounts {
+    listener: &'static str,
+    all: ClientCounts,
+}
+
+/// One open connection in the counts; it leaves them when it is dropped.
+#[derive(Debug)]
+pub(super) struct OpenCount {
+    unauthenticated: Gauge,
+    authenticated: Gauge,
+    is_authenticated: bool,
+}
+
+impl ClientCounts {
+    pub(crate) fn new(registry: &mut Registry) -> Self {
+        let counts = Self::default();
+        registry.register(
+            "client_connections",
+            "Connections of operators and clients of Azure that were accepted",
+            counts.accepted.clone(),
+        );
+        registry.register(
+            "client_connections_open",
+            "Connections of operators and clients of Azure that are open",
+            counts.open.clone(),
+        );
+        registry.register(
+            "client_connections_refused",
+            "Connections that were answered 503 at once",
+            counts.refused.clone(),
+        );
+        registry.register(
+            "client_connections_dropped",
+            "Connections that were closed to make room for others",
+            counts.dropped.clone(),
+        );
+        registry.register(
+            "client_connections_ended",
+            "Connections that were closed because a client reached a limit",
+            counts.ended.clone(),
+        );
+        registry.register(
+            "accept_failures",
+            "Connections that could not be accepted",
+            counts.failures.clone(),
+        );
+        counts
+    }
+
+    pub(crate) fn of(&self, listener: &'static str) -> ListenerCounts {
+        let counts = ListenerCounts { listener, all: self.clone() };
+        // Every label is there from the start: a rate needs a first value.
+        for reason in Reason::ALL {
+            counts.refused_by(reason);
+            counts.dropped_by(reason);
+        }
+        Limit::ALL.into_iter().for_each(|limit| drop(counts.ended_by(limit)));
+        counts.all.accepted.get_or_create_owned(&vec![("listener", listener)]);
+        counts.failures();
+        counts
+    }
+}
+
+impl ListenerCounts {
+    pub(crate) const fn listener(&self) -> &'static str {
+        self.listener
+    }
+
+    pub(crate) fn failed(&self) {
+        self.failures().inc();
+    }
+
+    pub(super) fn accepted(&self) {
+        self.all.accepted.get_or_create_owned(&vec![("listener", self.listener)]).inc();
+    }
+
+    pub(super) fn refused(&self, reason: Reason) {
+        self.refused_by(reason).inc();
+    }
+
+    pub(super) fn dropped(&self, reason: Reason) {
+        self.dropped_by(reason).inc();
+    }
+
+    pub(super) fn ended(&self, limit: Limit) {
+        self.ended_by(limit).inc();
+    }
+
+    pub(super) fn open(&self) -> OpenCount {
+        let gauge = |standing| {
+            self.all.open.get_or_create_owned(&vec![("listener", self.listener), ("standing", standing)])
+        };
+        let (unauthenticated, authenticated) = (gauge("unauthenticated"), gauge("authenticated"));
+        unauthenticated.inc();
+        OpenCount { unauthenticated, authenticated, is_authenticated: false }
+    }
+
+    fn failures(&self) -> Counter {
+        self.all.failures.get_or_create_owned(&vec![("listener", self.listener)])
+    }
+
+    fn refused_by(&self, reason: Reason) -> Counter {
+        let labels = vec![("listener", self.listener), ("reason", reason.as_str())];
+        self.all.refused.get_or_create_owned(&labels)
+    }
+
+    fn dropped_by(&self, reason: Reason) -> Counter {
+        let labels = vec![("listener", self.listener), ("reason", reason.as_str())];
+        self.all.dropped.get_or_create_owned(&labels)
+    }
+
+    fn ended_by(&self, limit: Limit) -> Counter {
+        let labels = vec![("listener", self.listener), ("limit", limit.as_str())];
+        self.all.ended.get_or_create_owned(&labels)
+    }
+}
+
+impl OpenCount {
+    pub(super) fn authenticate(&mut self) {
+        if !self.is_authenticated {
+            self.unauthenticated.dec();
+            self.authenticated.inc();
+            self.is_authenticated = true;
+        }
+    }
+}
+
+impl Drop for OpenCount {
+    fn drop(&mut self) {
+        if self.is_authenticated {
+            self.authenticated.dec()
+        } else {
+            self.unauthenticated.dec()
+        };
+    }
+}
+
+/// Limit that a client has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Limit {
+    Handshake,
+    Idle,
+    Head,
+    HeadBytes,
+    Body,
+    Write,
+    Silence,
+}
+
+impl Limit {
+    const ALL: [Self; 7] =
+        [Self::Handshake, Self::Idle, Self::Head, Self::HeadBytes, Self::Body, Self::Write, Self::Silence];
+
+    /// The limit of time that ends a stage.
+    pub(super) const fn of(stage: Stage) -> Self {
+        match stage {
+            Stage::Handshake => Self::Handshake,
+            Stage::New | Stage::Idle => Self::Idle,
+            Stage::Head => Self::Head,
+            Stage::Body => Self::Body,
+            Stage::Answer | Stage::Flush => Self::Write,
+            Stage::Handling => Self::Silence,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::Idle => "idle",
+            Self::Head => "head",
+            Self::HeadBytes => "head_bytes",
+            Self::Body => "body",
+            Self::Write => "write",
+            Self::Silence => "silence",
+        }
+    }
+}
+
+impl Reason {
+    const ALL: [Self; 5] = [Self::Full, Self::Address, Self::User, Self::Handshakes, Self::Descriptors];
+
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Address => "address",
+            Self::User => "user",
+            Self::Handshakes => "handshakes",
+            Self::Descriptors => "descriptors",
+        }
+    }
+}

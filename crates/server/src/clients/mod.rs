@@ -1,0 +1,193 @@
+//! Connections of operators and clients of Azure: the listeners of the operator API and of Azure Resource Manager.
+//!
+//! ```text
+//!   accept ─▶ table: a place, the place of a weaker connection, or a 503
+//!               │
+//!               └─▶ task: TLS handshake ─▶ requests ─▶ router
+//!                     standing: stage, time, token
+//! ```
+//!
+//! A client that has not authenticated cannot keep others out: it has a few connections per address, little time for everything,
+//! and loses its place to the next one. The metadata endpoint has its own front, with limits of its own.
+
+mod bodies;
+mod connection;
+mod counts;
+mod limits;
+mod origin;
+mod refusal;
+mod standing;
+mod stream;
+mod table;
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+
+use crate::engine::Engine;
+use crate::operator::Permit;
+use crate::throttle::Throttle;
+use crate::tls::Tls;
+use connection::Shared;
+pub(crate) use counts::ClientCounts;
+pub use limits::ClientLimits;
+use origin::Origin;
+pub(crate) use refusal::{Dialect, Refusal};
+use standing::Stage;
+pub(crate) use standing::Standing;
+use stream::Duplex;
+use table::Table;
+
+/// Limits that may change while a server runs.
+pub(crate) type LimitsCell = Arc<ArcSwap<ClientLimits>>;
+
+/// Pause after a connection could not be accepted, mostly for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Refusals that one listener sends at once.
+const REFUSALS_MAX: usize = 64;
+
+/// A socket that listens.
+#[derive(Debug)]
+pub(crate) enum Socket {
+    Tcp(TcpListener, Option<Arc<Tls>>),
+    Unix(UnixListener),
+}
+
+/// Facts that a listener needs besides its socket.
+#[derive(Clone, Debug)]
+pub(crate) struct House {
+    /// It knows which tokens are good.
+    pub(crate) engine: Engine,
+    pub(crate) counts: ClientCounts,
+    pub(crate) limits: LimitsCell,
+    pub(crate) stop: watch::Receiver<bool>,
+}
+
+/// A listener with its connections.
+pub(crate) struct Clients {
+    socket: Socket,
+    engine: Engine,
+    shared: Arc<Shared>,
+    table: Arc<Table>,
+    pressure: Throttle,
+    failures: Throttle,
+}
+
+impl Clients {
+    /// A listener; `name` is its label in metrics and in the log.
+    pub(crate) fn new(
+        name: &'static str,
+        dialect: Dialect,
+        socket: Socket,
+        router: axum::Router,
+        house: House,
+    ) -> Self {
+        let House { engine, counts, limits, stop } = house;
+        let tls = match &socket {
+            Socket::Tcp(_, tls) => tls.clone(),
+            Socket::Unix(_) => None,
+        };
+        let (counts, refusals) = (counts.of(name), Semaphore::new(REFUSALS_MAX));
+        let shared = Arc::new(Shared { router, dialect, tls, limits, counts, refusals, stop });
+        let (table, pressure, failures) = Default::default();
+        Self { socket, engine, shared, table, pressure, failures }
+    }
+
+    /// Serves until the server stops; then closes idle connections, and waits until the others have their answers.
+    pub(crate) async fn run(self) {
+        let mut connections = JoinSet::new();
+        let mut stop = self.shared.stop.clone();
+        let mut stopped = std::pin::pin!(async move { drop(stop.wait_for(|stop| *stop).await) });
+        loop {
+            tokio::select! {
+                () = &mut stopped => break,
+                Some(_) = connections.join_next() => {}
+                accepted = self.accept() => match accepted {
+                    Ok((stream, origin)) => self.take(&mut connections, stream, origin),
+                    Err(error) => self.fail(&error).await,
+                },
+            }
+        }
+        drop(self.socket);
+        while connections.join_next().await.is_some() {}
+    }
+
+    async fn accept(&self) -> io::Result<(Duplex, Origin)> {
+        match &self.socket {
+            Socket::Tcp(listener, _) => {
+                let (stream, peer) = listener.accept().await?;
+                Ok((Duplex::Tcp(stream), Origin::of(peer)))
+            }
+            Socket::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                let user = stream.peer_cred().ok().map(|peer| peer.uid());
+                Ok((Duplex::Unix(stream), Origin::User(user)))
+            }
+        }
+    }
+
+    /// Gives a connection a place and a task, or a refusal.
+    fn take(&self, connections: &mut JoinSet<()>, stream: Duplex, origin: Origin) {
+        let Self { shared, .. } = self;
+        shared.counts.accepted();
+        let stage = if shared.tls.is_some() { Stage::Handshake } else { Stage::New };
+        let standing = Standing::new(stage, shared.counts.open());
+        let limits = **shared.limits.load();
+        let admitted = self.table.admit(&limits, origin, &standing, |permit| self.is_good(permit));
+        let shared = Arc::clone(shared);
+        match admitted {
+            Ok((place, dropped)) => {
+                for reason in dropped {
+                    shared.counts.dropped(reason);
+                    self.warn(reason.as_str());
+                }
+                connections.spawn(async move {
+                    shared.serve(stream, &standing).await;
+                    drop(place);
+                });
+            }
+            Err(reason) => {
+                shared.counts.refused(reason);
+                self.warn(reason.as_str());
+                connections.spawn(async move { shared.turn_away(stream, &standing).await });
+            }
+        }
+    }
+
+    /// Whether the token behind a permit is still good.
+    fn is_good(&self, permit: &Permit) -> bool {
+        permit.stands(&self.engine.roster(), self.engine.clock().now().wall)
+    }
+
+    fn warn(&self, reason: &'static str) {
+        if let Some(unlogged) = self.pressure.pass() {
+            let listener = self.shared.counts.listener();
+            tracing::warn!(
+                listener,
+                reason,
+                unlogged,
+                "a listener is under pressure: connections are closed"
+            );
+        }
+    }
+
+    /// Makes room if there is no file descriptor left, and waits a moment.
+    async fn fail(&self, error: &io::Error) {
+        let counts = &self.shared.counts;
+        counts.failed();
+        if let Some(unlogged) = self.failures.pass() {
+            let listener = counts.listener();
+            tracing::warn!(listener, %error, unlogged, "a connection of an operator could not be accepted");
+        }
+        if let Some(reason) = self.table.relieve(|permit| self.is_good(permit)) {
+            counts.dropped(reason);
+        }
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}

@@ -1,0 +1,228 @@
+//! Standing of one connection: its stage, since when, and whether it has authenticated.
+//!
+//! ```text
+//!   Handshake ─▶ New ─▶ Head ─▶ Handling ⇄ Body
+//!                        ▲         │
+//!               Flush ─▶ Idle      │
+//!                 ▲                │
+//!                 └───── Answer ◀──┘
+//! ```
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::counts::OpenCount;
+use super::limits::{ClientLimits, SILENCE_MAX, Trust};
+use crate::operator::Permit;
+
+/// Stage of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// A TLS handshake is under way.
+    Handshake,
+    /// No byte of the first request has arrived.
+    New,
+    /// No byte of the next request has arrived.
+    Idle,
+    /// A header has begun to arrive.
+    Head,
+    /// A handler works on the request.
+    Handling,
+    /// A handler waits for more of the body.
+    Body,
+    /// The answer is being sent, or streamed.
+    Answer,
+    /// The answer is complete; its last bytes are on their way.
+    Flush,
+}
+
+/// Reason why the server closes a connection to make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The listener has no room.
+    Full,
+    /// Its address has too many connections that have not authenticated.
+    Address,
+    /// Its user has too many connections.
+    User,
+    /// Too many TLS handshakes are under way.
+    Handshakes,
+    /// The process has no file descriptor left.
+    Descriptors,
+}
+
+/// Standing of one connection. Its task, its stream, its bodies and the table of the listener share it.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    facts: Mutex<Facts>,
+    closing: Notify,
+}
+
+#[derive(Debug)]
+struct Facts {
+    stage: Stage,
+    since: Instant,
+    /// Start of the current request's handler: the time for a body counts from here.
+    request_since: Instant,
+    /// Time of the last byte, in either direction.
+    progress: Instant,
+    permit: Option<Arc<Permit>>,
+    is_closed: bool,
+    open: OpenCount,
+}
+
+/// End of a connection's time in its stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deadline {
+    pub(super) at: Instant,
+    pub(super) stage: Stage,
+    pub(super) is_silence: bool,
+}
+
+impl Standing {
+    /// A connection that was just accepted.
+    pub(super) fn new(stage: Stage, open: OpenCount) -> Arc<Self> {
+        let now = Instant::now();
+        let facts = Facts {
+            stage,
+            since: now,
+            request_since: now,
+            progress: now,
+            permit: None,
+            is_closed: false,
+            open,
+        };
+        Arc::new(Self { facts: Mutex::new(facts), closing: Notify::new() })
+    }
+
+    /// No change of the facts can be half done, even after a panic.
+    fn facts(&self) -> MutexGuard<'_, Facts> {
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn enter(&self, stage: Stage) {
+        let mut facts = self.facts();
+        if facts.stage == stage {
+            return;
+        }
+        let now = Instant::now();
+        if facts.stage != Stage::Body && stage == Stage::Handling {
+            facts.request_since = now;
+        }
+        (facts.stage, facts.since) = (stage, now);
+    }
+
+    /// Enters a stage, if the connection is in another given one.
+    pub(super) fn pass(&self, from: Stage, to: Stage) {
+        if self.stage() == from {
+            self.enter(to);
+        }
+    }
+
+    pub(super) fn stage(&self) -> Stage {
+        self.facts().stage
+    }
+
+    pub(super) fn since(&self) -> Instant {
+        self.facts().since
+    }
+
+    /// Bytes were read or written.
+    pub(super) fn progress(&self) {
+        self.facts().progress = Instant::now();
+    }
+
+    /// A request on this connection has passed the check of tokens.
+    pub(crate) fn authenticate(&self, permit: &Arc<Permit>) {
+        let mut facts = self.facts();
+        facts.open.authenticate();
+        facts.permit = Some(Arc::clone(permit));
+    }
+
+    /// Whether it has authenticated, with a token that is still good.
+    pub(super) fn has(&self, is_good: impl FnOnce(&Permit) -> bool) -> bool {
+        let permit = self.facts().permit.clone();
+        permit.is_some_and(|permit| is_good(&permit))
+    }
+
+    /// End of its time in its stage.
+    pub(super) fn deadline(&self, limits: &ClientLimits) -> Deadline {
+        let facts = self.facts();
+        let stage = facts.stage;
+        let trust = if facts.permit.is_some() { Trust::Authenticated } else { Trust::None };
+        let since = if stage == Stage::Body { facts.request_since } else { facts.since };
+        let silence = Deadline { at: facts.progress + SILENCE_MAX, stage, is_silence: true };
+        let is_silent = matches!(stage, Stage::Handling | Stage::Body | Stage::Answer | Stage::Flush);
+        match limits.time_in(stage, trust).map(|time| since + time) {
+            Some(at) if !is_silent || at <= silence.at => Deadline { at, stage, is_silence: false },
+            Some(_) | None => silence,
+        }
+    }
+
+    /// Tells the task of the connection to close it.
+    pub(super) fn close(&self) {
+        self.facts().is_closed = true;
+        self.closing.notify_one();
+    }
+
+    /// Waits until the connection is to be closed.
+    pub(super) async fn closed(&self) {
+        while !self.facts().is_closed {
+            self.closing.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::clients::counts::ClientCounts;
+
+    fn standing(stage: Stage) -> Arc<Standing> {
+        let counts = ClientCounts::new(&mut prometheus_client::registry::Registry::default());
+        Standing::new(stage, counts.of("api").open())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bytes_that_trickle_in_do_not_extend_the_time_for_a_header_or_a_body() {
+        let (limits, begin) = (ClientLimits::default(), Instant::now());
+        let standing = standing(Stage::New);
+        standing.enter(Stage::Head);
+        for _ in 0..9 {
+            tokio::time::advance(Duration::from_secs(1)).await;
+            standing.progress();
+            standing.enter(Stage::Head);
+        }
+        let deadline = standing.deadline(&limits);
+        assert_eq!((deadline.at, deadline.is_silence), (begin + limits.head, false));
+        let begin = Instant::now();
+        standing.enter(Stage::Handling);
+        for _ in 0..9 {
+            standing.enter(Stage::Body);
+            tokio::time::advance(Duration::from_secs(1)).await;
+            standing.progress();
+            standing.enter(Stage::Handling);
+        }
+        standing.enter(Stage::Body);
+        assert_eq!(standing.deadline(&limits).at, begin + limits.body);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_authenticated_client_has_more_time_and_streams_until_it_is_silent() {
+        let limits = ClientLimits::default();
+        let standing = standing(Stage::Idle);
+        standing.authenticate(&Arc::new(Permit::unlimited("anyone")));
+        let begin = Instant::now();
+        assert_eq!(standing.deadline(&limits).at, begin + limits.idle_authenticated);
+        standing.enter(Stage::Handling);
+        standing.enter(Stage::Answer);
+        tokio::time::advance(Duration::from_secs(200)).await;
+        standing.progress();
+        let deadline = standing.deadline(&limits);
+        assert_eq!((deadline.at, deadline.is_silence), (Instant::now() + SILENCE_MAX, true));
+    }
+}
