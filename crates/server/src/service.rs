@@ -145,6 +145,7 @@ impl Service {
         let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
         let front = Front::new(engine.clone(), plan.settings, Arc::clone(&telemetry));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
+        engine.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);
         let arm = Taken::new(plan.arm)?;
         let about = ServerView {

@@ -9,6 +9,7 @@ mod enrolment;
 mod fleet;
 mod group;
 mod hosts;
+mod notice;
 mod rollouts;
 mod scale_sets;
 mod start;
@@ -85,6 +86,10 @@ impl Cluster {
             Command::Brake(brake) => draft.set_brake(*brake),
             Command::ChangeSettings(settings) => draft.change_settings(*settings),
             Command::Tick => draft.tick(),
+            Command::EnsureNotice { maintenances, exposure } => {
+                draft.ensure_notice(maintenances, *exposure);
+                Ok(())
+            }
         }?;
         Ok(draft.changes)
     }

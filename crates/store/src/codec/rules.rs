@@ -134,6 +134,7 @@ stored_enum!(Change {
     30 => UpgradePolicyChanged { scale_set, upgrade },
     31 => BatchUpgraded(scale_set),
     32 => RollingEnded(scale_set),
+    40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 
 stored_enum!(Cause {

@@ -256,6 +256,7 @@ pub(super) fn rollout_happening(
         | Change::Planned(_)
         | Change::Approved { .. }
         | Change::Waits { .. }
+        | Change::NoticeExtended { .. }
         | Change::Started { .. }
         | Change::Withdrawn { .. }
         | Change::Completed { .. }
