@@ -8,7 +8,7 @@ use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, Standing, Terms};
 use crate::tenant::Shape;
-use crate::time::Steady;
+use crate::time::{Steady, Timestamp};
 
 /// One step of the state. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +70,8 @@ pub enum Change {
     Approved { tenant: TenantId, event: EventId, approval: Approval },
     /// A maintenance waits for something else than before.
     Waits { maintenance: MaintenanceId, wait: Wait },
+    /// A maintenance that waits gets another end of its notice. If `not_before` changes, no VM has read the former one.
+    NoticeExtended { maintenance: MaintenanceId, not_before: Timestamp, steady_due: Steady },
     /// A maintenance has started.
     Started { maintenance: MaintenanceId, cause: StartCause, actions: Vec<Action> },
     /// Parts of a maintenance that has not started are taken back.

@@ -11,6 +11,18 @@ use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, Terms};
 
+/// The readers that an announcement can have had so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exposure {
+    /// None: its time may move.
+    Unread {
+        /// Time to add to the notice, because the commit of a moved time is slow too.
+        margin: Duration,
+    },
+    /// Perhaps some: its time stays, and its start waits.
+    PerhapsRead,
+}
+
 /// A wish. The rules answer with the changes it makes, or refuse it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -242,6 +254,14 @@ pub enum Command {
     ///
     /// [`next_deadline`]: crate::Cluster::next_deadline
     Tick,
+    /// Gives announcements that were durable, or could be read, only some time after their decision the minimum notice that
+    /// they promise. Names of maintenances that wait no longer are ignored.
+    EnsureNotice {
+        /// The announcements.
+        maintenances: Vec<MaintenanceId>,
+        /// The readers that they can have had.
+        exposure: Exposure,
+    },
 }
 
 /// Treatment of planned work that names a machine which was moved by other means.

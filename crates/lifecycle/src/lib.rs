@@ -63,7 +63,7 @@ mod window;
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters};
-pub use command::{Command, PlannedWork, Refusal, SetShape};
+pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
 pub use event::{Announcement, Approval, Approver, Event, EventKind, EventSource, Phase, Reason, StartCause};
 pub use fleet::{
     EvictionPolicy, Health, Host, Machine, Orchestration, OsImageNotice, Placement, Power, Priority, Profile,

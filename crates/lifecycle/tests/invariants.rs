@@ -20,7 +20,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use world::World;
 use world::observer::Promise;
-use world::random::{Happening, Layout, build, happenings, layouts};
+use world::random::{Happening, Layout, build, exposures, happenings, layouts};
 
 fn live(layout: &Layout, history: &[Happening]) -> World {
     let mut world = build(layout);
@@ -65,6 +65,54 @@ fn let_everything_end(world: &mut World) -> Result<(), TestCaseError> {
     let left =
         (world.cluster.maintenances().collect::<Vec<_>>(), world.cluster.rollouts().collect::<Vec<_>>());
     prop_assert!(false, "left over: {left:#?}");
+    Ok(())
+}
+
+/// The notice of one maintenance after a command that ensures it, compared with the state before.
+fn check_notice(
+    world: &World,
+    before: &Cluster,
+    id: MaintenanceId,
+    exposure: Exposure,
+) -> Result<(), TestCaseError> {
+    let (was, is) = (before.maintenance(id).expect("known"), world.cluster.maintenance(id).expect("known"));
+    prop_assert_eq!(&was.plan.parts, &is.plan.parts);
+    let minimum = is.plan.cause.minimum_notice().filter(|_| is.wait().is_some() && is.plan.is_announced());
+    let Some(minimum) = minimum else {
+        prop_assert_eq!(was, is);
+        return Ok(());
+    };
+    let wall_left = is.plan.not_before.since(world.now.wall);
+    let steady_left = is.plan.steady_due.since(world.now.steady);
+    prop_assert!(is.plan.not_before >= was.plan.not_before && is.plan.steady_due >= was.plan.steady_due);
+    let events = is.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
+    let events: Vec<_> = events.filter_map(|told| Some(world.cluster.event(told.id)?.1)).collect();
+    match exposure {
+        Exposure::Unread { margin } => {
+            prop_assert!(wall_left >= minimum && steady_left >= minimum, "{wall_left:?} {steady_left:?}");
+            prop_assert_eq!(is.plan.not_before.millis() % 1_000, 0);
+            if was.plan.not_before != is.plan.not_before {
+                prop_assert!(wall_left >= minimum + margin && steady_left >= wall_left);
+            }
+        }
+        Exposure::PerhapsRead => {
+            prop_assert_eq!(was.plan.not_before, is.plan.not_before, "a time that was read has moved");
+            if events.iter().all(|event| event.is_unapproved()) && is.plan.steady_due != was.plan.steady_due {
+                prop_assert_eq!(steady_left, minimum);
+            }
+            if events.iter().all(|event| event.is_approved()) {
+                prop_assert_eq!(is.plan.steady_due, was.plan.steady_due, "an approved one waits");
+            }
+        }
+    }
+    for event in events {
+        let Phase::Scheduled { not_before, .. } = event.phase else { panic!("it waits") };
+        prop_assert_eq!(not_before, is.plan.not_before);
+    }
+    for part in &is.plan.parts {
+        let incarnation = |cluster: &Cluster| cluster.tenant(part.tenant).map(|tenant| tenant.incarnation);
+        prop_assert_eq!(incarnation(before), incarnation(&world.cluster));
+    }
     Ok(())
 }
 
@@ -162,6 +210,30 @@ proptest! {
             events.push(unknown);
             prop_assert_eq!(world.cluster.decide(world.now, &approve(&events)), Err(Refusal::UnknownEvent));
         }
+    }
+
+    #[test]
+    fn an_announcement_that_is_readable_late_gets_its_whole_notice(
+        layout in layouts(),
+        history in happenings(),
+        delays in prop::collection::vec((0u64..2_000_000, exposures()), 1..5),
+    ) {
+        let mut world = live(&layout, &history);
+        let maintenances: Vec<_> = world.cluster.maintenances().map(|known| known.plan.id).collect();
+        for (millis, exposure) in delays {
+            world.pass(Duration::from_millis(millis));
+            let before = world.cluster.clone();
+            world.submit(Command::EnsureNotice { maintenances: maintenances.clone(), exposure }).expect("never refused");
+            for id in &maintenances {
+                check_notice(&world, &before, *id, exposure)?;
+            }
+            prop_assert_eq!(&world.replayed(), &world.cluster);
+            // At the same moment nothing is left to do.
+            let again = Command::EnsureNotice { maintenances: maintenances.clone(), exposure };
+            prop_assert_eq!(world.cluster.decide(world.now, &again), Ok(vec![]));
+        }
+        let_everything_end(&mut world)?;
+        prop_assert!(world.observer.broken.is_empty(), "{:#?}", world.observer.broken);
     }
 
     #[test]

@@ -348,3 +348,76 @@ fn an_approved_terminate_waits_while_another_waits_for_its_approval() {
     assert!(actions(&bare.submit(approve(ids[1])).unwrap()).is_empty());
     assert_eq!(actions(&bare.submit(approve(ids[0])).unwrap()).len(), 2);
 }
+
+/// A spot machine whose eviction is announced, with 30 seconds of notice.
+fn evicted() -> (Bare, MaintenanceId) {
+    let mut bare = Bare::with_hosts(1);
+    let (placement, profile, policy) = (at(0, 0), Profile::default(), Policy::default());
+    let priority = Priority::Spot(EvictionPolicy::Deallocate);
+    let admit = Command::AdmitStandalone { name: name("spot"), placement, priority, profile, policy };
+    bare.submit(admit).unwrap();
+    bare.submit(Command::Enrol(TenantId(0))).unwrap();
+    bare.submit(Command::Evict(MachineId(0))).unwrap();
+    let id = bare.cluster.maintenances().next().unwrap().plan.id;
+    (bare, id)
+}
+
+fn pass(bare: &mut Bare, millis: u64) {
+    let span = Duration::from_millis(millis);
+    bare.now = Now { wall: bare.now.wall.plus(span), steady: bare.now.steady.plus(span) };
+}
+
+fn ensure_notice(bare: &mut Bare, id: MaintenanceId, exposure: Exposure) -> Vec<Change> {
+    bare.submit(Command::EnsureNotice { maintenances: vec![id], exposure }).unwrap()
+}
+
+#[test]
+fn a_time_that_no_vm_has_read_moves_and_one_that_vms_may_have_read_stays() {
+    let unread = Exposure::Unread { margin: Duration::ZERO };
+    let (mut bare, id) = evicted();
+    assert_eq!(ensure_notice(&mut bare, id, unread), [], "its notice is whole");
+    let decided = bare.now;
+    pass(&mut bare, 20_300);
+    let incarnation = bare.cluster.tenant(TenantId(0)).unwrap().incarnation;
+    ensure_notice(&mut bare, id, unread);
+    let plan = &bare.cluster.maintenance(id).unwrap().plan;
+    assert_eq!(plan.not_before, decided.wall.plus(Duration::from_secs(51)), "rounded up to a second");
+    assert_eq!(plan.steady_due, decided.steady.plus(Duration::from_secs(51)));
+    assert_eq!(bare.cluster.tenant(TenantId(0)).unwrap().incarnation, incarnation, "no VM saw another one");
+    // The process stops until long after that time, and only then is the document there for VMs that may read it.
+    pass(&mut bare, 60_000);
+    ensure_notice(&mut bare, id, Exposure::PerhapsRead);
+    let plan = bare.cluster.maintenance(id).unwrap().plan.clone();
+    assert_eq!(plan.not_before, decided.wall.plus(Duration::from_secs(51)), "it may have been read");
+    bare.settle();
+    pass(&mut bare, 29_999);
+    bare.settle();
+    assert!(bare.events(TenantId(0))[0].is_scheduled(), "its notice is not over");
+    pass(&mut bare, 1);
+    bare.settle();
+    assert!(!bare.events(TenantId(0))[0].is_scheduled());
+}
+
+#[test]
+fn an_approved_start_waits_for_no_notice() {
+    let (mut bare, id) = evicted();
+    approve_all(&mut bare);
+    assert!(!bare.events(TenantId(0))[0].is_scheduled(), "it has started");
+    assert_eq!(ensure_notice(&mut bare, id, Exposure::PerhapsRead), []);
+    assert_eq!(ensure_notice(&mut bare, id, Exposure::Unread { margin: Duration::from_secs(9) }), []);
+    assert_eq!(ensure_notice(&mut bare, MaintenanceId(99), Exposure::PerhapsRead), [], "it is not known");
+}
+
+#[test]
+fn a_long_notice_moves_only_when_less_than_the_minimum_is_left() {
+    let (mut bare, _) = Bare::solo();
+    bare.submit(Command::DegradeHost { host: HostId(0), fails_in: Some(Duration::from_mins(30)) }).unwrap();
+    let plan = bare.cluster.maintenances().next().unwrap().plan.clone();
+    let unread = Exposure::Unread { margin: Duration::ZERO };
+    pass(&mut bare, 20 * 60_000);
+    assert_eq!(ensure_notice(&mut bare, plan.id, unread), [], "ten minutes are left");
+    pass(&mut bare, 1);
+    ensure_notice(&mut bare, plan.id, unread);
+    let moved = bare.cluster.maintenance(plan.id).unwrap().plan.not_before;
+    assert_eq!(moved, plan.not_before.plus(Duration::from_secs(1)));
+}

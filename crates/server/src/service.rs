@@ -165,6 +165,7 @@ impl Service {
         let settings = budget.set(plan.settings, plan.api_limits, plan.arm_limits);
         let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
+        engine.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);
         let arm = Taken::new(plan.arm)?;
         let about = ServerView {

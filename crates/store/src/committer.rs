@@ -26,7 +26,9 @@ use crate::files::{Directory, NamedFiles};
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
 use crate::reach::{Reach, ReachFile};
 use crate::state::State;
-use crate::trail::{Answer, ReadFailed, Sweeping, TrailQuery, read_page, write_entry};
+use crate::trail::{
+    Answer, ReadFailed, Sweeping, TrailQuery, chain_before, read_page, rewrite_entry, write_entry,
+};
 
 /// What the thread is asked for.
 pub(crate) enum Order {
@@ -46,9 +48,19 @@ pub(crate) enum Order {
 pub(crate) struct Append {
     pub(crate) records: Vec<Vec<u8>>,
     pub(crate) trail: Vec<Arc<TrailEntry>>,
+    pub(crate) how: TrailWrite,
     /// What the clocks showed then, if there are any.
     pub(crate) clock: Option<Now>,
     pub(crate) done: Done,
+}
+
+/// The place of the entries of an append in the trail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TrailWrite {
+    /// After the last one.
+    Append,
+    /// That of the last ones, which no reader has seen.
+    Rewrite,
 }
 
 /// What may go into one commit.
@@ -90,6 +102,8 @@ pub(crate) struct Shared {
     pub(crate) reach: Mutex<Reach>,
     /// The reason why nothing more is written.
     pub(crate) failure: Mutex<Option<AppendFailed>>,
+    /// The number of the last entry of the trail that readers see, if it is durable.
+    pub(crate) trail_shown_to: AtomicU64,
 }
 
 /// An open journal: everything that the thread writes to, and the lock.
@@ -164,6 +178,8 @@ impl Committer {
             last: AtomicU64::new(heading.last),
             reach: Mutex::new(Reach::of(&heading)),
             failure: Mutex::new(None),
+            // Readers see every entry.
+            trail_shown_to: AtomicU64::new(u64::MAX),
         });
         let work = Work {
             heading,
@@ -218,7 +234,7 @@ impl Committer {
         let (mut together, mut taken) = (Vec::new(), 0);
         while let Some(order) = next.take() {
             match order {
-                Order::Append(append) => together.push(Write::Append(append)),
+                Order::Append(append) => self.work.take(&self.connection, append, &mut together),
                 Order::Fold(state) => together.push(Write::Fold(state)),
                 Order::Read { query, answer } => self.reads.add(query, answer),
                 Order::Copy { to, done } => {
@@ -254,7 +270,7 @@ impl Committer {
                 && let Ok(order) = orders.try_recv()
             {
                 match order {
-                    Order::Append(append) => together.push(Write::Append(append)),
+                    Order::Append(append) => work.take(connection, append, &mut together),
                     Order::Fold(state) => together.push(Write::Fold(state)),
                     Order::Read { query, answer } => reads.add(query, answer),
                     Order::Copy { done, .. } => done(Err(CopyError::Busy)),
@@ -282,19 +298,35 @@ impl Reads {
     fn answer_one(&mut self, connection: &Connection, work: &Work) {
         let Some((query, answer)) = self.0.pop_front() else { return };
         answer.give(match work.health {
-            Health::Well => read_page(connection, &work.heading, &query),
+            Health::Well => {
+                let shown_to = work.shared.trail_shown_to.load(Ordering::Acquire);
+                read_page(connection, &work.heading, &query, shown_to)
+            }
             Health::Failed(_) => Err(ReadFailed::Closed),
         });
     }
 }
 
 impl Work {
+    /// Adds an append to what is committed together. One that rewrites entries is committed alone, after those before it.
+    fn take(&mut self, connection: &Connection, append: Append, together: &mut Vec<Write>) {
+        match append.how {
+            TrailWrite::Append => together.push(Write::Append(append)),
+            TrailWrite::Rewrite => {
+                self.commit(connection, std::mem::take(together));
+                self.commit(connection, vec![Write::Append(append)]);
+            }
+        }
+    }
+
     /// Commits everything together, and answers everybody.
     fn commit(&mut self, connection: &Connection, together: Vec<Write>) {
         let (mut contents, mut entries, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+        let mut how = TrailWrite::Append;
         for write in together {
             match write {
-                Write::Append(Append { records, trail, clock, done }) => {
+                Write::Append(Append { records, trail, how: place, clock, done }) => {
+                    how = place;
                     clock.into_iter().for_each(|now| self.heading.saw(now));
                     let told = trail.last().map(|entry| entry.at.0);
                     self.sweeping.saw(clock.map(|now| now.wall).max(told));
@@ -309,14 +341,16 @@ impl Work {
             }
         }
         match self.health {
-            Health::Well if !contents.is_empty() || !entries.is_empty() => match self.lines(&entries) {
-                Ok(lines) => {
-                    let written = self.write(connection, &contents, &lines);
-                    self.check(written);
-                    self.record_reach();
+            Health::Well if !contents.is_empty() || !entries.is_empty() => {
+                match self.lines(connection, &entries, how) {
+                    Ok(lines) => {
+                        let written = self.write(connection, &contents, &lines, how);
+                        self.check(written);
+                        self.record_reach();
+                    }
+                    Err(problem) => self.fail(problem),
                 }
-                Err(problem) => self.fail(problem),
-            },
+            }
             Health::Well | Health::Failed(_) => {}
         }
         self.tell();
@@ -331,9 +365,14 @@ impl Work {
     /// The entries as they are written, which continue the trail.
     fn lines<'a>(
         &self,
+        connection: &Connection,
         entries: &'a [Arc<TrailEntry>],
+        how: TrailWrite,
     ) -> Result<Vec<(&'a TrailEntry, String)>, AppendFailed> {
-        let mut chain = self.heading.trail;
+        let mut chain = match how {
+            TrailWrite::Append => self.heading.trail,
+            TrailWrite::Rewrite => chain_before(connection, &self.heading, entries)?,
+        };
         let line = |entry: &'a Arc<TrailEntry>| {
             chain.verify(entry)?;
             let line = entry.to_line();
@@ -350,6 +389,7 @@ impl Work {
         connection: &Connection,
         contents: &[Vec<u8>],
         lines: &[(&TrailEntry, String)],
+        how: TrailWrite,
     ) -> rusqlite::Result<()> {
         let transaction = connection.unchecked_transaction()?;
         for content in contents {
@@ -365,7 +405,10 @@ impl Work {
             }
         }
         for (entry, line) in lines {
-            self.log_bytes += write_entry(&transaction, entry, line)?;
+            self.log_bytes += match how {
+                TrailWrite::Append => write_entry(&transaction, entry, line)?,
+                TrailWrite::Rewrite => rewrite_entry(&transaction, entry, line)?,
+            };
         }
         if let Some((entry, _)) = lines.last() {
             self.heading.trail = Chain::at(entry).unwrap_or(self.heading.trail);
@@ -383,7 +426,11 @@ impl Work {
         if self.health != Health::Well {
             return;
         }
-        let reach = Reach::of(&self.heading);
+        let mut reach = Reach::of(&self.heading);
+        if self.shared.trail_shown_to.load(Ordering::Acquire) < reach.trail.number {
+            // Entries that no reader has seen may still be rewritten: the file names the last entry before them.
+            reach.trail = self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner).trail;
+        }
         let recorded = self.reach.record(&reach).map_err(|problem| AppendFailed::from(&problem));
         match recorded.and_then(|()| self.files.check_written()) {
             Ok(()) => *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner) = reach,

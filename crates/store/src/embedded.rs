@@ -7,12 +7,13 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use forewarn_lifecycle::{Now, Seed};
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{MaintenanceId, Now, Seed};
 use forewarn_wire::operator::TrailEntry;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
-use crate::committer::{Append, Committer, Done, Order, Shared, Written};
-use crate::database::{self, Heading, Look, Syncs, write_heading};
+use crate::committer::{Append, Committer, Done, Order, Shared, TrailWrite, Written};
+use crate::database::{self, Heading, Look, Syncs, write_heading, write_record};
 use crate::error::{AppendFailed, CopyError, OpenError};
 use crate::files::{Directory, NamedFiles};
 use crate::fold::Folding;
@@ -88,7 +89,7 @@ impl Embedded {
             Missing::Refuse => Directory::with_journal(path)?,
         };
         if !directory.has_journal()? {
-            create(&directory, Heading::new(options.seed, options.now), State::new(options.seed))?;
+            create(&directory, Heading::new(options.seed, options.now), State::new(options.seed), &[])?;
         }
         let journal = directory.journal();
         let recorded = reach::read(&directory)?;
@@ -110,16 +111,37 @@ impl Embedded {
     }
 
     pub(crate) fn append(&self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        self.append_and_wait(records, trail, TrailWrite::Append)
+    }
+
+    pub(crate) fn rewrite(&self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        self.append_and_wait(records, trail, TrailWrite::Rewrite)
+    }
+
+    fn append_and_wait(
+        &self,
+        records: &[Record],
+        trail: &[Arc<TrailEntry>],
+        how: TrailWrite,
+    ) -> Result<(), AppendFailed> {
         if records.is_empty() && trail.is_empty() {
             return Ok(());
         }
         let (tell, told) = mpsc::sync_channel(1);
         // Whoever asked waits below.
-        self.append_then(records, trail, Box::new(move |result| drop(tell.send(result))));
+        self.send_append(records, trail, how, Box::new(move |result| drop(tell.send(result))));
         told.recv().unwrap_or(Err(AppendFailed::Closed))
     }
 
     pub(crate) fn append_then(&self, records: &[Record], trail: &[Arc<TrailEntry>], done: Done) {
+        self.send_append(records, trail, TrailWrite::Append, done);
+    }
+
+    pub(crate) fn show_trail_to(&self, number: u64) {
+        self.shared.trail_shown_to.store(number, Ordering::Release);
+    }
+
+    fn send_append(&self, records: &[Record], trail: &[Arc<TrailEntry>], how: TrailWrite, done: Done) {
         let mut contents = Vec::with_capacity(records.len());
         let mut clock: Option<Now> = None;
         for record in records {
@@ -130,7 +152,7 @@ impl Embedded {
             contents.push(content);
             clock = Some(clock.map_or(record.now, |clock| later(clock, record.now)));
         }
-        self.ask(Order::Append(Append { records: contents, trail: trail.to_vec(), clock, done }));
+        self.ask(Order::Append(Append { records: contents, trail: trail.to_vec(), how, clock, done }));
     }
 
     pub(crate) fn trail_reader(&self) -> TrailReader {
@@ -199,13 +221,22 @@ fn later(one: Now, other: Now) -> Now {
     Now { wall: one.wall.max(other.wall), steady: one.steady.max(other.steady) }
 }
 
-/// Makes a journal that holds a state. It appears whole or not at all.
-pub(crate) fn create(directory: &Directory, mut heading: Heading, state: State) -> Result<(), OpenError> {
+/// Makes a journal that holds a state, and announcements that no VM has read. It appears whole or not at all.
+pub(crate) fn create(
+    directory: &Directory,
+    mut heading: Heading,
+    state: State,
+    unread: &[(ClusterId, MaintenanceId)],
+) -> Result<(), OpenError> {
     let new = directory.new_journal()?;
     let connection = database::create(&new)?;
     let write = |heading: &mut Heading| {
         let transaction = connection.unchecked_transaction()?;
         Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
+        for record in Record::unread(heading.clock, unread) {
+            heading.last += 1;
+            write_record(&transaction, heading.last, &to_bytes(&record))?;
+        }
         write_heading(&transaction, heading)?;
         transaction.commit()
     };

@@ -130,6 +130,9 @@ pub enum AppendFailed {
     /// An entry of the trail does not follow those before it.
     #[error("the trail would be broken: {0}")]
     Unchained(#[from] forewarn_wire::operator::BrokenLink),
+    /// An entry of the trail would take the place of one that is about something else.
+    #[error("an entry of the trail would replace another one")]
+    OtherEntry,
     /// An earlier append has failed, or the journal was closed.
     #[error("the journal takes nothing more: it must be opened again")]
     Closed,

@@ -31,7 +31,7 @@ mod trail;
 mod transfer;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use forewarn_wire::operator::TrailEntry;
 
@@ -71,9 +71,19 @@ pub struct InMemory {
 
 impl InMemory {
     fn append(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
-        self.trail.lock().unwrap_or_else(PoisonError::into_inner).keep(trail)?;
+        self.recent().keep(trail)?;
         self.length += records.len() as u64;
         Ok(())
+    }
+
+    fn rewrite(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        self.recent().rewrite(trail)?;
+        self.length += records.len() as u64;
+        Ok(())
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.trail.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -116,6 +126,35 @@ impl Journal {
         match self {
             Self::Memory(memory) => done(memory.append(records, trail)),
             Self::Embedded(embedded) => embedded.append_then(records, trail, Box::new(done)),
+        }
+    }
+
+    /// Appends records, and puts entries in the place of as many of the last ones: they differ in text and notices only. No reader
+    /// has seen those ([`Self::hide_trail_after`]). All or none, and waits as [`Self::append`] does.
+    ///
+    /// # Errors
+    /// When they could not be written, or the entries are about something else. The journal takes nothing more then.
+    pub fn rewrite(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        match self {
+            Self::Memory(memory) => memory.rewrite(records, trail),
+            Self::Embedded(embedded) => embedded.rewrite(records, trail),
+        }
+    }
+
+    /// Hides entries with a greater number from readers, whether they are durable or not.
+    pub fn hide_trail_after(&self, number: u64) {
+        self.show_trail_to(number);
+    }
+
+    /// Lets readers see every entry that is durable.
+    pub fn show_trail(&self) {
+        self.show_trail_to(u64::MAX);
+    }
+
+    fn show_trail_to(&self, number: u64) {
+        match self {
+            Self::Memory(memory) => memory.recent().show_to(number),
+            Self::Embedded(embedded) => embedded.show_trail_to(number),
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is kept: one thing that has happened, and when.
 
 use forewarn_catalogue::ClusterId;
-use forewarn_lifecycle::{Change, MachineId, Now};
+use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
 use forewarn_wire::operator::{Details, Site};
 
 use crate::codec::seal::{self, Place};
@@ -38,6 +38,8 @@ pub enum Entry {
     Catalogue(forewarn_catalogue::Change),
     /// The steady clock goes with that boot of the computer.
     Booted(Boot),
+    /// As the last entry of a journal: no VM may have read these announcements. What follows it says that VMs can read them.
+    Unread(Vec<(ClusterId, MaintenanceId)>),
 }
 
 /// How the steady clock goes with a boot of the computer.
@@ -49,7 +51,19 @@ pub struct Boot {
     pub offset_millis: i64,
 }
 
+/// Announcements in one record: far less than a record may hold.
+const UNREAD_PER_RECORD_MAX: usize = 10_000;
+
 impl Record {
+    /// Records that end a batch, to say that no VM may have read these announcements.
+    pub fn unread(
+        now: Now,
+        announcements: &[(ClusterId, MaintenanceId)],
+    ) -> impl Iterator<Item = Self> + use<'_> {
+        let parts = announcements.chunks(UNREAD_PER_RECORD_MAX);
+        parts.map(move |part| Self { now, entry: Entry::Unread(part.to_vec()) })
+    }
+
     /// The bytes that are kept of the record of that number: a version, a checksum, and what is in it.
     #[must_use]
     pub fn to_stored(&self, number: u64) -> Vec<u8> {

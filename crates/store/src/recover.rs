@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use forewarn_lifecycle::{Now, Seed, Timestamp};
+use forewarn_catalogue::ClusterId;
+use forewarn_lifecycle::{MaintenanceId, Now, Seed, Timestamp};
 use forewarn_wire::operator::Chain;
 use rusqlite::{Connection, params};
 
@@ -13,7 +14,7 @@ use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
 use crate::reach::Reach;
-use crate::record::Record;
+use crate::record::{Entry, Record};
 use crate::state::{RestoringState, State, StateRow};
 use crate::trail::check_ends;
 
@@ -32,6 +33,8 @@ pub struct Recovered {
     pub replayed: u64,
     /// Where the trail has come to: the next entry is chained to it.
     pub trail: Chain,
+    /// Announcements of the last batch: no VM may have read them.
+    pub unread: Vec<(ClusterId, MaintenanceId)>,
 }
 
 /// Bytes around content.
@@ -59,13 +62,22 @@ pub(crate) fn open_and_recover(
 pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, Recovered), OpenError> {
     let heading = read_heading(connection, path)?;
     let mut state = read_state(connection, path, &heading)?;
-    let mut expected = heading.base;
+    let (mut expected, mut unread) = (heading.base, Vec::new());
     read_records(connection, path, heading.base, |number, record| {
         expected += 1;
         if number != expected {
             return Err(OpenError::damaged(path, format!("record {expected} is missing")));
         }
         state.apply(&record);
+        match record.entry {
+            Entry::Unread(more) => unread.extend(more),
+            Entry::Change(..)
+            | Entry::Clock
+            | Entry::Described { .. }
+            | Entry::Site(..)
+            | Entry::Catalogue(_)
+            | Entry::Booted(_) => unread.clear(),
+        }
         Ok(())
     })?;
     if expected != heading.last {
@@ -75,7 +87,7 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, 
     check_ends(connection, path, &heading)?;
     let Heading { identity, created, clock, trail, .. } = heading;
     let replayed = heading.last - heading.base;
-    let recovered = Recovered { state, identity, created, clock, replayed, trail };
+    let recovered = Recovered { state, identity, created, clock, replayed, trail, unread };
     Ok((heading, recovered))
 }
 

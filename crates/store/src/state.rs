@@ -80,7 +80,7 @@ impl State {
                     estate.details.remove(machine);
                 }
             }
-            Entry::Clock => {}
+            Entry::Clock | Entry::Unread(_) => {}
             Entry::Described { cluster, machine, details } => {
                 if let Some(estate) = self.clusters.get_mut(cluster) {
                     estate.details.insert(*machine, details.clone());

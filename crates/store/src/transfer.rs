@@ -11,7 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use forewarn_catalogue::ClusterId;
-use forewarn_lifecycle::{BadRows, Brake, Cluster, EventId, Now, Restoring, Row, Seed, Timestamp};
+use forewarn_lifecycle::{
+    BadRows, Brake, Cluster, EventId, MaintenanceId, Now, Restoring, Row, Seed, Timestamp,
+};
 use forewarn_wire::operator::Chain;
 use rusqlite::Connection;
 
@@ -132,7 +134,18 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     let state =
         renewed(state, options.seed).map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
     let heading = Heading { clock, ..Heading::new(identity, options.now) };
-    create(&directory, heading, state)
+    let unread = announced(&state);
+    create(&directory, heading, state, &unread)
+}
+
+/// Every announcement that waits. After an import it has a new id, which no VM has read.
+fn announced(state: &State) -> Vec<(ClusterId, MaintenanceId)> {
+    let of_cluster = |(id, estate): (&ClusterId, &Estate)| {
+        let waiting = estate.cluster.maintenances().filter(|maintenance| maintenance.wait().is_some());
+        let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());
+        announced.map(|maintenance| (*id, maintenance.plan.id)).collect::<Vec<_>>()
+    };
+    state.clusters.iter().flat_map(of_cluster).collect()
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
@@ -180,7 +193,8 @@ fn read_export(source: &Path) -> Result<Recovered, OpenError> {
         return Err(wrong(&"something follows its end"));
     }
     let state = restoring.finish().map_err(|problem| wrong(&problem))?;
-    Ok(Recovered { state, identity, created, clock, replayed: 0, trail: Chain::default() })
+    let (trail, unread) = (Chain::default(), Vec::new());
+    Ok(Recovered { state, identity, created, clock, replayed: 0, trail, unread })
 }
 
 fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError> {

@@ -10,6 +10,7 @@ mod fleet;
 mod group;
 mod hosts;
 mod outside;
+mod notice;
 mod rollouts;
 mod scale_sets;
 mod start;
@@ -88,6 +89,10 @@ impl Cluster {
             Command::Brake(brake) => draft.set_brake(*brake),
             Command::ChangeSettings(settings) => draft.change_settings(*settings),
             Command::Tick => draft.tick(),
+            Command::EnsureNotice { maintenances, exposure } => {
+                draft.ensure_notice(maintenances, *exposure);
+                Ok(())
+            }
         }?;
         Ok(draft.changes)
     }

@@ -92,7 +92,7 @@ impl Draft<'_> {
     }
 
     /// The consent of all tenants: the strongest kind that any of them gave, or none if one has not consented.
-    fn consent(&self, plan: &Plan) -> Option<StartCause> {
+    pub(super) fn consent(&self, plan: &Plan) -> Option<StartCause> {
         let consents = plan.parts.iter().map(|part| self.consent_of(plan, part));
         let all = consents.collect::<Option<Vec<_>>>()?;
         Some(match all.into_iter().max().unwrap_or(Consent::NobodyAsked) {

@@ -3,6 +3,7 @@
 //! It writes, cannot fail, and decides nothing. A change about something that is no longer there does nothing.
 
 mod fleet;
+mod notice;
 mod rollouts;
 mod scale_sets;
 mod work;
@@ -63,6 +64,9 @@ impl Cluster {
             Change::Planned(plan) => self.planned(plan, out),
             Change::Approved { tenant, event, approval } => self.approved(*tenant, *event, *approval),
             Change::Waits { maintenance, wait } => self.set_wait(*maintenance, *wait),
+            Change::NoticeExtended { maintenance, not_before, steady_due } => {
+                self.notice_extended(*maintenance, *not_before, *steady_due, out);
+            }
             Change::Started { maintenance, cause, actions } => {
                 self.started(now, *maintenance, *cause, actions, out);
             }

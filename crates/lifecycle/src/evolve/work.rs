@@ -81,7 +81,7 @@ impl Cluster {
     }
 
     /// Takes a maintenance from the list in which it waits.
-    fn unlist(&mut self, id: MaintenanceId) {
+    pub(super) fn unlist(&mut self, id: MaintenanceId) {
         let Some(maintenance) = self.maintenances.get(&id) else { return };
         match maintenance.wait() {
             Some(Wait::Notice) => self.agenda.remove(maintenance.plan.steady_due, Due::Start(id)),

@@ -66,6 +66,12 @@ impl World {
         }
     }
 
+    /// Lets both clocks run while nothing is done: a commit takes long, or the process is stopped.
+    pub fn pass(&mut self, span: Duration) {
+        self.now.wall = self.now.wall.plus(span);
+        self.now.steady = self.now.steady.plus(span);
+    }
+
     /// Sets the wall clock forward or back; the steady clock does not move.
     pub fn step_wall(&mut self, seconds: i64) {
         self.now.wall = Timestamp::from_millis(self.now.wall.millis() + seconds * 1_000);

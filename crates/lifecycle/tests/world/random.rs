@@ -41,6 +41,8 @@ pub enum Happening {
     AdmitInstance(u8, u8),
     Forget(u8),
     Move(u8, u8, PlannedWork),
+    /// Everything that waits is readable only that many milliseconds later.
+    Late(u32, Exposure),
 }
 
 pub fn happenings() -> impl Strategy<Value = Vec<Happening>> {
@@ -97,7 +99,13 @@ fn happening() -> impl Strategy<Value = Happening> {
         4 => (any::<u8>(), any::<u8>(), planned).prop_map(|(machine, host, planned)| {
             H::Move(machine, host, planned)
         }),
+        2 => (0u32..1_200_000, exposures()).prop_map(|(millis, exposure)| H::Late(millis, exposure)),
     ]
+}
+
+pub fn exposures() -> impl Strategy<Value = Exposure> {
+    let margin = prop_oneof![Just(0), 0u64..100_000].prop_map(Duration::from_millis);
+    prop_oneof![margin.prop_map(|margin| Exposure::Unread { margin }), Just(Exposure::PerhapsRead)]
 }
 
 /// How a random fleet is laid out.
@@ -196,6 +204,10 @@ impl World {
             Happening::StepWall(seconds) => return self.step_wall((*seconds).into()),
             Happening::Poll(number) => return self.poll(pick(&tenants, *number).expect("some tenant")),
             Happening::CompleteAll => return self.complete_all(),
+            Happening::Late(millis, exposure) => {
+                self.pass(Duration::from_millis((*millis).into()));
+                Some(Command::EnsureNotice { maintenances: plans.clone(), exposure: *exposure })
+            }
             Happening::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
             Happening::ApproveOne(tenant, event) => self.approval(pick(&busy, *tenant), Some(*event)),
             Happening::ApproveMixed(tenant, event) => self.mixed_approval(pick(&tenants, *tenant), *event),

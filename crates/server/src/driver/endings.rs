@@ -77,6 +77,7 @@ impl Endings {
             | Change::RolloutEnded { .. }
             | Change::Approved { .. }
             | Change::Waits { .. }
+            | Change::NoticeExtended { .. }
             | Change::Enrolled(_)
             | Change::Heard { .. }
             | Change::Disabled(_)

@@ -9,6 +9,7 @@ mod arrangement;
 mod endings;
 mod errand;
 mod listing;
+mod notice;
 mod orders;
 mod recovery;
 mod sites;
@@ -41,8 +42,12 @@ use crate::published::{Published, Slot};
 pub use endings::{Ended, Endings};
 use errand::Errand;
 pub(crate) use listing::Listed;
+use notice::Announced;
+pub(crate) use notice::{Found, Readers};
 pub(crate) use recovery::Keeping;
 use telling::Telling;
+#[cfg(test)]
+pub(crate) use tests::SlowDisk;
 use vigil::Vigil;
 use ward::Ward;
 
@@ -64,6 +69,11 @@ pub(crate) struct Driver {
     heralds: Heralds,
     /// Where the trail has come to.
     chain: Chain,
+    /// The last entry of the trail that readers may see.
+    shown: Chain,
+    /// Announcements of earlier batches that no VM may have read.
+    unread: BTreeSet<Announced>,
+    readers: Readers,
     /// For whom something is done at the moment.
     telling: Telling,
     /// The clocks as they were last written down.
@@ -80,6 +90,7 @@ struct Batch {
     publish: BTreeSet<(ClusterId, TenantId)>,
     unpublish: BTreeSet<(ClusterId, TenantId)>,
     perform: Vec<(ClusterId, Action)>,
+    announced: BTreeSet<Announced>,
     replies: Vec<Reply>,
 }
 
@@ -89,6 +100,7 @@ enum Reply {
     Outcome(oneshot::Sender<Result<Outcome, Problem>>, Outcome),
     Arranged(oneshot::Sender<Result<Option<Arranged>, Problem>>, Box<Arranged>),
     Reported(oneshot::Sender<Result<(), Problem>>),
+    Readable(oneshot::Sender<()>),
 }
 
 impl Reply {
@@ -99,6 +111,7 @@ impl Reply {
             Self::Outcome(reply, outcome) => drop(reply.send(Ok(outcome))),
             Self::Arranged(reply, arranged) => drop(reply.send(Ok(Some(*arranged)))),
             Self::Reported(reply) => drop(reply.send(Ok(()))),
+            Self::Readable(reply) => drop(reply.send(())),
         }
     }
 
@@ -108,6 +121,8 @@ impl Reply {
             Self::Outcome(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
             Self::Arranged(reply, _) => drop(reply.send(Err(Problem::Unavailable))),
             Self::Reported(reply) => drop(reply.send(Err(Problem::Unavailable))),
+            // The start waits a moment longer, for the journal that is opened again.
+            Self::Readable(reply) => drop(reply),
         }
     }
 }
@@ -131,7 +146,7 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 impl Driver {
     /// A driver of what was kept. Everything is published when this returns.
     pub(crate) fn new(
-        (kept, identity, chain): (Kept, Seed, Chain),
+        Found { kept, identity, chain, unread, readers }: Found,
         keeping: Keeping,
         clock: Clock,
         hands: Hands,
@@ -151,6 +166,9 @@ impl Driver {
             held: BTreeMap::new(),
             heralds,
             chain,
+            shown: chain,
+            unread: unread.into_iter().collect(),
+            readers,
             telling: Telling::default(),
             noted: Now::at_millis(0),
             vigil: Vigil::default(),
@@ -230,6 +248,10 @@ impl Driver {
                 if !self.keeping.is_broken() {
                     look(self.state(cluster));
                 }
+            }
+            Request::Readable { reply } => {
+                self.readers_came();
+                self.batch.replies.push(Reply::Readable(reply));
             }
             Request::Drive { command, terms, reply } => drop(reply.send(self.drive(command, &terms, own))),
             Request::Copy { to, reply } => {
@@ -333,6 +355,11 @@ impl Driver {
                 self.tell(id, happening, notices);
             }
             let Estate { cluster, .. } = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
+            if let Change::Planned(plan) = change
+                && plan.is_announced()
+            {
+                self.batch.announced.insert((id, plan.id));
+            }
             for effect in cluster.evolve(now, change) {
                 match effect {
                     Effect::Publish(tenant) => drop(self.batch.publish.insert((id, tenant))),
@@ -349,8 +376,8 @@ impl Driver {
 
     /// Durable first; then published, answered and done. What could not be written is neither published nor done.
     fn commit(&mut self, own: &mpsc::WeakSender<Request>) {
-        let batch = std::mem::take(&mut self.batch);
-        if let Err(problem) = self.keeping.append(&batch.records, &batch.trail) {
+        let mut batch = std::mem::take(&mut self.batch);
+        if let Err(problem) = self.make_durable(&mut batch) {
             // Whoever is told that it did not work can then be told why.
             self.break_off(&problem);
             batch.replies.into_iter().for_each(Reply::fail);
@@ -359,12 +386,18 @@ impl Driver {
         batch.records.iter().for_each(|record| self.follow(&record.entry));
         batch.publish.iter().for_each(|(id, tenant)| self.publish(*id, *tenant));
         batch.unpublish.iter().for_each(|(id, tenant)| drop(self.ward(*id).slots.remove(tenant)));
+        self.keeping.show_trail();
+        self.shown = self.chain;
         batch.replies.into_iter().for_each(Reply::send);
         if !batch.records.is_empty() || !batch.trail.is_empty() {
             self.heralds.tell(batch.trail);
             self.keeping.fold_if_wanted(&self.kept);
         }
         batch.perform.into_iter().for_each(|(id, action)| self.perform(id, action, own));
+        self.after_publication(batch.announced);
+        if !self.batch.records.is_empty() {
+            self.commit(own);
+        }
     }
 
     fn publish(&mut self, id: ClusterId, tenant_id: TenantId) {
@@ -405,7 +438,7 @@ impl Driver {
 
     /// Does the first thing that is due. Says whether there was one.
     fn step(&mut self, now: Now) -> bool {
-        if self.keeping.is_broken() {
+        if self.keeping.is_broken() || self.readers == Readers::Absent {
             return false;
         }
         let wards = &mut self.wards;

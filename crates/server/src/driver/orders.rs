@@ -203,6 +203,7 @@ fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
         | Entry::Described { .. }
         | Entry::Site(..)
         | Entry::Booted(_)
+        | Entry::Unread(_)
         | Entry::Catalogue(_) => None,
     }
 }

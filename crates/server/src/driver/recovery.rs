@@ -20,7 +20,7 @@ use forewarn_store::{
 use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
 
-use super::Driver;
+use super::{Driver, Readers};
 use crate::engine::Request;
 use crate::roster::Roster;
 
@@ -40,6 +40,8 @@ pub(crate) struct Keeping {
     trail_keep: Duration,
     /// The end of the journal when it failed: another journal, or an older one, is not taken for it.
     reached: Option<Reach>,
+    #[cfg(test)]
+    slow_disk: super::tests::SlowDisk,
 }
 
 #[derive(Debug)]
@@ -59,9 +61,22 @@ impl Keeping {
         Self { trail_keep, ..Self::new(Some(place), journal) }
     }
 
+    #[cfg(test)]
+    pub(crate) fn with_slow_disk(self, slow_disk: super::tests::SlowDisk) -> Self {
+        Self { slow_disk, ..self }
+    }
+
     fn new(place: Option<PathBuf>, journal: Journal) -> Self {
         let retry = Retry { at: Instant::now(), pause: PAUSE_MIN };
-        Self { place, journal: Some(journal), retry, trail_keep: TRAIL_KEEP, reached: None }
+        Self {
+            place,
+            journal: Some(journal),
+            retry,
+            trail_keep: TRAIL_KEEP,
+            reached: None,
+            #[cfg(test)]
+            slow_disk: super::tests::SlowDisk::default(),
+        }
     }
 
     /// Whether it outlives the process.
@@ -91,10 +106,41 @@ impl Keeping {
         trail: &[Arc<TrailEntry>],
     ) -> Result<(), AppendFailed> {
         match &mut self.journal {
-            _ if records.is_empty() && trail.is_empty() => Ok(()),
-            Some(journal) => journal.append(records, trail),
-            None => Err(AppendFailed::Closed),
+            _ if records.is_empty() && trail.is_empty() => return Ok(()),
+            Some(journal) => journal.append(records, trail)?,
+            None => return Err(AppendFailed::Closed),
         }
+        #[cfg(test)]
+        self.slow_disk.pass();
+        Ok(())
+    }
+
+    /// Appends records, and puts entries in the place of the last ones of the trail, which are hidden.
+    pub(super) fn rewrite(
+        &mut self,
+        records: &[Record],
+        trail: &[Arc<TrailEntry>],
+    ) -> Result<(), AppendFailed> {
+        let journal = self.journal.as_mut().ok_or(AppendFailed::Closed)?;
+        journal.rewrite(records, trail)?;
+        #[cfg(test)]
+        self.slow_disk.pass();
+        Ok(())
+    }
+
+    /// Hides entries of the trail from readers until [`Self::show_trail`].
+    pub(super) fn hide_trail_after(&self, number: u64) {
+        if let Some(journal) = &self.journal {
+            journal.hide_trail_after(number);
+        }
+    }
+
+    pub(super) fn show_trail(&self) {
+        if let Some(journal) = &self.journal {
+            journal.show_trail();
+        }
+        #[cfg(test)]
+        self.slow_disk.pass_at_publication();
     }
 
     /// Who reads the trail for others.
@@ -163,7 +209,9 @@ fn open_and_write(
     // A disk that is not there is not an empty one.
     let options = Options { missing: Missing::Refuse, ..options };
     let (mut journal, found) = Journal::open(place, &options)?;
-    journal.append(&[Record { now: options.now, entry: Entry::Clock }], &[])?;
+    let mut records = vec![Record { now: options.now, entry: Entry::Clock }];
+    records.extend(Record::unread(options.now, &found.unread));
+    journal.append(&records, &[])?;
     Ok((journal, found))
 }
 
@@ -192,8 +240,11 @@ impl Driver {
     /// Opens the journal again, if it has failed and it is time, and goes on from what is found there.
     pub(super) fn try_again(&mut self, own: &mpsc::WeakSender<Request>) {
         let now = self.clock.now();
-        let Some(Recovered { state, trail, .. }) = self.keeping.reopen(self.identity, now) else { return };
-        (self.kept, self.chain) = (state, trail);
+        let Some(Recovered { state, trail, unread, .. }) = self.keeping.reopen(self.identity, now) else {
+            return;
+        };
+        (self.kept, self.chain, self.shown) = (state, trail, trail);
+        self.unread = unread.into_iter().collect();
         self.heralds.can_read(self.keeping.trail_reader());
         self.show_all();
         self.heralds.is_troubled(None);
@@ -255,6 +306,9 @@ impl Driver {
         {
             self.kept.boot = Some(boot);
             self.batch.records.push(Record { now: self.clock.now(), entry: Entry::Booted(boot) });
+        }
+        if self.readers == Readers::Present {
+            self.readers_came();
         }
         self.commit(own);
     }

@@ -1,12 +1,63 @@
-//! The driver on two clocks that know nothing of each other.
+//! The driver on two clocks that know nothing of each other, and on disks that are slow.
 
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
+use forewarn_store::TrailQuery;
+use forewarn_wire::Moment;
+use forewarn_wire::operator::Chain;
+
 use crate::clock::{Clock, Speed, later};
-use crate::engine::Engine;
+use crate::engine::{Engine, Once, Order, Terms};
+
+/// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SlowDisk(Option<Arc<Delays>>);
+
+#[derive(Debug)]
+struct Delays {
+    clock: Clock,
+    /// How long the next commits take.
+    commits: Mutex<VecDeque<Duration>>,
+    /// How long it takes from the last look at the clock until the next documents are published.
+    publications: Mutex<VecDeque<Duration>>,
+}
+
+impl SlowDisk {
+    fn new(clock: Clock) -> Self {
+        let (commits, publications) = <(Mutex<_>, Mutex<_>)>::default();
+        Self(Some(Arc::new(Delays { clock, commits, publications })))
+    }
+
+    fn delay(&self, commits: &[u64], publications: &[u64]) {
+        let delays = self.0.as_ref().unwrap();
+        let queue = |millis: &[u64]| millis.iter().map(|millis| Duration::from_millis(*millis)).collect();
+        *delays.commits.lock().unwrap() = queue(commits);
+        *delays.publications.lock().unwrap() = queue(publications);
+    }
+
+    /// A commit is over.
+    pub(super) fn pass(&self) {
+        self.wait(|delays| &delays.commits);
+    }
+
+    /// Documents are published.
+    pub(super) fn pass_at_publication(&self) {
+        self.wait(|delays| &delays.publications);
+    }
+
+    fn wait(&self, queue: impl Fn(&Delays) -> &Mutex<VecDeque<Duration>>) {
+        let Some(delays) = &self.0 else { return };
+        let delay = queue(delays).lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        if let Some(delay) = delay {
+            delays.clock.set(later(delays.clock.now(), delay), Speed(0));
+        }
+    }
+}
 
 /// Two clocks that show something else.
 fn start() -> Now {
@@ -80,4 +131,140 @@ proptest! {
             }
         });
     }
+}
+
+/// An engine on a slow disk, with an enrolled spot machine and one that is told of its deletion.
+async fn on_slow_disk(fraction: i64) -> (Engine, SlowDisk) {
+    let clock = Clock::virtual_at(Timestamp::from_millis(start().wall.millis() + fraction), Speed(0));
+    let disk = SlowDisk::new(clock.clone());
+    let engine = Engine::on_slow_disk(Seed([5; 16]), clock, disk.clone());
+    let name = |text| Name::new(text).expect("a name");
+    let placement =
+        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+    let spot = Priority::Spot(EvictionPolicy::Deallocate);
+    let told = Profile { terminate: TerminateNotice::from_seconds(420), os_image: OsImageNotice::Off };
+    let policy = Policy::default();
+    let (none, regular) = (Profile::default(), Priority::Regular);
+    for command in [
+        Command::AdmitHost { name: name("h1"), zone: None },
+        Command::AdmitStandalone { name: name("spot"), placement, priority: spot, profile: none, policy },
+        Command::AdmitStandalone { name: name("told"), placement, priority: regular, profile: told, policy },
+        Command::Enrol(TenantId(0)),
+        Command::Enrol(TenantId(1)),
+    ] {
+        engine.submit(command).await.expect("a good command");
+    }
+    (engine, disk)
+}
+
+/// Events that give notice, and how much.
+const ANNOUNCED: [(&str, &str, u64); 4] = [
+    (r#"{"command":"evict","machine":"spot"}"#, "Preempt", 30),
+    (r#"{"command":"delete","machine":"told"}"#, "Terminate", 420),
+    (r#"{"command":"restart","machine":"told"}"#, "Reboot", 900),
+    // A group of a rollout: the tick after the command announces it.
+    (r#"{"command":"update_hosts","hosts":["h1"]}"#, "Freeze", 900),
+];
+
+/// The times that the published documents show.
+fn published(engine: &Engine) -> Vec<Timestamp> {
+    let mut times = Vec::new();
+    for tenant in ["spot/spot", "told/told"] {
+        let caller = engine.directory().named(tenant).expect("a machine");
+        for event in &caller.slot.read().document.events {
+            let Phase::Scheduled { not_before, .. } = event.phase else { continue };
+            times.push(not_before);
+        }
+    }
+    times
+}
+
+proptest! {
+    #[test]
+    fn whatever_commits_take_documents_answers_receipts_and_trail_give_the_whole_notice(
+        fraction in 0..1_000_i64,
+        which in 0..ANNOUNCED.len(),
+        commits in proptest::collection::vec(prop_oneof![0..5_000_u64, 0..2_000_000_u64], 0..5),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (engine, disk) = on_slow_disk(fraction).await;
+            let (command, kind, notice) = ANNOUNCED[which];
+            disk.delay(&commits, &[]);
+            let command: forewarn_wire::operator::NamedCommand = serde_json::from_str(command).unwrap();
+            let once = Once { key: "k".to_owned(), fingerprint: [1; 32] };
+            let order = || Order {
+                commands: vec![command.clone()],
+                terms: Terms { by: "socket".to_owned(), once: Some(once.clone()), ..Terms::default() },
+            };
+            let decided = engine.clock().now();
+            let outcome = engine.order(order()).await.expect("announced");
+            let times = published(&engine);
+            assert!(!times.is_empty());
+            let now = engine.clock().now();
+            for time in &times {
+                assert!(time.since(now.wall) >= Duration::from_secs(notice), "{time:?} is read at {now:?}");
+                assert_eq!(time.millis() % 1_000, 0);
+            }
+            let usual = decided.wall.plus(Duration::from_secs(notice)).rounded_up();
+            if commits.first().is_none_or(|millis| *millis == 0) {
+                assert!(times.iter().all(|time| *time == usual), "nothing moves without need");
+            }
+            let answered: Vec<_> = outcome.events.iter().filter_map(|event| event.not_before).collect();
+            let shown: Vec<_> = times.iter().copied().map(Moment).collect();
+            assert!(answered.is_empty() || answered == shown, "{answered:?}");
+            // Who asks again under the same key is answered the same.
+            let again = engine.order(order()).await.expect("the receipt");
+            assert_eq!(again.events, outcome.events);
+            let page = engine.read_trail(TrailQuery::default()).await.expect("a trail");
+            let mut chain = Chain::default();
+            page.entries.iter().for_each(|entry| chain.verify(entry).expect("the chain holds"));
+            let told = page.entries.iter().find(|entry| entry.kind == "announced").expect("an entry");
+            assert!(told.text.starts_with(kind) && told.text.ends_with(&shown[0].to_string()), "{}", told.text);
+            let pushed: Vec<_> = told.notices.iter().filter_map(|notice| notice.not_before).collect();
+            assert_eq!(pushed, shown);
+        });
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_before_it_publishes_starts_nothing_before_a_whole_notice(
+        fraction in 0..1_000_i64,
+        commit in 0..100_000_u64,
+        stopped in 0..200_000_u64,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (engine, disk) = on_slow_disk(fraction).await;
+            // The last look at the clock is before the stop: the time that is shown cannot move any more.
+            disk.delay(&[commit], &[stopped]);
+            engine.submit(Command::Evict(MachineId(0))).await.expect("announced");
+            let readable = engine.clock().now();
+            let times = published(&engine);
+            let step = Duration::from_millis(500);
+            let mut now = readable;
+            while now.steady.since(readable.steady) + step < Duration::from_secs(30) {
+                now = later(now, step);
+                engine.clock().set(now, Speed(0));
+                assert!(waits(&engine).await, "it has started {:?} after", now.steady.since(readable.steady));
+                assert_eq!(published(&engine), times, "a time that was shown has moved");
+            }
+            engine.clock().set(later(now, Duration::from_secs(40)), Speed(0));
+            assert!(!waits(&engine).await, "it is lost");
+        });
+    }
+}
+
+#[tokio::test]
+async fn a_trail_is_not_read_before_its_times_are_sure() {
+    let (engine, disk) = on_slow_disk(0).await;
+    let before = engine.read_trail(TrailQuery::default()).await.unwrap().head;
+    disk.delay(&[60_000, 60_000], &[]);
+    let mut entries = engine.entries();
+    engine.submit(Command::Evict(MachineId(0))).await.unwrap();
+    let heard = entries.recv().await.unwrap();
+    assert!(heard.number > before && heard.text.ends_with(&Moment(published(&engine)[0]).to_string()));
+    assert!(
+        matches!(entries.try_recv(), Err(tokio::sync::broadcast::error::TryRecvError::Empty)),
+        "told once"
+    );
 }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::administration::nothing;
 use super::vigil::Sight;
-use super::{Driver, SLEEP_MAX};
+use super::{Driver, Readers, SLEEP_MAX};
 use crate::clock::{CLOCK_END, Kind, Speed, later};
 use crate::engine::{ClockCommand, Problem, Request, Terms};
 
@@ -32,6 +32,9 @@ impl Driver {
         }
         if let Some(retry) = self.keeping.until_retry() {
             return retry.min(SLEEP_MAX);
+        }
+        if self.readers == Readers::Absent {
+            return SLEEP_MAX;
         }
         let wait = self.next_after(self.clock.now()).and_then(|span| self.clock.real_time_for(span));
         wait.unwrap_or(SLEEP_MAX).min(SLEEP_MAX)

@@ -24,13 +24,13 @@ use forewarn_store::{
     TrailQuery,
 };
 use forewarn_wire::Url;
-use forewarn_wire::operator::{Chain, Details, NamedCommand, Outcome, Site, TrailEntry};
+use forewarn_wire::operator::{Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::arm::Refusals;
 use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
 use crate::directory::Directory;
-use crate::driver::{Driver, Endings, Keeping};
+use crate::driver::{Driver, Endings, Found, Keeping, Readers};
 use crate::polls::Polls;
 use crate::roster::Roster;
 pub(crate) use arrangement::Arrange;
@@ -190,7 +190,7 @@ impl Engine {
     #[must_use]
     pub fn in_memory(seed: Seed, clock: Clock, hands: Hands) -> Self {
         let (engine, driving) =
-            Self::prepare((Kept::new(seed), seed, Chain::default()), Keeping::in_memory(), clock, hands);
+            Self::prepare(Found::new(Kept::new(seed), seed), Keeping::in_memory(), clock, hands);
         tokio::spawn(driving);
         engine
     }
@@ -199,7 +199,17 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn on(kept: Kept, seed: Seed, clock: Clock) -> Self {
         let keeping = Keeping::in_memory();
-        let (engine, driving) = Self::prepare((kept, seed, Chain::default()), keeping, clock, Hands::Pretend);
+        let (engine, driving) = Self::prepare(Found::new(kept, seed), keeping, clock, Hands::Pretend);
+        tokio::spawn(driving);
+        engine
+    }
+
+    /// One that is kept in memory, on a disk that is slow.
+    #[cfg(test)]
+    pub(crate) fn on_slow_disk(seed: Seed, clock: Clock, disk: crate::driver::SlowDisk) -> Self {
+        let keeping = Keeping::in_memory().with_slow_disk(disk);
+        let (engine, driving) =
+            Self::prepare(Found::new(Kept::new(seed), seed), keeping, clock, Hands::Pretend);
         tokio::spawn(driving);
         engine
     }
@@ -210,14 +220,25 @@ impl Engine {
     /// # Errors
     /// When the journal cannot be opened, or no thread can be had.
     pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hands: Hands) -> Result<Self, OpenError> {
-        Self::open_keeping(place, seed, clock, hands, TRAIL_KEEP)
+        Self::open_for(Readers::Present, place, seed, clock, hands, TRAIL_KEEP)
     }
 
-    /// The same; entries of the trail are kept for that long.
+    /// The same; entries of the trail are kept for that long, and nothing starts before [`Self::documents_are_readable`].
     ///
     /// # Errors
     /// When the journal cannot be opened, or no thread can be had.
     pub fn open_keeping(
+        place: &Path,
+        seed: Seed,
+        clock: ClockPlan,
+        hands: Hands,
+        trail_keep: Duration,
+    ) -> Result<Self, OpenError> {
+        Self::open_for(Readers::Absent, place, seed, clock, hands, trail_keep)
+    }
+
+    fn open_for(
+        readers: Readers,
         place: &Path,
         seed: Seed,
         clock: ClockPlan,
@@ -232,8 +253,14 @@ impl Engine {
         let (journal, found) = Journal::open(place, &options)?;
         let clock = Clock::resumed(clock, found.clock, found.state.boot);
         let keeping = Keeping::in_directory(place.to_owned(), journal, trail_keep);
-        let (engine, driving) =
-            Self::prepare((found.state, found.identity, found.trail), keeping, clock, hands);
+        let found = Found {
+            kept: found.state,
+            identity: found.identity,
+            chain: found.trail,
+            unread: found.unread,
+            readers,
+        };
+        let (engine, driving) = Self::prepare(found, keeping, clock, hands);
         let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };
         // A disk that hangs holds nobody up but whoever wants something written.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -243,7 +270,7 @@ impl Engine {
     }
 
     fn prepare(
-        kept: (Kept, Seed, Chain),
+        found: Found,
         keeping: Keeping,
         clock: Clock,
         hands: Hands,
@@ -253,7 +280,7 @@ impl Engine {
         let heralds = Heralds::new();
         heralds.can_read(keeping.trail_reader());
         let driver =
-            Driver::new(kept, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
+            Driver::new(found, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
         let engine = Self {
             cluster: ClusterId::DEFAULT,
             requests,
@@ -268,6 +295,13 @@ impl Engine {
             driver.run(inbox, own).await;
         };
         (engine, driving)
+    }
+
+    /// Tells the driver that VMs can read documents from now on. Announcements that no VM may have read before give their whole
+    /// notice from this moment on.
+    pub async fn documents_are_readable(&self) {
+        // If nobody answers, the driver has ended, or opens its journal again and knows.
+        drop(self.ask(|reply| Request::Readable { reply }).await);
     }
 
     /// A handle to another cluster. Whether there is one is found out by whoever asks.

@@ -49,6 +49,10 @@ pub(crate) enum Request {
         cluster: ClusterId,
         look: Look,
     },
+    /// VMs can read documents from now on.
+    Readable {
+        reply: oneshot::Sender<()>,
+    },
     Drive {
         command: ClockCommand,
         terms: Terms,
@@ -89,7 +93,9 @@ impl Request {
             | Self::Look { .. }
             | Self::Drive { .. }
             | Self::Copy { .. } => true,
-            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } => false,
+            Self::ErrandOver { .. } | Self::Trouble { .. } | Self::Stop { .. } | Self::Readable { .. } => {
+                false
+            }
         }
     }
 
@@ -107,7 +113,11 @@ impl Request {
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
             // Whoever waits for the answer finds that there will be none.
-            Self::Look { .. } | Self::Stop { .. } | Self::ErrandOver { .. } | Self::Trouble { .. } => {}
+            Self::Look { .. }
+            | Self::Stop { .. }
+            | Self::ErrandOver { .. }
+            | Self::Trouble { .. }
+            | Self::Readable { .. } => {}
         }
     }
 }

@@ -136,6 +136,7 @@ stored_enum!(Change {
     32 => RollingEnded(scale_set),
     45 => MachineForgotten(machine),
     46 => MachineMoved { machine, to },
+    40 => NoticeExtended { maintenance, not_before, steady_due },
 });
 
 stored_enum!(Cause {

@@ -21,6 +21,7 @@ stored_enum!(Entry {
     3 => Site(cluster, site),
     4 => Booted(boot),
     5 => Catalogue(change),
+    20 => Unread(announcements),
 });
 
 stored_enum!(StateRow {

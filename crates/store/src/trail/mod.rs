@@ -25,7 +25,7 @@ use crate::committer::Order;
 pub(crate) use check::{check_ends, check_trail, link_at};
 pub(crate) use recent::Recent;
 pub(crate) use sweep::Sweeping;
-pub(crate) use table::{read_page, write_entry};
+pub(crate) use table::{chain_before, read_page, rewrite_entry, write_entry};
 
 /// How long entries are kept, unless said: more than a year, so that a year can be looked back at.
 pub const TRAIL_KEEP: Duration = Duration::from_hours(400 * 24);

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use forewarn_wire::operator::{BrokenLink, Chain, TrailEntry};
 
 use super::search::{Kept, Seen, Step, is_in_time, range, search};
+use super::table::is_about_the_same;
 use super::{RECENT_ENTRIES_MAX, ReadFailed, TrailPage, TrailQuery};
+use crate::error::AppendFailed;
 
 /// The newest entries, in order and without a gap.
 #[derive(Debug)]
@@ -14,11 +16,21 @@ pub(crate) struct Recent {
     entries_max: usize,
     entries: VecDeque<Arc<TrailEntry>>,
     chain: Chain,
+    /// The last entry that is not kept any more.
+    swept: Chain,
+    /// The number of the last entry that readers see, if it is there already.
+    shown_to: u64,
 }
 
 impl Default for Recent {
     fn default() -> Self {
-        Self { entries_max: RECENT_ENTRIES_MAX, entries: VecDeque::new(), chain: Chain::default() }
+        Self {
+            entries_max: RECENT_ENTRIES_MAX,
+            entries: VecDeque::new(),
+            chain: Chain::default(),
+            swept: Chain::default(),
+            shown_to: u64::MAX,
+        }
     }
 }
 
@@ -30,13 +42,38 @@ impl Recent {
         self.chain = chain;
         self.entries.extend(entries.iter().cloned());
         let too_many = self.entries.len().saturating_sub(self.entries_max);
-        self.entries.drain(..too_many);
+        if let Some(last) = self.entries.drain(..too_many).last() {
+            self.swept = Chain::at(&last)?;
+        }
         Ok(())
     }
 
+    /// Puts entries in the place of the last ones, all or none.
+    pub(crate) fn rewrite(&mut self, entries: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+        // Of a long batch only the end is kept.
+        let (gone, entries) = entries.split_at(entries.len().saturating_sub(self.entries.len()));
+        let kept = self.entries.len() - entries.len();
+        if !self.entries.range(kept..).zip(entries).all(|(former, entry)| is_about_the_same(former, entry)) {
+            return Err(AppendFailed::OtherEntry);
+        }
+        let swept = gone.last().map_or(Ok(self.swept), |last| Chain::at(last))?;
+        let before = kept.checked_sub(1).map_or(Ok(swept), |last| Chain::at(&self.entries[last]))?;
+        let mut chain = before;
+        entries.iter().try_for_each(|entry| chain.verify(entry))?;
+        (self.chain, self.swept) = (chain, swept);
+        self.entries.truncate(kept);
+        self.entries.extend(entries.iter().cloned());
+        Ok(())
+    }
+
+    /// Has readers see entries up to that number.
+    pub(crate) fn show_to(&mut self, number: u64) {
+        self.shown_to = number;
+    }
+
     pub(crate) fn read(&self, query: &TrailQuery) -> Result<TrailPage, ReadFailed> {
-        let head = self.chain.number;
-        let kept = Kept { swept: head - self.entries.len() as u64, head };
+        let swept = self.chain.number - self.entries.len() as u64;
+        let kept = Kept { swept, head: self.chain.number.min(self.shown_to).max(swept) };
         let look = |number: u64| {
             let place = usize::try_from(number - kept.swept - 1).ok();
             let entry =

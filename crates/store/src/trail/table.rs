@@ -9,13 +9,14 @@
 use std::sync::Arc;
 
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::operator::{ENTRY_BYTES_MAX, TrailEntry};
+use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::search::{Kept, Seen, Step, is_in_time, range, search};
 use super::{Direction, ReadFailed, TrailPage, TrailQuery};
 use crate::codec::seal::{self, Place};
 use crate::database::Heading;
+use crate::error::AppendFailed;
 
 /// Rows that one question may look at, and places in the index that it may look up: a commit waits for no more.
 const ROWS_PER_QUERY_MAX: usize = 2_000;
@@ -70,6 +71,49 @@ pub(crate) fn write_entry(connection: &Connection, entry: &TrailEntry, line: &st
     Ok((line.len() + 128 * subjects.len()) as u64)
 }
 
+/// Puts an entry in the place of one that [`is_about_the_same`]: it is found where that one was.
+pub(crate) fn rewrite_entry(
+    connection: &Connection,
+    entry: &TrailEntry,
+    line: &str,
+) -> rusqlite::Result<u64> {
+    let sealed = seal::seal_bytes(Place::Entry(entry.number), line.as_bytes());
+    let sql = "UPDATE trail SET content = ?2 WHERE number = ?1";
+    connection.prepare_cached(sql)?.execute(params![entry.number.cast_signed(), sealed])?;
+    Ok(line.len() as u64)
+}
+
+/// Whether two entries have one number, and are found in the same places.
+pub(super) fn is_about_the_same(one: &TrailEntry, other: &TrailEntry) -> bool {
+    one.number == other.number && one.at == other.at && one.subjects() == other.subjects()
+}
+
+/// The chain before entries that take the place of the last ones, if these are about the same.
+pub(crate) fn chain_before(
+    connection: &Connection,
+    heading: &Heading,
+    entries: &[Arc<TrailEntry>],
+) -> Result<Chain, AppendFailed> {
+    let read = |number: u64| {
+        let shelf = read_shelf(connection, number).map_err(|problem| AppendFailed::from(&problem))?;
+        shelf.ok_or(AppendFailed::OtherEntry)?.entry().map_err(AppendFailed::Failed)
+    };
+    for entry in entries {
+        if !is_about_the_same(&read(entry.number)?, entry) {
+            return Err(AppendFailed::OtherEntry);
+        }
+    }
+    let ends = (entries.first().map(|entry| entry.number), entries.last().map(|entry| entry.number));
+    match ends {
+        (Some(first), Some(last)) if last == heading.trail.number => {
+            let is_oldest = first == heading.swept.number + 1;
+            if is_oldest { Ok(heading.swept) } else { Ok(Chain::at(&read(first - 1)?)?) }
+        }
+        (None, None) => Ok(heading.trail),
+        (Some(_) | None, _) => Err(AppendFailed::OtherEntry),
+    }
+}
+
 pub(super) fn hour_of(at: Timestamp) -> i64 {
     at.millis().div_euclid(HOUR_MILLIS)
 }
@@ -82,13 +126,15 @@ pub(super) fn read_shelf(connection: &Connection, number: u64) -> rusqlite::Resu
     statement.query_row(params![number.cast_signed(), bytes_max.cast_signed()], Shelf::from_row).optional()
 }
 
-/// Answers a question.
+/// Answers a question; entries with a number greater than `shown_to` are not there.
 pub(crate) fn read_page(
     connection: &Connection,
     heading: &Heading,
     query: &TrailQuery,
+    shown_to: u64,
 ) -> Result<TrailPage, ReadFailed> {
-    let kept = Kept { swept: heading.swept.number, head: heading.trail.number };
+    let swept = heading.swept.number;
+    let kept = Kept { swept, head: heading.trail.number.min(shown_to).max(swept) };
     let mut range = range(query, kept);
     if query.since.is_some() || query.until.is_some() {
         let (first, last) = hours(connection, query)?;

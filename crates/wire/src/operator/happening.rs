@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{
     Action, Approver, Brake, Change, Cluster, EventId, Health, Hold, HostId, Machine, MachineId, Maintenance,
-    MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, UpgradePolicy, Wait,
-    Withdrawal,
+    MaintenanceId, Now, Part, Plan, Report, RolloutId, ScaleSetId, StartCause, TenantId, Timestamp,
+    UpgradePolicy, Wait, Withdrawal,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::find::full_name;
 use super::notice::unannounced;
 use super::rollout::rollout_happening;
-use super::trail::Told;
+use super::trail::{Told, TrailEntry};
 use super::upgrade::UpgradeWord;
 use super::view::{approver, cause, few, start};
 use crate::span::Moment;
@@ -140,6 +140,9 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         Change::Planned(plan) => teller.planned(plan),
         Change::Approved { tenant, event, approval } => teller.approved(*tenant, *event, approval.by),
         Change::Waits { maintenance, wait } => teller.of_work("held", *maintenance, hold(*wait)?),
+        Change::NoticeExtended { maintenance, not_before, .. } => {
+            teller.notice_extended(*maintenance, *not_before)?
+        }
         Change::Started { maintenance, cause, actions } => teller.started(*maintenance, *cause, actions),
         Change::Withdrawn { maintenance, why, tenants } => teller.withdrawn(*maintenance, *why, tenants),
         Change::Completed { maintenance, machine, report } => {
@@ -252,9 +255,16 @@ impl Teller<'_> {
     fn planned(&self, plan: &Plan) -> Happening {
         let told = plan.parts.iter().any(|part| part.announcement.is_some());
         let (kind, how) = if told { ("announced", "is announced") } else { ("planned", "is planned") };
-        let until = if told { format!(", not before {}", Moment(plan.not_before)) } else { String::new() };
+        let until = if told { until(plan.not_before) } else { String::new() };
         let why = unannounced(self.cluster, plan).unwrap_or_default();
         self.of_parts(kind, plan, &all(plan), &format!("{how}{until}{why}"))
+    }
+
+    /// Nothing is told of a time that moves before a VM has read it: the entry of the announcement has the moved time.
+    fn notice_extended(&self, work: MaintenanceId, not_before: Timestamp) -> Option<Happening> {
+        let maintenance = self.cluster.maintenance(work)?;
+        let text = "waits for a whole notice from now on: VMs may not have been able to read it before";
+        (maintenance.plan.not_before == not_before).then(|| self.of_work("held", work, text))
     }
 
     fn approved(&self, tenant: TenantId, event: EventId, by: Approver) -> Happening {
@@ -348,6 +358,22 @@ impl Teller<'_> {
             .machine(id)
             .map_or_else(|| full_name(self.cluster, id), |machine| machine.name.to_string())
     }
+}
+
+/// The end of the text of an announcement.
+fn until(not_before: Timestamp) -> String {
+    format!(", not before {}", Moment(not_before))
+}
+
+/// The entry of an announcement whose time has moved, to be sealed again; nothing, for any other entry.
+#[must_use]
+pub fn moved(entry: &TrailEntry, from: Timestamp, to: Timestamp) -> Option<Told> {
+    let text = entry.text.strip_suffix(&until(from)).filter(|_| entry.kind == "announced")?;
+    let mut told = Told::from(entry.clone());
+    told.text = format!("{text}{}", until(to));
+    let times = told.notices.iter_mut().filter_map(|notice| notice.not_before.as_mut());
+    times.for_each(|time| *time = Moment(to));
+    Some(told)
 }
 
 fn health_words(health: Health) -> &'static str {

@@ -73,7 +73,7 @@ pub use find::{
     pick_tenant, similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
-pub use happening::{Happening, happening};
+pub use happening::{Happening, happening, moved};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
 pub use resolve::{

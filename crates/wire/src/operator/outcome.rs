@@ -1,6 +1,6 @@
 //! What came of a command.
 
-use forewarn_lifecycle::{Change, Cluster, Now};
+use forewarn_lifecycle::{Change, Cluster, Now, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +26,14 @@ pub struct Outcome {
     /// The number of its entry in the trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entry: Option<u64>,
+}
+
+impl Outcome {
+    /// Has the event of that id, if it is among the events, show another time.
+    pub fn move_event(&mut self, id: &str, to: Timestamp) {
+        let events = self.events.iter_mut().filter(|event| event.id == id);
+        events.filter_map(|event| event.not_before.as_mut()).for_each(|time| *time = Moment(to));
+    }
 }
 
 /// What these changes come to. They have been applied.

@@ -258,6 +258,7 @@ pub(super) fn rollout_happening(
         | Change::Planned(_)
         | Change::Approved { .. }
         | Change::Waits { .. }
+        | Change::NoticeExtended { .. }
         | Change::Started { .. }
         | Change::Withdrawn { .. }
         | Change::Completed { .. }

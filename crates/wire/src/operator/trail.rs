@@ -151,6 +151,31 @@ impl Default for Told {
     }
 }
 
+impl From<TrailEntry> for Told {
+    /// The entry without its number and its hash.
+    fn from(entry: TrailEntry) -> Self {
+        let TrailEntry { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, .. } = entry;
+        let TrailEntry { events, work, rollout, because, command, notices, number: _, hash: _, .. } = entry;
+        Self {
+            at,
+            cluster,
+            cluster_number,
+            by,
+            kind,
+            text,
+            tenants,
+            machines,
+            hosts,
+            events,
+            work,
+            rollout,
+            because,
+            command,
+            notices,
+        }
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
 fn is_first(cluster_number: &u32) -> bool {
     *cluster_number == 0

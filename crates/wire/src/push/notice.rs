@@ -151,6 +151,7 @@ pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<No
         | Change::RolloutEnded { .. }
         | Change::Approved { .. }
         | Change::Waits { .. }
+        | Change::NoticeExtended { .. }
         | Change::Enrolled(_)
         | Change::Heard { .. }
         | Change::Disabled(_)

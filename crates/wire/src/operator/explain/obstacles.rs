@@ -33,6 +33,10 @@ impl Scene<'_> {
             Wait::Wall => all.push("the wall clock was set back, and has to come to NotBefore".to_owned()),
             Wait::Held(_) | Wait::Notice | Wait::Nothing => {}
         }
+        if wait == Wait::Notice && self.now.wall >= work.plan.not_before {
+            let end = Moment(self.now.wall.plus(work.plan.steady_due.since(self.now.steady)));
+            all.push(format!("its notice is not over: it lasts until {end}"));
+        }
         if wait == Wait::Notice || self.now.wall < work.plan.not_before {
             all.extend(self.silent(work, *tenant));
             all.extend(self.other_ends(*tenant, event));
