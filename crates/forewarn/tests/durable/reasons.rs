@@ -70,6 +70,12 @@ fn the_reason_of_a_failure_is_in_the_trail_and_in_explanations_after_a_kill() {
     assert_eq!(event["failures"][0]["reason"], REASON, "{event}");
     std::fs::remove_file(site.file("hold")).unwrap();
     until("the event ends", || document(&server)["Events"].as_array()?.is_empty().then_some(()));
+    // The event ended with the other machine, and another process: a webhook is told of the failure all the same.
+    let page = server.json(&["audit", "ls", "--event", &id, "--kind", "completed"]);
+    let notices = page["items"][0]["notices"].as_array().expect("the event is over").clone();
+    assert_eq!((notices.len(), &notices[0]["status"]), (1, &"Completed".into()), "{page}");
+    assert_eq!(notices[0]["failures"][0]["machine"], "front", "{page}");
+    assert_eq!(notices[0]["failures"][0]["reason"], REASON, "{page}");
     for words in [&["vm", "explain", "front"][..], &["event", "explain", &id], &["audit", "ls"]] {
         let text = said(&server, words);
         assert!(text.contains(REASON), "{words:?}: {text}");
@@ -86,7 +92,9 @@ fn an_order_that_has_to_be_repeated_is_explained_with_its_reason() {
     let server = site.start();
     // Nobody has enrolled: there is no event, and the machine is still explained.
     server.run(&["vm", "restart", "front"]);
-    until("the trouble is shown", || said(&server, &["vm", "explain", "front"]).contains("no route to h1").then_some(()));
+    until("the trouble is shown", || {
+        said(&server, &["vm", "explain", "front"]).contains("no route to h1").then_some(())
+    });
     let coming = &server.json(&["vm", "explain", "front"])["coming"][0];
     assert!(coming["text"].as_str().is_some_and(|text| text.contains("no route to h1")), "{coming}");
     assert!(coming["trouble"].as_str().is_some_and(|text| text.contains("no route to h1")), "{coming}");
