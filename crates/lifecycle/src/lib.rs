@@ -62,7 +62,7 @@ mod window;
 
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
-pub use cluster::{Cluster, Counters};
+pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
 pub use event::{Announcement, Approval, Approver, Event, EventKind, EventSource, Phase, Reason, StartCause};
 pub use fleet::{
@@ -70,8 +70,8 @@ pub use fleet::{
     ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
 pub use ids::{
-    EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId,
-    UpdateDomain, Zone,
+    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed,
+    TenantId, UpdateDomain, Zone,
 };
 pub use maintenance::{
     Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Stage, Wait,

@@ -40,6 +40,17 @@ pub enum Entry {
     Booted(Boot),
     /// As the last entry of a journal: no VM may have read these announcements. What follows it says that VMs can read them.
     Unread(Vec<(ClusterId, MaintenanceId)>),
+    /// Some work has failed for a machine, and the driver program said why. The change that completes it comes next.
+    Failed {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The work.
+        maintenance: MaintenanceId,
+        /// The machine.
+        machine: MachineId,
+        /// The reason.
+        reason: String,
+    },
 }
 
 /// How the steady clock goes with a boot of the computer.

@@ -204,6 +204,7 @@ fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
         | Entry::Site(..)
         | Entry::Booted(_)
         | Entry::Unread(_)
+        | Entry::Failed { .. }
         | Entry::Catalogue(_) => None,
     }
 }

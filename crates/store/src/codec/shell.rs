@@ -22,6 +22,7 @@ stored_enum!(Entry {
     4 => Booted(boot),
     5 => Catalogue(change),
     20 => Unread(announcements),
+    30 => Failed { cluster, maintenance, machine, reason },
 });
 
 stored_enum!(StateRow {
@@ -31,4 +32,5 @@ stored_enum!(StateRow {
     3 => Booted(boot),
     4 => Cluster(cluster),
     5 => Catalogue(row),
+    30 => Failed(maintenance, machine, reason),
 });
