@@ -76,7 +76,8 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, 
             | Entry::Described { .. }
             | Entry::Site(..)
             | Entry::Catalogue(_)
-            | Entry::Booted(_) => unread.clear(),
+            | Entry::Booted(_)
+            | Entry::Failed { .. } => unread.clear(),
         }
         Ok(())
     })?;
