@@ -45,7 +45,7 @@ pub fn difference(
     wanted: &Fleet,
     unmentioned: Unmentioned,
 ) -> Result<Vec<Difference>, BadFleet> {
-    let mut list = List { entries: Vec::new() };
+    let mut list = List { entries: Vec::new(), fixed: Vec::new() };
     let was = current.site.apply(&Site::default());
     let is = wanted.site.apply(&was);
     if was != is {
@@ -63,16 +63,44 @@ pub fn difference(
         Unmentioned::Remove => removals(&mut list, current, wanted, Farewell::Delete),
         Unmentioned::Forget => removals(&mut list, current, wanted, Farewell::Forget),
     }
-    Ok(list.entries)
+    list.finish()
 }
+
+/// Unchangeable parts that one error names.
+const FIXED_NAMED_MAX: usize = 20;
 
 struct List {
     entries: Vec<Difference>,
+    /// Differences that nothing can apply: the part, and what it belongs to.
+    fixed: Vec<(&'static str, String)>,
 }
 
 impl List {
     fn push(&mut self, text: String, command: NamedCommand) {
         self.entries.push(Difference { text, command: Some(command) });
+    }
+
+    /// Notes that a part of something differs and cannot be changed.
+    fn fixed(&mut self, what: &'static str, name: &str) {
+        self.fixed.push((what, name.to_owned()));
+    }
+
+    /// All differences; or an error that names every part that cannot be changed.
+    fn finish(self) -> Result<Vec<Difference>, BadFleet> {
+        match self.fixed.as_slice() {
+            [] => Ok(self.entries),
+            [(what, name)] => Err(fixed(what, name)),
+            several => {
+                let named = several.iter().take(FIXED_NAMED_MAX);
+                let mut named: Vec<_> = named.map(|(what, name)| format!("the {what} of {name}")).collect();
+                let more = several.len().saturating_sub(FIXED_NAMED_MAX);
+                named.extend((more > 0).then(|| format!("{more} more")));
+                Err(BadFleet::Malformed(format!(
+                    "these cannot be changed: {}\n  hint: delete what they belong to first, or leave them as they are",
+                    named.join(", ")
+                )))
+            }
+        }
     }
 
     fn later(&mut self, text: String) {
@@ -178,7 +206,7 @@ fn hosts(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFlee
         let name = &host.name;
         match known.get(name) {
             None => list.push(format!("+ host {name}"), NamedCommand::AdmitHost(host.clone())),
-            Some(was) if was.zone != host.zone => return Err(fixed("zone", name)),
+            Some(was) if was.zone != host.zone => list.fixed("zone", name),
             Some(_) => {}
         }
     }
@@ -194,9 +222,9 @@ fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet>
             list.push(format!("+ vm {name} on {}", vm.host), NamedCommand::AdmitVm(vm.clone()));
             continue;
         };
-        check_place(name, (was.update_domain, was.fault_domain), (vm.update_domain, vm.fault_domain))?;
+        check_place(list, name, (was.update_domain, was.fault_domain), (vm.update_domain, vm.fault_domain));
         if was.spot != vm.spot {
-            return Err(fixed("priority", name));
+            list.fixed("priority", name);
         }
         list.policy(name, was.policy, vm.policy);
         let called = Called::Alone(name);
@@ -267,9 +295,9 @@ fn machines(
             continue;
         };
         let domains = |entry: &MachineEntry| (entry.update_domain, entry.fault_domain);
-        check_place(&name, domains(was), domains(machine))?;
+        check_place(list, &name, domains(was), domains(machine));
         if was.spot != machine.spot {
-            return Err(fixed("priority", &name));
+            list.fixed("priority", &name);
         }
         list.placement(called, &was.host, &machine.host);
         profile(list, called, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
@@ -289,20 +317,20 @@ fn scale_sets(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), Ba
                 let bare = ScaleSetEntry { instances: Vec::new(), ..set.clone() };
                 list.push(format!("+ scale set {name}"), NamedCommand::AdmitScaleSet(bare));
             }
-            Some(was) => scale_set(list, was, set)?,
+            Some(was) => scale_set(list, was, set),
         }
         instances(list, name, was.map_or(&[][..], |was| &was.instances), &set.instances)?;
     }
     Ok(())
 }
 
-fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) -> Result<(), BadFleet> {
+fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) {
     let name = &set.name;
     if was.spot != set.spot {
-        return Err(fixed("priority", name));
+        list.fixed("priority", name);
     }
     if was.orchestration != set.orchestration {
-        return Err(fixed("orchestration", name));
+        list.fixed("orchestration", name);
     }
     if was.upgrade != set.upgrade {
         let command = NamedCommand::ChangeUpgradePolicy { scale_set: name.clone(), upgrade: set.upgrade };
@@ -315,7 +343,6 @@ fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) -> Resul
         let text = notices((was.terminate, was.os_image), (terminate, os_image));
         list.push(format!("~ {name}: {text}"), command);
     }
-    Ok(())
 }
 
 fn instances(
@@ -339,7 +366,7 @@ fn instances(
             continue;
         };
         let domains = |entry: &InstanceEntry| (entry.update_domain, entry.fault_domain);
-        check_place(&name, domains(was), domains(instance))?;
+        check_place(list, &name, domains(was), domains(instance));
         let called = Called::Member(set, &name);
         list.placement(called, &was.host, &instance.host);
         list.details(called, (&was.addresses, &was.tags), (&instance.addresses, &instance.tags));
@@ -352,14 +379,13 @@ fn number(index: usize, instance: &InstanceEntry) -> u32 {
     instance.id.unwrap_or(u32::try_from(index).unwrap_or(u32::MAX))
 }
 
-fn check_place(name: &str, was: (u16, u16), is: (u16, u16)) -> Result<(), BadFleet> {
+fn check_place(list: &mut List, name: &str, was: (u16, u16), is: (u16, u16)) {
     if was.0 != is.0 {
-        return Err(fixed("update domain", name));
+        list.fixed("update domain", name);
     }
     if was.1 != is.1 {
-        return Err(fixed("fault domain", name));
+        list.fixed("fault domain", name);
     }
-    Ok(())
 }
 
 fn profile(list: &mut List, machine: Called<'_>, was: (Option<Span>, bool), is: (Option<Span>, bool)) {

@@ -201,6 +201,23 @@ fn a_machine_on_another_host_is_a_difference_whose_command_records_a_move() {
     assert_eq!(town.fleet(), wanted);
 }
 
+#[test]
+fn every_part_that_cannot_be_changed_is_named_at_once() {
+    let mut town = Town::new();
+    apply(&mut town, &Fleet::parse(FLAT).unwrap(), Unmentioned::Keep);
+    let mut wanted = town.fleet();
+    wanted.hosts[0].zone = Some(7);
+    wanted.vms[0].update_domain = 3;
+    wanted.availability_sets[0].machines[0].fault_domain = 2;
+    wanted.scale_sets[0].instances[1].update_domain = 4;
+    let said = difference(&town.fleet(), &wanted, Unmentioned::Keep).unwrap_err().to_string();
+    assert_eq!(
+        said,
+        "these cannot be changed: the zone of h1, the update domain of solo, the fault domain of db/db-0, the update domain of \
+         web_1\n  hint: delete what they belong to first, or leave them as they are"
+    );
+}
+
 /// Hosts without zones, so that machines may be on any of them.
 const FLAT: &str = "
 host = [{ name = 'h1' }, { name = 'h2' }]
