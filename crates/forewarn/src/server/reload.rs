@@ -7,7 +7,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use forewarn_server::{Adjustable, ApiDoor, Service};
-use forewarn_wire::without_mark;
 use toml::Value;
 
 use super::config::{CONFIG_BYTES_MAX, Config};
@@ -131,7 +130,7 @@ fn differences(one: &Keys, other: &Keys) -> Vec<String> {
 
 fn keys(text: &str) -> Result<Keys> {
     let mut keys = Keys::new();
-    flatten("", Value::Table(toml::from_str(without_mark(text))?), &mut keys);
+    flatten("", Value::Table(toml::from_str(text)?), &mut keys);
     Ok(keys)
 }
 

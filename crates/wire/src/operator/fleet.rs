@@ -9,7 +9,6 @@ use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
 use super::resolve::Details;
-use crate::mark::without_mark;
 
 /// Bytes of a fleet file.
 pub const FLEET_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -66,7 +65,7 @@ impl Fleet {
         if text.len() > FLEET_BYTES_MAX {
             return Err(BadFleet::TooLong);
         }
-        toml::from_str(without_mark(text)).map_err(|problem| BadFleet::Malformed(problem.to_string()))
+        toml::from_str(text).map_err(|problem| BadFleet::Malformed(problem.to_string()))
     }
 
     /// Writes a fleet file that [`Self::parse`] reads.

@@ -121,7 +121,10 @@ fn a_preview_says_what_it_cannot_know_and_what_is_refused() {
     let seen = preview(&town.cluster, town.now, &start(r#"["h1"]"#)).unwrap();
     assert_eq!((seen.notes.len(), seen.longest.steps.len()), (1, 1));
     assert!(matches!(preview(&town.cluster, town.now, &start(r#"["h9"]"#)), Err(NoPreview::Bad(_))));
-    assert_eq!(preview(&town.cluster, town.now, &start("[]")), Err(NoPreview::Refused(Refusal::NoHosts)));
+    assert_eq!(
+        preview(&town.cluster, town.now, &start(r#"{"zone":9}"#)),
+        Err(NoPreview::Refused(Refusal::NoHosts))
+    );
     // A host that is in planned work already keeps the other update domains waiting: its notice runs out first.
     town.say(r#"{"command":"brake_off"}"#);
     town.say(r#"{"command":"update_hosts","hosts":["h1"]}"#);

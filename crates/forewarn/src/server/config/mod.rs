@@ -21,7 +21,7 @@ use forewarn_hypervisor::Program;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
 use forewarn_server::{ApiDoor, ArmPlan, ClientLimits, WebhookSettings};
 use forewarn_store::TRAIL_KEEP;
-use forewarn_wire::{Edition, Span, show_duration, without_mark};
+use forewarn_wire::{Edition, Span, show_duration};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -155,7 +155,6 @@ impl Config {
         if text.len() > CONFIG_BYTES_MAX {
             bail!("a file of settings has at most {CONFIG_BYTES_MAX} bytes");
         }
-        let text = without_mark(text);
         let config: Self = toml::from_str(text)?;
         for mode in config.metadata.listen.iter().filter_map(|listen| listen.mode.as_ref()) {
             check_mode(*mode.get_ref(), text.get(mode.span()).unwrap_or_default())?;
