@@ -4,7 +4,7 @@
 //! journal keeps both itself.
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -16,6 +16,8 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, reload};
+
+use crate::visible::{is_invisible, json, log_line};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -70,7 +72,8 @@ impl From<Detail> for LevelFilter {
 pub fn start(format: Format, detail: Detail) -> Volume {
     let (filter, handle) = reload::Layer::new(LevelFilter::from(detail));
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let writer = move || VisibleLines { out: std::io::stderr(), format };
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_target(false);
     // A line that cannot be written is lost. To say so in another one would end the thread that tried: the disk may be full.
     let lines = lines.log_internal_errors(false);
     let all = tracing_subscriber::registry().with(filter);
@@ -87,6 +90,31 @@ pub fn start(format: Format, detail: Detail) -> Volume {
         }
     }
     Volume(handle)
+}
+
+/// Writes lines in which no character is invisible, wherever their texts come from. A line is written in one piece.
+struct VisibleLines<W> {
+    out: W,
+    format: Format,
+}
+
+impl<W: io::Write> io::Write for VisibleLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Ok(line) = str::from_utf8(bytes) else { return self.out.write(bytes) };
+        if !line.chars().any(is_invisible) {
+            return self.out.write(bytes);
+        }
+        let shown = match self.format {
+            Format::Text => log_line(line),
+            Format::Json => json(line),
+        };
+        self.out.write_all(shown.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Whether standard error is the stream that systemd says it has connected to its journal.
@@ -125,5 +153,25 @@ fn priority(level: Level) -> u8 {
         Level::WARN => 4,
         Level::INFO => 6,
         Level::DEBUG | Level::TRACE => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_log_has_no_invisible_character() {
+        let written = |format, line: &[u8]| {
+            let mut lines = VisibleLines { out: Vec::new(), format };
+            lines.write_all(line).unwrap();
+            lines.out
+        };
+        assert_eq!(written(Format::Text, "a\u{202e}b\n".as_bytes()), b"a\\u{202e}b\n");
+        assert_eq!(written(Format::Json, "{\"a\":\"\u{202e}\"}\n".as_bytes()), b"{\"a\":\"\\u202e\"}\n");
+        assert_eq!(written(Format::Text, "größe\n".as_bytes()), "größe\n".as_bytes());
+        assert_eq!(written(Format::Text, b"\xff\n"), b"\xff\n");
     }
 }

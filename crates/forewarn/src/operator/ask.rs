@@ -90,8 +90,8 @@ pub(super) fn all(session: &Session, errands: &[Errand], patience: Patience) -> 
         for (phrase, work) in &awaited {
             let (ending, is_failure) = ended(work, &endings);
             match session.output() {
-                _ if is_failure => eprintln!("forewarn: {phrase} {ending}."),
-                Output::Table | Output::Wide => print(&format!("{phrase} {ending}.\n"))?,
+                _ if is_failure => eprintln!("forewarn: {}", visible(&format!("{phrase} {ending}."))),
+                Output::Table | Output::Wide => print(&visible(&format!("{phrase} {ending}.\n")))?,
                 Output::Json => {}
             }
             unsuccessful += usize::from(is_failure);

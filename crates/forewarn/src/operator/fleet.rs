@@ -9,6 +9,7 @@ use clap::Subcommand;
 use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetReport};
 
 use super::session::Session;
+use super::visible::toml;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,7 +36,7 @@ pub(crate) enum Command {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Show => session.show("/v1/fleet", |fleet: Fleet| Ok(fleet.print()?)),
+        Command::Show => session.show("/v1/fleet", |fleet: Fleet| shown(&fleet)),
         Command::Apply { file, prune, dry_run } => {
             let fleet = read(file)?;
             let unmentioned = if *prune { "remove" } else { "keep" };
@@ -46,6 +47,15 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
             session.ask(&path, &fleet, |report: FleetReport| Ok(say(&report.differences)))
         }
     }
+}
+
+/// A fleet as a file that can be applied again, in which invisible characters can be seen.
+fn shown(fleet: &Fleet) -> Result<String> {
+    let text = fleet.print()?;
+    let escaped = toml(&text);
+    // In a string between single quotes an escape would be part of the text.
+    let is_same = Fleet::parse(&escaped).and_then(|again| again.print()).is_ok_and(|again| again == text);
+    Ok(if is_same { escaped } else { text })
 }
 
 fn read(file: &Path) -> Result<Fleet> {

@@ -20,6 +20,7 @@ use super::config::TLS_DIRECTORY;
 use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
 use super::{OnHangup, advised, log, random_seed, read_fleet, run, write_addresses};
+use crate::operator::visible;
 use crate::state::Place;
 
 /// The directory that unsigned identity tokens name.
@@ -299,7 +300,7 @@ pub(super) fn parse_first_answer(text: &str) -> Result<FirstAnswer, String> {
 
 /// A reader who has closed the pipe does not end the server.
 fn print(text: &str) {
-    drop(std::io::stdout().lock().write_all(text.as_bytes()));
+    drop(std::io::stdout().lock().write_all(visible(text).as_bytes()));
 }
 
 #[cfg(test)]

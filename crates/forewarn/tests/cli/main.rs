@@ -6,6 +6,7 @@
 mod api;
 mod audit;
 mod explain;
+mod invisible;
 #[path = "../harness/patience.rs"]
 mod patience;
 mod scalesets;
