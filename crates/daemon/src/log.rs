@@ -6,7 +6,7 @@
 //! With [`Format::Json`] every line is one object, panics and the last words of a program that fails included.
 
 use std::fmt;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
@@ -22,7 +22,7 @@ use tracing_subscriber::{Registry, reload};
 
 use crate::json_line::{JsonLine, object};
 use crate::panic::log_panics;
-use crate::visible::visible;
+use crate::visible::{is_invisible, json, log_line, visible};
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -103,7 +103,7 @@ pub fn fail(program: &str, problem: &str) {
 /// It is not part of the log, and no level leaves it out.
 pub fn print(text: &str, message: &str, members: &[(&str, &str)]) {
     let is_json = IS_JSON.load(Ordering::Relaxed);
-    let text = if is_json { object(message, members) + "\n" } else { text.to_owned() };
+    let text = if is_json { json(&object(message, members)) + "\n" } else { visible(text) };
     // A reader who has closed the pipe does not end a server.
     std::io::stdout().lock().write_all(text.as_bytes()).ok();
 }
@@ -112,7 +112,8 @@ pub fn print(text: &str, message: &str, members: &[(&str, &str)]) {
 pub fn start(format: Format, detail: Detail) -> Volume {
     let (filter, handle) = reload::Layer::new(LevelFilter::from(detail));
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    let writer = move || VisibleLines { out: std::io::stderr(), format };
+    let lines = tracing_subscriber::fmt::layer().with_writer(writer).with_target(false);
     // A line that cannot be written is lost. To say so in another one would end the thread that tried: the disk may be full.
     let lines = lines.log_internal_errors(false);
     let all = tracing_subscriber::registry().with(filter);
@@ -128,6 +129,31 @@ pub fn start(format: Format, detail: Detail) -> Volume {
     IS_JSON.store(format == Format::Json, Ordering::Relaxed);
     log_panics();
     Volume(handle)
+}
+
+/// Writes lines in which no character is invisible, wherever their texts come from. A line is written in one piece.
+struct VisibleLines<W> {
+    out: W,
+    format: Format,
+}
+
+impl<W: io::Write> io::Write for VisibleLines<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Ok(line) = str::from_utf8(bytes) else { return self.out.write(bytes) };
+        if !line.chars().any(is_invisible) {
+            return self.out.write(bytes);
+        }
+        let shown = match self.format {
+            Format::Text => log_line(line),
+            Format::Json => json(line),
+        };
+        self.out.write_all(shown.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// Whether standard error is the stream that systemd says it has connected to its journal.
@@ -180,5 +206,18 @@ mod tests {
         for text in ["", "log = 1", "log.format = 'xml'", "log.format = 'json'\n = ", "log.level = 'info'"] {
             assert_eq!(log_format(text), Format::Text, "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_of_the_log_has_no_invisible_character() {
+        let written = |format, line: &[u8]| {
+            let mut lines = VisibleLines { out: Vec::new(), format };
+            lines.write_all(line).unwrap();
+            lines.out
+        };
+        assert_eq!(written(Format::Text, "a\u{202e}b\n".as_bytes()), b"a\\u{202e}b\n");
+        assert_eq!(written(Format::Json, "{\"a\":\"\u{202e}\"}\n".as_bytes()), b"{\"a\":\"\\u202e\"}\n");
+        assert_eq!(written(Format::Text, "größe\n".as_bytes()), "größe\n".as_bytes());
+        assert_eq!(written(Format::Text, b"\xff\n"), b"\xff\n");
     }
 }

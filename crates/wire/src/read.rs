@@ -126,6 +126,19 @@ struct RawEvent {
     duration_in_seconds: Option<i64>,
 }
 
+/// Keys of an event.
+const KEYS: [&str; 9] = [
+    "EventId",
+    "EventStatus",
+    "EventType",
+    "ResourceType",
+    "Resources",
+    "NotBefore",
+    "Description",
+    "EventSource",
+    "DurationInSeconds",
+];
+
 /// Anything that stands where an event should.
 enum LooseEvent {
     Object(Vec<(String, Value)>),
@@ -150,8 +163,12 @@ impl<'de> Visitor<'de> for LooseVisitor {
     /// Pairs in a list: a key that is there twice must not hide one of its values.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<LooseEvent, A::Error> {
         let mut pairs = Vec::new();
-        while let Some(pair) = map.next_entry()? {
-            pairs.push(pair);
+        while let Some(key) = map.next_key::<String>()? {
+            if KEYS.contains(&key.as_str()) {
+                pairs.push((key, map.next_value()?));
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
         }
         Ok(LooseEvent::Object(pairs))
     }

@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use anyhow::{Result, bail};
 use clap::Args;
 use forewarn_client::Client;
+use forewarn_daemon::visible::one_line;
 use forewarn_lifecycle::EventId;
 use forewarn_watcher::{Seen, Status};
 
@@ -50,7 +51,7 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
             meant(&listing, &arguments.ids)?
         };
         if chosen.is_empty() {
-            eprintln!("no scheduled event names {}", listing.me);
+            eprintln!("no scheduled event names {}", one_line(&listing.me));
             return Ok(());
         }
         client.approve(&chosen).await?;

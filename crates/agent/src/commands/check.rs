@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use forewarn_daemon::table::Table;
+use forewarn_daemon::visible::visible;
 use forewarn_watcher::Phase;
 use forewarn_wire::show_duration;
 
@@ -10,7 +11,7 @@ use super::{Options, print};
 pub(super) fn command(options: &Options) -> Result<()> {
     let config = options.load()?;
     for note in &config.notes {
-        eprintln!("note: {note}");
+        eprintln!("note: {}", visible(note));
     }
     let mut table = Table::new(&["phase", "order", "hook", "limit", "retries", "undo"]);
     for phase in Phase::ALL {

@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use forewarn_client::{Client, MalformedEvent, News, Sighting};
 use forewarn_daemon::table::{Table, some};
-use forewarn_daemon::visible::one_line;
+use forewarn_daemon::visible::{self, one_line};
 use forewarn_watcher::{Seen, Status};
 use forewarn_wire::show_duration;
 use serde_json::json;
@@ -110,7 +110,7 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
     listing.warn();
     if arguments.json {
         let list: Vec<_> = listing.events.iter().map(|seen| entry(&listing, seen)).collect();
-        return print(&format!("{:#}\n", json!(list)));
+        return print(&visible::json(&format!("{:#}\n", json!(list))));
     }
     if listing.events.is_empty() {
         eprintln!("no event is pending");

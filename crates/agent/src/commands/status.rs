@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use forewarn_client::http::{Limits, Line, Request, Trust, Url};
 use forewarn_daemon::table::{Table, listed, some};
+use forewarn_daemon::visible::json;
 use forewarn_wire::show_duration;
 
 use super::{Options, block_on, print};
@@ -39,7 +40,7 @@ pub(super) fn command(options: &Options, arguments: &Arguments) -> Result<()> {
     };
     let body = block_on(ask(address))?;
     if arguments.json {
-        return print(&format!("{}\n", body.trim_end()));
+        return print(&json(&format!("{}\n", body.trim_end())));
     }
     let status: Status = serde_json::from_str(&body).context("the agent answers something else")?;
     print(&shown(&status))

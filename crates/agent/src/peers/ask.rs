@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forewarn_client::Endpoint;
-use forewarn_client::http::{HeaderName, HeaderValue, Limits, Line, Request, Trust, Url};
+use forewarn_client::http::{self, HeaderName, HeaderValue, Limits, Line, Request, Trust, Url};
 use forewarn_daemon::visible::flat;
 use forewarn_watcher::{Asking, PeerReport, PeerWord};
 
@@ -96,16 +96,22 @@ impl Asker {
                 }
                 PeerReport::Word(word)
             }
-            Err(Trouble::Unavailable(_)) => {
+            // The peer is there, and this machine does not know how it stands. Such an answer needs no proof: a stranger that forges
+            // it only makes this machine wait.
+            Err(Trouble::Unavailable(_) | Trouble::Form | Trouble::Line(http::Trouble::TooLong(_))) => {
                 PeerReport::Alive(peer.name.clone().or_else(|| self.0.names().get(&peer.place).cloned())?)
             }
             Err(
                 Trouble::Place(_)
-                | Trouble::Line(_)
+                | Trouble::Line(
+                    http::Trouble::Late(_)
+                    | http::Trouble::Unreachable(_)
+                    | http::Trouble::Broken(_)
+                    | http::Trouble::Unaskable(_),
+                )
                 | Trouble::Forbidden
                 | Trouble::Status(_)
                 | Trouble::Unproved
-                | Trouble::Form
                 | Trouble::Name(_)
                 | Trouble::Own(_),
             ) => return None,

@@ -5,8 +5,8 @@
 //! | from announcement to undo; cancelled; of others; dry run | `events` |
 //! | killed, stopped, restarted, damaged: each event once | `lives` |
 //! | hooks that fail, hang, come too late, lie in directories | `hooks` |
-//! | an endpoint that is down, empty, or does not know the name | `troubles` |
-//! | who approves where several are named; load balancers | `peers` |
+//! | an endpoint that is down, empty, or does not know the name; events that cannot be read | `troubles` |
+//! | who approves where several are named; strangers that hold connections open; load balancers | `peers` |
 //! | settings that are wrong, or read again | `settings` |
 //! | commands of people | `commands`, `rehearsals` |
 //! | systemd and its journal | `supervised` |

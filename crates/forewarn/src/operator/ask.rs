@@ -105,7 +105,7 @@ pub(super) fn all(session: &Session, errands: &[Errand], patience: Patience) -> 
             let (phrase, why) = (say::capital(&errand.phrase), reasons(errand, work, &endings));
             match session.output() {
                 _ if is_failure => eprintln!("forewarn: {}", visible(&format!("{phrase} {ending}{why}."))),
-                Output::Table | Output::Wide => print(&format!("{phrase} {ending}.\n"))?,
+                Output::Table | Output::Wide => print(&visible(&format!("{phrase} {ending}.\n")))?,
                 Output::Json => {}
             }
             unsuccessful += usize::from(is_failure);

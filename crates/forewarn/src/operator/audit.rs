@@ -121,8 +121,8 @@ fn line(entry: &TrailEntry) -> String {
         other => format!(" in {other}"),
     };
     let (number, at, kind) = (entry.number, say::date(entry.at), &entry.kind);
-    let text = super::visible::one_line(&entry.text);
-    format!("{number:>6}  {at}  {kind:<9}  {text}{cluster}{}{because}\n", who(Some(&entry.by)))
+    let (text, by) = (&entry.text, who(Some(&entry.by)));
+    format!("{}\n", visible::one_line(&format!("{number:>6}  {at}  {kind:<9}  {text}{cluster}{by}{because}")))
 }
 
 impl Filter {
@@ -180,7 +180,7 @@ fn verify(session: &Session, file: Option<&Path>, expect: Option<&str>) -> Resul
         );
     }
     match session.output() {
-        Output::Json => print(&format!("{:#}\n", told(&verified))),
+        Output::Json => print(&visible::json(&format!("{:#}\n", told(&verified)))),
         Output::Table | Output::Wide => print(&sentence(&verified)),
     }
 }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use forewarn_wire::operator::{MachineView, ServerView, TenantView};
 
 use super::session::{Session, escaped};
+use super::visible::one_line;
 
 /// The edition that a first request asks for: the newest.
 const EDITION: &str = "2020-07-01";
@@ -30,12 +31,12 @@ pub(super) fn hints(session: &Session, tenants: &[String], machine: Option<&str>
                 Some(_) => machine.to_owned(),
                 None => format!("{name}/{machine}"),
             };
-            eprintln!(
-                "hint: to be told next time, {name} has to ask once: {}",
-                curl(&format!("{place}/vm/{path}"))
-            );
+            let curl = curl(&format!("{place}/vm/{path}"));
+            eprintln!("{}", one_line(&format!("hint: to be told next time, {name} has to ask once: {curl}")));
         } else {
-            eprintln!("hint: to be told next time, {name} has to ask once, from {machine}: {}", curl(place));
+            let curl = curl(place);
+            let hint = format!("hint: to be told next time, {name} has to ask once, from {machine}: {curl}");
+            eprintln!("{}", one_line(&hint));
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};
 use super::session::{Session, escaped, print};
 use super::table::{Table, Width, listed, some};
-use super::{Named, Output, explain, say};
+use super::{Named, Output, explain, say, visible};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -196,8 +196,8 @@ fn stand(session: &Session, events: &[EventView]) -> Result<()> {
     let now = session.now()?;
     for event in events {
         match session.look::<EventView>(&format!("/v1/events/{}", event.id))? {
-            Some(event) => print(&format!("{}.\n", say::standing(&event, now)))?,
-            None => print(&format!("{} is over.\n", say::what(event)))?,
+            Some(event) => print(&visible(&format!("{}.\n", say::standing(&event, now))))?,
+            None => print(&visible(&format!("{} is over.\n", say::what(event))))?,
         }
     }
     Ok(())

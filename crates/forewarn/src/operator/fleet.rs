@@ -10,6 +10,7 @@ use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, 
 
 use super::consent::Consent;
 use super::session::{Session, understand};
+use super::visible::toml;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,7 +49,7 @@ pub(crate) struct Apply {
 
 pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
-        Command::Show => session.show("/v1/fleet", |fleet: Fleet| Ok(fleet.print()?)),
+        Command::Show => session.show("/v1/fleet", |fleet: Fleet| shown(&fleet)),
         Command::Apply(wanted) => apply(session, wanted),
     }
 }
@@ -78,6 +79,15 @@ fn apply(session: &Session, wanted: &Apply) -> Result<()> {
             report.differences.len()
         ),
     }
+}
+
+/// A fleet as a file that can be applied again, in which invisible characters can be seen.
+fn shown(fleet: &Fleet) -> Result<String> {
+    let text = fleet.print()?;
+    let escaped = toml(&text);
+    // In a string between single quotes an escape would be part of the text.
+    let is_same = Fleet::parse(&escaped).and_then(|again| again.print()).is_ok_and(|again| again == text);
+    Ok(if is_same { escaped } else { text })
 }
 
 fn read(file: &Path) -> Result<Fleet> {

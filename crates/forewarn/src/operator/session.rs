@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::table::Width;
-use super::visible::visible;
+use super::visible::{json, visible};
 use super::{Options, Output};
 use crate::client::{Client, Refused};
 
@@ -155,7 +155,7 @@ impl Session {
         F: FnOnce(T) -> Result<String>,
     {
         match self.output {
-            Output::Json => print(&format!("{answer:#}\n")),
+            Output::Json => print(&json(&format!("{answer:#}\n"))),
             Output::Table | Output::Wide => print(&visible(&text(understand(answer)?)?)),
         }
     }

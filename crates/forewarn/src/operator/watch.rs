@@ -10,6 +10,7 @@ use forewarn_wire::operator::TenantView;
 use serde::Deserialize;
 
 use super::session::{Session, escaped};
+use super::visible::{json, one_line};
 use super::{Named, Output, say};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -45,9 +46,9 @@ pub(super) fn run(session: &Session, arguments: &Arguments) -> Result<()> {
 /// Prints one change; there is no more to do when nobody reads.
 fn tell(session: &Session, data: &str) -> Result<ControlFlow<()>> {
     let line = match session.output() {
-        Output::Json => data.to_owned(),
+        Output::Json => json(data),
         Output::Table | Output::Wide => {
-            line(&serde_json::from_str(data).context("the stream is not understood")?)
+            one_line(&line(&serde_json::from_str(data).context("the stream is not understood")?))
         }
     };
     let mut out = io::stdout().lock();

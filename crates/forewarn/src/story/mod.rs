@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use forewarn_story::Transcript;
 
+use crate::operator::visible;
 use live::Live;
 
 #[derive(Subcommand)]
@@ -51,7 +52,7 @@ pub(crate) fn run(command: &Command, api: &str) -> Result<()> {
             Ok(transcript) => print(file, files.len(), &transcript)?,
             Err(problem) => {
                 failed += 1;
-                eprintln!("forewarn: {problem:#}");
+                eprintln!("forewarn: {}", visible(&format!("{problem:#}")));
             }
         }
     }
@@ -92,7 +93,7 @@ fn read(file: &Path) -> Result<String> {
 fn print(file: &Path, files: usize, transcript: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     let heading = if files > 1 { format!("== {}\n", file.display()) } else { String::new() };
-    match write!(out, "{heading}{transcript}") {
+    match write!(out, "{}", visible(&format!("{heading}{transcript}"))) {
         Err(broken) if broken.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

@@ -13,6 +13,7 @@
 //! | a hook hangs | `hooks::a_hook_that_hangs_is_ended_and_nothing_is_approved`, `hooks::a_hook_that_hangs_is_ended_and_the_rest_goes_on_if_wanted` |
 //! | a reboot of three machines | `together::three_machines_get_ready_and_one_approval_is_given` |
 //! | a peer dies | `together::without_a_dead_peer_nobody_approves`, `together::a_dead_leader_is_replaced_and_done_without` |
+//! | strangers hold connections open | `together::a_flood_of_connections_does_not_make_a_peer_silent` |
 //! | one machine after the other | `together::one_machine_is_drained_at_once` |
 //! | the agent is killed in the middle | `lives::an_agent_that_was_killed_goes_on_where_it_was` |
 //! | the machine really reboots | `lives::what_was_done_is_undone_after_the_reboot_itself` |

@@ -1,5 +1,9 @@
 //! Three machines that share a host: nobody approves before all of them are ready, and it is done once.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use crate::harness::network::Namespace;
 use crate::settings::Settings;
 use crate::world::{Place, World};
 
@@ -101,6 +105,86 @@ fn a_dead_leader_is_replaced_and_done_without() {
     let approving = world.agent("db_1").has_noted("approving");
     assert_eq!(approving["without"], serde_json::json!(["db_0"]));
     assert_eq!(world.start_requests(), 1);
+}
+
+/// Opens 400 connections to an agent and never finishes a request; opens each again when the agent closes it.
+const STRANGER: &str = "
+import selectors, socket, sys, time
+poll = selectors.DefaultSelector()
+def open_one():
+    stream = socket.socket()
+    stream.setblocking(False)
+    stream.connect_ex((sys.argv[1], 9911))
+    poll.register(stream, selectors.EVENT_WRITE)
+for _ in range(400):
+    open_one()
+print('open', flush=True)
+while True:
+    for key, events in poll.select():
+        try:
+            if events & selectors.EVENT_WRITE:
+                key.fileobj.send(b'GET /peers/v1/word HTTP/1.1\\r\\nHost: h\\r\\nX: ')
+                poll.modify(key.fileobj, selectors.EVENT_READ)
+            elif not key.fileobj.recv(4096):
+                raise OSError
+        except OSError:
+            poll.unregister(key.fileobj)
+            key.fileobj.close()
+            # 400 connections a second are enough.
+            time.sleep(0.0025)
+            open_one()
+";
+
+/// A program that ends with the test.
+struct Stranger(Child);
+
+impl Stranger {
+    /// Floods a machine from that namespace, and waits until all connections are under way.
+    fn begin(from: &Namespace, target: &str) -> Self {
+        let mut command = from.command("python3");
+        let child = command.args(["-c", STRANGER, target]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut stranger = Self(child);
+        let mut line = String::new();
+        BufReader::new(stranger.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "open\n");
+        stranger
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+#[ignore = "needs root and packages; `cargo xtask agent` runs it"]
+fn a_flood_of_connections_does_not_make_a_peer_silent() {
+    let place = Place::of(&ALL);
+    let world = begin(&place, "silence = \"go-on\"\nsilent_after = \"10s\"");
+    // From an address that no peer has, and from the address of a peer.
+    let target = place.address("db_1");
+    let strangers =
+        [place.network().host(), world.agent("db_2").namespace()].map(|from| Stranger::begin(from, &target));
+    let reboot = world.announce(&["host", "reboot", "h1"]);
+    for name in ["db_0", "db_2"] {
+        world.agent(name).touch("go");
+        world.agent(name).has_noted("ready");
+    }
+    // db_1 drains for longer than a silent peer is waited for.
+    let asked = world.agent("db_0").peer_rounds();
+    crate::harness::until("peers are asked again and again", || {
+        assert_eq!(world.start_requests(), 0, "approved while a peer drains");
+        (world.agent("db_0").peer_rounds() >= asked + 14).then_some(())
+    });
+    assert_eq!(world.status(&reboot), "Scheduled");
+    world.agent("db_1").touch("go");
+    world.is(&reboot, "Started");
+    assert_eq!(world.approvers(&reboot), ["machine db/db_0"]);
+    let approving = world.agent("db_0").has_noted("approving");
+    assert_eq!(approving["without"], serde_json::json!([]));
+    drop(strangers);
 }
 
 #[test]

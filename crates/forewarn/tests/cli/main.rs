@@ -7,6 +7,7 @@ mod api;
 mod audit;
 mod driver;
 mod explain;
+mod invisible;
 #[path = "../harness/patience.rs"]
 mod patience;
 mod scalesets;

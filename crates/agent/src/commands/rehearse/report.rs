@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use forewarn_daemon::table::Table;
+use forewarn_daemon::visible::json;
 use forewarn_watcher::Phase;
 use forewarn_wire::{ReadEvent, show_duration};
 use serde::Serialize;
@@ -99,7 +100,7 @@ impl Report {
 
     pub(super) fn print(&self, as_json: bool) -> Result<()> {
         if as_json {
-            return print(&format!("{}\n", serde_json::to_string_pretty(self)?));
+            return print(&json(&format!("{}\n", serde_json::to_string_pretty(self)?)));
         }
         let mut table = Table::new(&["phase", "hook", "seconds", "outcome", "why"]);
         for Row { phase, hook, seconds, outcome, why } in &self.hooks {

@@ -9,7 +9,7 @@ use forewarn_wire::operator::{NamedCommand, PreviewView, RolloutEntry, RolloutVi
 
 use super::ask::{self, Errand, Patience};
 use super::session::{Session, print};
-use super::{Named, Output, wait};
+use super::{Named, Output, visible, wait};
 use options::{Selection, TermsOptions};
 
 const START_EXAMPLES: &str = "\
@@ -144,7 +144,7 @@ fn start(session: &Session, work: &Work, patience: Patience) -> Result<()> {
     let path = format!("/v1/rollouts/{id}");
     if outcome.work.is_empty() && session.output() == Output::Table {
         let view: RolloutView = session.get(&path)?;
-        eprintln!("Rollout {id} {}", view.text);
+        eprintln!("Rollout {id} {}", visible(&view.text));
     }
     if !patience.wait {
         return Ok(());
@@ -153,7 +153,7 @@ fn start(session: &Session, work: &Work, patience: Patience) -> Result<()> {
     wait::until_over(session, unfinished)?;
     let view: RolloutView = session.get(&path)?;
     if session.output() == Output::Table {
-        print(&format!("Rollout {id} is over, {}.\n", view.text))?;
+        print(&format!("Rollout {id} is over, {}.\n", visible(&view.text)))?;
     }
     let left = view.failed.len() + view.skipped.len() + view.waiting.len();
     if left > 0 {
