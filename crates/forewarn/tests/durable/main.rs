@@ -10,6 +10,7 @@
 //! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
+//! | a slow disk, a stop or a kill before the publication takes nothing from a notice | `notice` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
 //! | every command that was answered is in the trail, once, and the trail is whole | `trail` |
@@ -26,8 +27,12 @@ mod gaps;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod kill;
+mod notice;
 mod place;
 mod random;
+#[allow(dead_code, reason = "one test needs a webhook, and not all of it")]
+#[path = "../webhooks/receiver.rs"]
+mod receiver;
 mod refused;
 mod rollout;
 mod site;
