@@ -161,7 +161,10 @@ fn fill_disks() -> Result<Outcome> {
     if store != Outcome::Passed {
         return Ok(store);
     }
-    // The program itself, on such disks and in a time of its own.
+    if let Readiness::Lacking(why) = packages::prepare_programs(&TRACER) {
+        return Ok(Outcome::Skipped(why));
+    }
+    // The program itself, on such disks, on slow ones and in a time of its own.
     let programs = ["--test", "durable", "--test", "doctor"];
     run_cargo(&[&["test", "--package", "forewarn", "--locked"], &programs[..], &["--", "--ignored"]].concat())
 }

@@ -77,7 +77,9 @@ impl Clock {
     pub fn new_for(plan: ClockPlan) -> Self {
         match plan {
             ClockPlan::Real => Self::real(Steady::START),
-            ClockPlan::Virtual { start, speed } => Self::virtual_at(start.unwrap_or_else(wall), speed),
+            ClockPlan::Virtual { start, speed } => {
+                Self::virtual_at(start.unwrap_or_else(whole_second), speed)
+            }
         }
     }
 
@@ -162,6 +164,11 @@ pub(crate) fn later(now: Now, span: Duration) -> Now {
     Now { wall: now.wall.plus(span), steady: now.steady.plus(span) }
 }
 
+/// The time of day, down to a whole second: a virtual clock that starts there shows what documents can show.
+pub(crate) fn whole_second() -> Timestamp {
+    Timestamp::from_millis(wall().seconds() * 1_000)
+}
+
 /// The time of day.
 pub(crate) fn wall() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -217,6 +224,18 @@ mod tests {
         assert!(clock.now().wall.millis() >= 7_000);
         assert_eq!(clock.real_time_for(Duration::from_secs(60)), Some(Duration::from_millis(1_001)));
         assert_eq!((clock.kind(), clock.speed()), (Kind::Virtual, Speed(60)));
+    }
+
+    #[test]
+    fn a_virtual_clock_that_shows_the_time_of_day_starts_on_a_whole_second() {
+        // Whatever the moment is, some of these would not be.
+        for _ in 0..20 {
+            let clock = Clock::new_for(ClockPlan::Virtual { start: None, speed: Speed(0) });
+            assert_eq!(clock.now().wall.millis() % 1_000, 0);
+        }
+        let start = Some(Timestamp::from_millis(1_500));
+        let clock = Clock::new_for(ClockPlan::Virtual { start, speed: Speed(0) });
+        assert_eq!(clock.now().wall.millis(), 1_500, "a start that was chosen stays");
     }
 
     #[test]

@@ -106,18 +106,20 @@ pub(super) fn date(moment: Moment) -> String {
 fn relative(moment: Moment, now: Moment) -> String {
     // To the nearest second: documents know whole seconds only, the clock knows more.
     let half = Duration::from_millis(500);
-    let (ahead, behind) = (moment.0.since(now.0) + half, now.0.since(moment.0) + half);
-    match (ahead.as_secs(), behind.as_secs()) {
-        (0, 0) => "now".to_owned(),
+    let (left, behind) = (moment.0.since(now.0), now.0.since(moment.0) + half);
+    match ((left + half).as_secs(), behind.as_secs()) {
+        (0, 0) if left.is_zero() => "now".to_owned(),
+        (0, 0) => "in 1s".to_owned(),
         (0, _) => format!("{} ago", show_duration(behind)),
-        (seconds, _) => format!("in {}", show_duration(Duration::from_secs(whole_minutes(seconds)))),
+        (seconds, _) => format!("in {}", show_duration(Duration::from_secs(whole_minutes(left, seconds)))),
     }
 }
 
-/// Notices are of minutes, while a clock that runs is a second on or off by the time that somebody reads it.
-fn whole_minutes(seconds: u64) -> u64 {
+/// Notices are of minutes, while a clock that runs is a second on or off by the time that somebody reads it. Never less than a
+/// clock must be set forward by, to a whole second: a whole second too many is shown, and only a part of one is left out.
+fn whole_minutes(left: Duration, seconds: u64) -> u64 {
     match seconds % 60 {
-        1 if seconds > 60 => seconds - 1,
+        1 if seconds > 60 && left < Duration::from_secs(seconds) => seconds - 1,
         59 if seconds > 60 => seconds + 1,
         _ => seconds,
     }
@@ -236,6 +238,22 @@ pub(super) mod tests {
         assert_eq!(when(moment("2026-01-01T00:00:59Z"), now), "2026-01-01 00:00:59Z (in 59s)");
         assert_eq!(when(moment("2026-01-01T00:15:00.9Z"), now), "2026-01-01 00:15:00Z (in 15m)");
         assert_eq!(when(now, now), "2026-01-01 00:00:00Z (now)");
+        assert_eq!(when(moment("2026-01-01T00:00:00.7Z"), now), "2026-01-01 00:00:00Z (in 1s)");
+        let whole = moment("2026-01-01T00:00:00Z");
+        assert_eq!(when(moment("2026-01-01T00:15:01Z"), whole), "2026-01-01 00:15:01Z (in 15m1s)");
         assert_eq!(when(moment("2025-12-31T23:00:00Z"), now), "2025-12-31 23:00:00Z (1h1s ago)");
+    }
+
+    proptest::proptest! {
+        /// A clock that is set forward stops on a whole second.
+        #[test]
+        fn a_clock_that_is_set_forward_by_what_is_said_gets_there(now in 0..10_000_000_i64, left in 0..2_000_i64) {
+            let now = forewarn_lifecycle::Timestamp::from_millis(now);
+            let moment = now.plus(Duration::from_secs(left.unsigned_abs())).rounded_up();
+            let said = relative(Moment(moment), Moment(now));
+            let span = said.strip_prefix("in ").map_or(Some(Duration::ZERO), forewarn_wire::parse_duration);
+            let stops = now.plus(span.unwrap()).rounded_up();
+            proptest::prop_assert!(stops >= moment, "{said}: {stops:?} is before {moment:?}");
+        }
     }
 }

@@ -261,9 +261,10 @@ fn seed(number: u64) -> Seed {
     Seed(seed)
 }
 
+/// The time of day, down to a whole second.
 fn wall() -> Timestamp {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    Timestamp::from_millis(i64::try_from(since.as_secs()).unwrap_or(i64::MAX).saturating_mul(1_000))
 }
 
 fn parse_arm(text: &str) -> Result<ArmListen, String> {

@@ -115,3 +115,25 @@ fn a_computer_that_seems_to_have_run_for_ten_years_starts_nothing_early() {
     assert_eq!(server.say(&post(NEWEST, &approve(&[id]))).status(), 200);
     until("the event ends", || document(&server)["Events"].as_array()?.is_empty().then_some(()));
 }
+
+#[test]
+fn a_frozen_clock_that_is_set_forward_by_the_notice_that_is_said_reaches_it() {
+    for start in ["2026-01-01T00:00:00.001Z", "2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.999Z"] {
+        let server = Server::start_at(start, &[]);
+        server.enrol(&["solo"]);
+        assert!(server.run(&["vm", "restart", "solo"]).contains("(in 15m)"), "{start}");
+        server.advance("15m");
+        assert_eq!(server.status("solo"), "Started", "{start}");
+    }
+}
+
+#[test]
+fn a_frozen_clock_starts_on_a_whole_second() {
+    let place = Place::new();
+    for _ in 0..3 {
+        // With the time of day at first, and then with what it showed last.
+        let server = place.start_with(&["--clock", "frozen"]);
+        assert_eq!(clock(&server) % 1_000, 0);
+        server.kill();
+    }
+}

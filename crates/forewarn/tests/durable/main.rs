@@ -12,6 +12,7 @@
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a log or a directory that is lost is noticed, and nothing goes back without a word | `lost` |
+//! | a slow disk, a stop or a kill before the publication takes nothing from a notice | `notice` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
 //! | a JSON log has one object for each line | `json_log` |
@@ -33,8 +34,12 @@ mod harness;
 mod json_log;
 mod kill;
 mod lost;
+mod notice;
 mod place;
 mod random;
+#[allow(dead_code, reason = "one test needs a webhook, and not all of it")]
+#[path = "../webhooks/receiver.rs"]
+mod receiver;
 mod reasons;
 mod refused;
 mod rollout;

@@ -12,7 +12,7 @@ use forewarn_wire::Moment;
 use forewarn_wire::operator::Chain;
 
 use crate::clock::{Clock, Speed, later};
-use crate::engine::{Engine, Once, Order, Terms};
+use crate::engine::{ClockCommand, Engine, Once, Order, Terms};
 
 /// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +71,11 @@ const TEN_YEARS_SECONDS: i64 = 10 * 365 * 86_400;
 async fn announced() -> Engine {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     clock.set(start(), Speed(0));
+    announced_on(clock).await
+}
+
+/// The same on some clock.
+async fn announced_on(clock: Clock) -> Engine {
     let engine = Engine::pretending(Seed([5; 16]), clock);
     let name = |text| Name::new(text).expect("a name");
     let placement =
@@ -267,4 +272,27 @@ async fn a_trail_is_not_read_before_its_times_are_sure() {
         matches!(entries.try_recv(), Err(tokio::sync::broadcast::error::TryRecvError::Empty)),
         "told once"
     );
+}
+
+proptest! {
+    #[test]
+    fn a_clock_that_is_set_forward_by_a_notice_reaches_its_end_wherever_it_stands(
+        fraction in 0..1_000_i64,
+        steps in proptest::collection::vec(1..400_u64, 0..3),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let clock = Clock::virtual_at(Timestamp::from_millis(start().wall.millis() + fraction), Speed(0));
+            let engine = announced_on(clock).await;
+            let mut left = NOTICE;
+            for step in steps {
+                let step = Duration::from_secs(step).min(left.saturating_sub(Duration::from_secs(1)));
+                engine.drive(ClockCommand::Advance(step)).await.expect("a virtual clock");
+                left -= step;
+            }
+            assert!(left.is_zero() || waits(&engine).await, "it has started early");
+            let now = engine.drive(ClockCommand::Advance(left)).await.expect("a virtual clock");
+            assert!(!waits(&engine).await, "it has not started at {now:?}");
+        });
+    }
 }

@@ -75,7 +75,7 @@ impl Driver {
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
             ClockCommand::Advance(span) => {
-                let end = now.steady.plus(span);
+                let end = now.steady.plus(to_whole_second(now, span));
                 while now.steady < end && !self.keeping.is_broken() {
                     let left = end.since(now.steady);
                     let next = self.next_after(now).map_or(left, |next| next.min(left));
@@ -137,7 +137,7 @@ impl Driver {
         own: &mpsc::WeakSender<Request>,
     ) -> Result<Now, Problem> {
         let shown = self.shown();
-        let end = within.map(|span| now.steady.plus(span));
+        let end = within.map(|span| now.steady.plus(to_whole_second(now, span)));
         while self.shown() == shown && !self.keeping.is_broken() {
             if end.is_none() && !self.is_busy() {
                 break;
@@ -176,6 +176,11 @@ impl Driver {
         let slots = self.wards.values().flat_map(|ward| ward.slots.values());
         slots.fold((0, 0), |(count, sum), slot| (count + 1, sum + slot.read().document.incarnation))
     }
+}
+
+/// A span that ends on a whole second, as every time in a document does: who goes on by the time that is left gets there.
+fn to_whole_second(now: Now, span: Duration) -> Duration {
+    now.wall.plus(span).rounded_up().since(now.wall).max(span)
 }
 
 /// What the clock was told, as it is kept.

@@ -28,7 +28,7 @@ use forewarn_wire::operator::{Details, NamedCommand, Outcome, Site, TrailEntry};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::arm::Refusals;
-use crate::clock::{Clock, ClockPlan, Kind, Speed, wall};
+use crate::clock::{Clock, ClockPlan, Kind, Speed, wall, whole_second};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Found, Keeping, Readers};
 use crate::polls::Polls;
@@ -247,7 +247,7 @@ impl Engine {
     ) -> Result<Self, OpenError> {
         let start = match clock {
             ClockPlan::Real => Now { wall: wall(), steady: Steady::START },
-            ClockPlan::Virtual { start, .. } => Now::at_millis(start.unwrap_or_else(wall).millis()),
+            ClockPlan::Virtual { start, .. } => Now::at_millis(start.unwrap_or_else(whole_second).millis()),
         };
         let options = Options { trail_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(place, &options)?;

@@ -344,7 +344,10 @@ pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventVi
 /// What a clock shows.
 #[must_use]
 pub fn clock_view(now: Now, kind: &str, speed: u32, next_in: Option<Duration>) -> ClockView {
-    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in: next_in.map(Span) }
+    // In whole seconds, and not less: who sets the clock forward by that much gets there.
+    let whole =
+        |span: Duration| Span(Duration::from_secs(span.as_secs() + u64::from(span.subsec_nanos() > 0)));
+    ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in: next_in.map(whole) }
 }
 
 /// Who approved, in words.
