@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// What is to be done to a machine, in words that a program understands. One JSON object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Order {
-    /// The same however often the order is given: whoever has done it answers `done` again.
+    /// The name of the action: 32 hexadecimal digits. It is the same however often the order is given, and that of no other
+    /// action of any cluster, so that a program can remember it for ever and answer `done` again.
     pub action: String,
     /// What to do.
     pub verb: Verb,
@@ -50,6 +51,24 @@ pub enum Verb {
     Start,
 }
 
+impl Verb {
+    /// The word of it in an order.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Migrate => "migrate",
+            Self::Reboot => "reboot",
+            Self::Redeploy => "redeploy",
+            Self::Reimage => "reimage",
+            Self::Delete => "delete",
+            Self::Deallocate => "deallocate",
+            Self::Stop => "stop",
+            Self::Start => "start",
+        }
+    }
+}
+
 /// What a program answers. One JSON object with a member `result`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "result", rename_all = "lowercase")]
@@ -88,7 +107,7 @@ impl Order {
             Impact::Start { .. } => (Verb::Start, None),
         };
         Some(Self {
-            action: format!("{}-{}", action.maintenance, action.machine),
+            action: cluster.action_name(action.maintenance, action.machine).to_string(),
             verb,
             tenant: cluster.tenant(machine.tenant)?.name.to_string(),
             machine: machine.name.to_string(),

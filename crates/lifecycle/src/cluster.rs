@@ -9,7 +9,7 @@ use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
 use crate::event::Event;
 use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
-use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
+use crate::ids::{ActionName, EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
 use crate::names::Name;
 use crate::policy::{Approve, Brake, Settings};
@@ -22,6 +22,8 @@ use crate::time::Now;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     pub(crate) seed: Seed,
+    /// Secrets of before imports, oldest first: each named the actions of some work that is not over.
+    pub(crate) former_seeds: Vec<FormerSeed>,
     pub(crate) settings: Settings,
     pub(crate) brake: Brake,
     pub(crate) next: Counters,
@@ -53,6 +55,16 @@ pub struct Cluster {
     pub(crate) agenda: Agenda,
 }
 
+/// The secret that a cluster had before an import. Work of that time keeps the names of its actions: a driver program may
+/// have carried them out already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormerSeed {
+    /// The secret.
+    pub seed: Seed,
+    /// The first work that was planned without it.
+    pub until: MaintenanceId,
+}
+
 /// The next number of each kind; none is used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are the kinds")]
@@ -72,6 +84,7 @@ impl Cluster {
     pub fn new(seed: Seed) -> Self {
         Self {
             seed,
+            former_seeds: Vec::new(),
             settings: Settings::default(),
             brake: Brake::default(),
             next: Counters::default(),
@@ -93,6 +106,35 @@ impl Cluster {
             held: BTreeSet::new(),
             agenda: Agenda::default(),
         }
+    }
+
+    /// The name of the action that a piece of work has for a machine.
+    #[must_use]
+    pub fn action_name(&self, maintenance: MaintenanceId, machine: MachineId) -> ActionName {
+        let former = self.former_seeds.iter().find(|former| maintenance < former.until);
+        let seed = former.map_or(&self.seed, |former| &former.seed);
+        ActionName::of(seed, maintenance, machine)
+    }
+
+    /// The secrets of before imports that still name actions, and now this one: for an import that gives the cluster another.
+    #[must_use]
+    pub fn seeds_in_use(&self) -> Vec<FormerSeed> {
+        let current = FormerSeed { seed: self.seed, until: MaintenanceId(self.next.maintenance) };
+        let mut first = MaintenanceId(0);
+        let mut in_use = Vec::new();
+        for former in self.former_seeds.iter().copied().chain([current]) {
+            if self.maintenances.range(first..former.until).next().is_some() {
+                in_use.push(former);
+            }
+            first = former.until;
+        }
+        in_use
+    }
+
+    /// The secret of another cluster, made of that of this one.
+    #[must_use]
+    pub fn seed_of_cluster(&self, number: u32) -> Seed {
+        self.seed.nth(number)
     }
 
     /// A host.

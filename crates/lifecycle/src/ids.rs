@@ -97,6 +97,30 @@ impl Seed {
     }
 }
 
+/// The name of an action: one piece of work on one machine. It is the same however often the action is ordered, and no
+/// other action of any cluster has it. It is printed as 32 lower-case hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ActionName(u128);
+
+impl ActionName {
+    /// The name of the action that a piece of work has for a machine, in a cluster with that secret: a keyed hash.
+    #[must_use]
+    pub fn of(seed: &Seed, maintenance: MaintenanceId, machine: MachineId) -> Self {
+        let mut hasher = SipHasher24::new_with_key(&seed.0);
+        // Event ids and secrets of other clusters are made of the same secret: this is none of them.
+        hasher.write(b"action");
+        hasher.write(&maintenance.0.to_le_bytes());
+        hasher.write(&machine.0.to_le_bytes());
+        Self(hasher.finish128().as_u128())
+    }
+}
+
+impl fmt::Display for ActionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
 impl EventId {
     /// The `counter`-th id of a cluster: a keyed hash, so that one id tells nothing about another.
     #[must_use]

@@ -62,7 +62,7 @@ mod window;
 
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
-pub use cluster::{Cluster, Counters};
+pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Refusal, SetShape};
 pub use event::{Announcement, Approval, Approver, Event, EventKind, EventSource, Phase, Reason, StartCause};
 pub use fleet::{
@@ -70,7 +70,7 @@ pub use fleet::{
     ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
 pub use ids::{
-    EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId,
+    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId,
     UpdateDomain, Zone,
 };
 pub use maintenance::{

@@ -4,7 +4,7 @@
 //! so that they cannot disagree with them. The order of rows is part of the bargain: what is spoken of comes first.
 
 use crate::agenda::Due;
-use crate::cluster::{Cluster, Counters};
+use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::event::{Event, Phase};
 use crate::fleet::{Health, Host, Machine, ScaleSet};
 use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
@@ -20,6 +20,8 @@ use crate::time::Steady;
 pub enum Row {
     /// What there is once. It comes first.
     Head(Head),
+    /// A secret that names actions of work from before an import. Those come right after the head, oldest first.
+    FormerSeed(FormerSeed),
     /// A host.
     Host(HostRow),
     /// A scale set.
@@ -115,6 +117,7 @@ impl Cluster {
     /// All that cannot be derived, in the order in which [`Restoring`] wants it.
     pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
         let head = Head { seed: self.seed, settings: self.settings, brake: self.brake, next: self.next };
+        let seeds = self.former_seeds.into_iter().map(Row::FormerSeed);
         let agenda = self.agenda;
         let hosts = self.hosts.into_rows().map(|(id, host)| Row::Host(HostRow::of(id, host)));
         let sets = self.scale_sets.into_rows().map(|(id, set)| Row::ScaleSet(id, set));
@@ -128,7 +131,7 @@ impl Cluster {
         });
         let head = std::iter::once(Row::Head(head));
         let fleet = tenants.chain(machines);
-        head.chain(hosts).chain(sets).chain(rollouts).chain(ended).chain(maintenances).chain(fleet)
+        head.chain(seeds).chain(hosts).chain(sets).chain(rollouts).chain(ended).chain(maintenances).chain(fleet)
     }
 }
 
@@ -166,6 +169,7 @@ impl Restoring {
         };
         match row {
             Row::Head(_) => Err(BadRows("there are two heads")),
+            Row::FormerSeed(former) => cluster.restore_former_seed(former),
             Row::Host(row) => cluster.restore_host(row),
             Row::ScaleSet(id, set) => cluster.restore_scale_set(id, set),
             Row::Rollout(id, rollout) => cluster.restore_rollout(id, rollout),
@@ -197,6 +201,17 @@ fn new<V>(before: Option<&V>) -> Result<(), BadRows> {
 }
 
 impl Cluster {
+    fn restore_former_seed(&mut self, former: FormerSeed) -> Result<(), BadRows> {
+        if self.former_seeds.last().is_some_and(|last| former.until <= last.until) {
+            return Err(BadRows("the former seeds do not ascend"));
+        }
+        if former.until.0 > self.next.maintenance {
+            return Err(BadRows("a number was never given out"));
+        }
+        self.former_seeds.push(former);
+        Ok(())
+    }
+
     fn restore_host(&mut self, row: HostRow) -> Result<(), BadRows> {
         let HostRow { id, name, zone, health, rollout, work, machines } = row;
         known(&id.0, &self.next.host)?;

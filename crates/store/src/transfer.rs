@@ -2,8 +2,8 @@
 //!
 //! A state that is brought back is of some time ago, and machines may have seen what came after. So its past is not
 //! continued as if nothing had happened: incarnations take a step that no past can have reached, events that are still
-//! visible are announced under new ids, ids to come are made of another secret, and the brake is on until somebody who
-//! has looked lets it go. The trail stays behind with the journal it tells of; a new one begins.
+//! visible are announced under new ids, ids and action names to come are made of another secret (work that is known keeps the
+//! names of its actions), and the brake is on until somebody who has looked lets it go. The trail stays behind with the journal it tells of; a new one begins.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -203,6 +203,8 @@ fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
     let Estate { cluster, site, details } = estate;
     let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
     let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
+    // Work that the copy knows may have been ordered since: its actions keep their names.
+    let former_seeds = cluster.seeds_in_use();
     let mut restoring = Restoring::new();
     let mut next = 0;
     for mut row in cluster.into_rows() {
@@ -211,7 +213,11 @@ fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
                 (head.seed, head.brake) = (seed, Brake::On);
                 next = head.next.event;
                 head.next.event += visible;
+                restoring.add(row)?;
+                former_seeds.iter().try_for_each(|former| restoring.add(Row::FormerSeed(*former)))?;
+                continue;
             }
+            Row::FormerSeed(_) => continue,
             Row::Maintenance(maintenance) => {
                 let parts = maintenance.plan.parts.iter_mut();
                 for announcement in parts.filter_map(|part| part.announcement.as_mut()) {

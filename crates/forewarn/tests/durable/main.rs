@@ -7,6 +7,7 @@
 //! |---|---|
 //! | what was answered survives a kill at any moment, and nothing goes back | `kill` |
 //! | one effect for each event and machine, wherever it dies | `gaps` |
+//! | one name for each action, in every cluster and after every restore | `actions` |
 //! | a rollout goes on, no domain early or twice | `rollout` |
 //! | a rolling upgrade goes on, no batch early | `upgrades` |
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
@@ -18,6 +19,7 @@
 #![cfg(test)]
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
+mod actions;
 mod books;
 mod client;
 mod clock;

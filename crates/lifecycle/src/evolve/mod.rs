@@ -22,7 +22,10 @@ impl Cluster {
         let mut effects = Vec::new();
         let out = &mut effects;
         match change {
-            Change::SeedSet(seed) => self.seed = *seed,
+            Change::SeedSet(seed) => {
+                self.former_seeds = self.seeds_in_use();
+                self.seed = *seed;
+            }
             Change::HostAdmitted { host, name, zone } => self.host_admitted(*host, name, *zone),
             Change::HostRemoved(host) => self.host_removed(*host),
             Change::HealthChanged { host, health } => self.health_changed(*host, *health),

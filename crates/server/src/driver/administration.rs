@@ -59,7 +59,10 @@ impl Driver {
             |name: &Name| self.kept.catalogue.cluster_named(name.as_str()).ok_or(Problem::NoSuchCluster);
         Ok(match command {
             Administration::CreateCluster(name) => {
-                let seed = self.identity.nth(self.kept.catalogue.next_cluster().0);
+                // Made of the secret that an import replaces: the identity stays, and a cluster of the same number may
+                // have been made of it by the server that the import is a copy of.
+                let first = &self.estate(ClusterId::DEFAULT)?.cluster;
+                let seed = first.seed_of_cluster(self.kept.catalogue.next_cluster().0);
                 (ClusterId::DEFAULT, Command::CreateCluster { name, seed })
             }
             Administration::RenameCluster { cluster, name } => {

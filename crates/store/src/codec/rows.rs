@@ -1,7 +1,7 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage, TenantRow,
+    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage, TenantRow,
 };
 
 use super::{stored_enum, stored_struct};
@@ -15,10 +15,12 @@ stored_enum!(Row {
     5 => Tenant(tenant),
     6 => Machine(machine),
     7 => EndedRollout(id, ended),
+    30 => FormerSeed(former),
 });
 
 stored_struct! {
     Head { seed, settings, brake, next }
+    FormerSeed { seed, until }
     Counters { host, tenant, machine, scale_set, maintenance, rollout, event }
     HostRow { id, name, zone, health, rollout, work, machines }
     MachineRow { id, machine, attention }
