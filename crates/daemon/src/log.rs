@@ -2,9 +2,12 @@
 //!
 //! Where standard error is the journal of systemd, a line begins with its priority (`<6>`) and has neither time nor level: the
 //! journal keeps both itself.
+//!
+//! With [`Format::Json`] every line is one object, panics and the last words of a program that fails included.
 
 use std::fmt;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::ValueEnum;
 use serde::Deserialize;
@@ -16,6 +19,10 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Registry, reload};
+
+use crate::json_line::{JsonLine, object};
+use crate::panic::log_panics;
+use crate::visible::visible;
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -43,6 +50,19 @@ pub enum Detail {
     Debug,
 }
 
+/// Finds the format that settings ask for, as `format` in their table `log`, also where something else is wrong with them.
+#[must_use]
+pub fn log_format(settings: &str) -> Format {
+    #[derive(Default, Deserialize)]
+    struct Log {
+        #[serde(default)]
+        format: Format,
+    }
+    let settings: toml::Table = settings.parse().unwrap_or_default();
+    let log = settings.get("log").cloned().map(toml::Value::try_into::<Log>);
+    log.and_then(Result::ok).unwrap_or_default().format
+}
+
 /// How much is said, to be changed while it is.
 #[derive(Clone, Debug)]
 pub struct Volume(reload::Handle<LevelFilter, Registry>);
@@ -66,7 +86,29 @@ impl From<Detail> for LevelFilter {
     }
 }
 
-/// From now on, log lines look like that.
+/// Set once the log has begun as JSON: nothing else may be written beside it.
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Writes the last words of a program that fails to standard error: an event of a JSON log, else a line for people.
+pub fn fail(program: &str, problem: &str) {
+    if IS_JSON.load(Ordering::Relaxed) {
+        tracing::error!(error = problem, "{program} cannot go on");
+    } else {
+        // A reader who has closed the pipe does not want to know.
+        writeln!(std::io::stderr(), "{program}: {}", visible(problem)).ok();
+    }
+}
+
+/// Writes to standard output, while a log may go to the same place: one object beside a JSON log, else a text for people.
+/// It is not part of the log, and no level leaves it out.
+pub fn print(text: &str, message: &str, members: &[(&str, &str)]) {
+    let is_json = IS_JSON.load(Ordering::Relaxed);
+    let text = if is_json { object(message, members) + "\n" } else { text.to_owned() };
+    // A reader who has closed the pipe does not end a server.
+    std::io::stdout().lock().write_all(text.as_bytes()).ok();
+}
+
+/// Starts the log of a process. Panics are part of it.
 pub fn start(format: Format, detail: Detail) -> Volume {
     let (filter, handle) = reload::Layer::new(LevelFilter::from(detail));
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
@@ -77,15 +119,14 @@ pub fn start(format: Format, detail: Detail) -> Volume {
     let kept = Lines::default().with_target(false).with_ansi(false).without_time();
     match (format, is_journal()) {
         (Format::Text, false) => all.with(lines.with_ansi(colours)).init(),
-        (Format::Json, false) => all.with(lines.json().flatten_event(true)).init(),
+        (Format::Json, false) => all.with(lines.event_format(JsonLine)).init(),
         (Format::Text, true) => {
             all.with(lines.with_ansi(false).event_format(Ranked(kept.with_level(false)))).init();
         }
-        (Format::Json, true) => {
-            let lines = lines.json().flatten_event(true);
-            all.with(lines.map_event_format(Ranked)).init();
-        }
+        (Format::Json, true) => all.with(lines.event_format(Ranked(JsonLine))).init(),
     }
+    IS_JSON.store(format == Format::Json, Ordering::Relaxed);
+    log_panics();
     Volume(handle)
 }
 
@@ -125,5 +166,19 @@ fn priority(level: Level) -> u8 {
         Level::WARN => 4,
         Level::INFO => 6,
         Level::DEBUG | Level::TRACE => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_found_in_settings_that_are_wrong_otherwise() {
+        assert_eq!(log_format("log.format = 'json'\nwrong = 1"), Format::Json);
+        assert_eq!(log_format("[log]\nformat = 'json'\nlevel = 'loud'"), Format::Json);
+        for text in ["", "log = 1", "log.format = 'xml'", "log.format = 'json'\n = ", "log.level = 'info'"] {
+            assert_eq!(log_format(text), Format::Text, "{text}");
+        }
     }
 }

@@ -7,9 +7,13 @@
 //! - [`Program`] is an executable of the operator's: JSON in, JSON out.
 
 mod order;
+mod output;
 mod pretend;
 mod program;
+mod text;
 
 pub use order::{Answer, Order, Verb};
+pub use output::{OUTPUT_BYTES_MAX, OUTPUT_LINE_BYTES_MAX, OUTPUT_LINES_MAX, OutputAllowance};
 pub use pretend::Pretend;
-pub use program::{ANSWER_BYTES_MAX, Program};
+pub use program::{ANSWER_BYTES_MAX, Program, REASON_BYTES_MAX};
+pub use text::harmless;

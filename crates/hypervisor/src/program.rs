@@ -1,6 +1,7 @@
 //! A program of the operator's that does what is ordered.
 //!
-//! It is started once per order, gets the order as JSON on standard input, and answers as JSON on standard output. It must
+//! It is started once per order, gets the order as JSON on standard input, and answers as JSON on standard output. What it
+//! writes to standard error becomes events of the log ([`crate::output`]). It must
 //! be safe to repeat: the same `action` is the same order. Whatever goes wrong around it (it cannot be started, it takes
 //! too long, it answers nonsense) is an answer, too: *unknown*, and the order is given again.
 
@@ -8,18 +9,24 @@ use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::order::{Answer, Order};
+use crate::output::{OutputAllowance, relay};
+use crate::text::harmless;
 
 /// Bytes of an answer that are read.
 pub const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+
+/// Bytes of a reason that is given with an answer. A longer one is cut.
+pub const REASON_BYTES_MAX: usize = 512;
 
 /// An executable that does what is ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,26 +38,33 @@ pub struct Program {
 }
 
 impl Program {
-    /// Gives an order, and waits for the answer.
-    pub async fn perform(&self, order: &Order) -> Answer {
-        match timeout(self.time_limit, self.ask(order)).await {
+    /// Gives an order, and waits for the answer. Its reason, if it has one, is harmless to show.
+    pub async fn perform(&self, order: &Order, allowance: &Arc<OutputAllowance>) -> Answer {
+        let answer = match timeout(self.time_limit, self.ask(order, allowance)).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(problem)) => unknown(format!("{}: {problem}", self.path.display())),
             Err(_) => unknown(format!("{}: no answer within {:?}", self.path.display(), self.time_limit)),
+        };
+        match answer {
+            Answer::Done => Answer::Done,
+            Answer::Failed { message } => Answer::Failed { message: harmless(&message, REASON_BYTES_MAX) },
+            Answer::Unknown { message } => Answer::Unknown { message: harmless(&message, REASON_BYTES_MAX) },
         }
     }
 
-    async fn ask(&self, order: &Order) -> io::Result<Answer> {
+    async fn ask(&self, order: &Order, allowance: &Arc<OutputAllowance>) -> io::Result<Answer> {
         let mut child = Command::new(&self.path)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
         let mut group = Group::of(&child);
         let text = serde_json::to_vec(order)?;
-        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let errors = stderr.map(ChildStderr::into_owned_fd).transpose()?;
+        let logged = errors.map(|errors| relay(errors, order, allowance));
         let mut answer = Vec::new();
         let (sent, status) = {
             let mut reading = pin!(receive(stdout, &mut answer));
@@ -72,6 +86,10 @@ impl Program {
             ended
         };
         group.is_left_alone();
+        if let Some(logged) = logged {
+            // Its last lines come before its answer in the log. What it has left running is read on without anybody waiting.
+            drop(timeout(GRACE, logged).await);
+        }
         // A program that knows its order by heart may answer without reading it.
         if let Err(problem) = sent
             && problem.kind() != ErrorKind::BrokenPipe
@@ -143,7 +161,7 @@ mod tests {
 
     fn order() -> Order {
         Order {
-            action: "12-7".to_owned(),
+            action: "28512af7c95745009bc4842d6fb531e4".to_owned(),
             verb: Verb::Reboot,
             tenant: "web".to_owned(),
             machine: "web_0".to_owned(),
@@ -164,13 +182,13 @@ mod tests {
         let path = folder.path().join("hands");
         std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Program { path, time_limit: Duration::from_secs(20) }.perform(&order()).await
+        Program { path, time_limit: Duration::from_secs(20) }.perform(&order(), &Arc::default()).await
     }
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_program_reads_its_order_and_answers() {
         let expected =
-            r#"{"action":"12-7","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
+            r#"{"action":"28512af7c95745009bc4842d6fb531e4","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
         let script = format!(r#"[ "$(cat)" = '{expected}' ] && echo '{{"result":"done"}}'"#);
         assert_eq!(answer(&script).await, Answer::Done);
         let failed = answer(r#"cat >/dev/null; echo '{"result":"failed","message":"no such domain"}'"#).await;
@@ -184,7 +202,7 @@ mod tests {
         }
         let _alone = ONE_AT_A_TIME.lock().await;
         let missing = Program { path: "/nonexistent/hands".into(), time_limit: Duration::from_secs(5) };
-        assert!(matches!(missing.perform(&order()).await, Answer::Unknown { .. }));
+        assert!(matches!(missing.perform(&order(), &Arc::default()).await, Answer::Unknown { .. }));
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -193,6 +211,30 @@ mod tests {
         let script = r#"(while [ -e "$0" ]; do sleep 0.05; done) & echo '{"result":"done"}'"#;
         let answer = answer(script).await;
         assert_eq!(answer, Answer::Done);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_reason_is_harmless_and_has_a_limit() {
+        let long = "x".repeat(5_000);
+        let script = format!(r#"cat >/dev/null; echo '{{"result":"failed","message":"a\n\u202eb{long}"}}'"#);
+        let Answer::Failed { message } = answer(&script).await else { panic!("it fails") };
+        assert!(message.starts_with(r"a\n\u{202e}bxx") && message.ends_with("x…"), "{message}");
+        assert!(message.len() <= REASON_BYTES_MAX, "{}", message.len());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_a_program_leaves_running_can_go_on_writing_to_standard_error() {
+        // It writes far more than a pipe holds after the program has ended, and tells when all of it is written.
+        let folder = tempfile::tempdir().unwrap();
+        let written = folder.path().join("written");
+        let script = format!(
+            r#"(exec >/dev/null; head -c 1000000 /dev/zero >&2 && touch {}) & echo '{{"result":"done"}}'"#,
+            written.display()
+        );
+        assert_eq!(answer(&script).await, Answer::Done);
+        while !written.exists() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -205,8 +247,8 @@ mod tests {
         std::fs::write(&path, script).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
         let program = Program { path, time_limit: Duration::from_secs(20) };
-        let wanted = order();
-        let mut performing = Box::pin(program.perform(&wanted));
+        let (wanted, allowance) = (order(), Arc::default());
+        let mut performing = Box::pin(program.perform(&wanted, &allowance));
         // As soon as it has started something, nobody waits any longer.
         while !note.exists() {
             let moment = tokio::time::sleep(Duration::from_millis(5));
@@ -224,6 +266,6 @@ mod tests {
     async fn a_program_that_takes_too_long_is_ended() {
         let _alone = ONE_AT_A_TIME.lock().await;
         let program = Program { path: "/usr/bin/yes".into(), time_limit: Duration::from_millis(50) };
-        assert!(matches!(program.perform(&order()).await, Answer::Unknown { .. }));
+        assert!(matches!(program.perform(&order(), &Arc::default()).await, Answer::Unknown { .. }));
     }
 }

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use anyhow::{Result, anyhow};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use forewarn_client::{Client, Endpoint};
-use forewarn_daemon::visible::visible;
+use forewarn_daemon::log;
 
 use crate::config::{Config, Problem};
 use crate::run;
@@ -85,7 +85,11 @@ enum Command {
 pub fn main() -> ExitCode {
     let Arguments { options, command } = Arguments::parse();
     let done = match command {
-        Command::Run { dry_run } => options.load().and_then(|config| run::command(config, dry_run)),
+        Command::Run { dry_run } => {
+            // Whatever is wrong with the settings is already said in the format that they ask for.
+            let volume = log::start(Config::log_format(options.config.as_deref()), log::Detail::default());
+            options.load().and_then(|config| run::command(config, dry_run, volume))
+        }
         Command::Status(arguments) => status::command(&options, &arguments),
         Command::Events(arguments) => events::command(&options, &arguments),
         Command::Approve(arguments) => approve::command(&options, &arguments),
@@ -97,7 +101,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            eprintln!("forewarn-agent: {}", visible(&format!("{problem:#}")));
+            log::fail("forewarn-agent", &format!("{problem:#}"));
             ExitCode::FAILURE
         }
     }

@@ -108,6 +108,12 @@ impl Config {
         Ok(config)
     }
 
+    /// Finds the format of the log that a file of settings asks for, also where something is wrong with it.
+    pub(crate) fn log_format(file: Option<&Path>) -> Format {
+        let text = read(file.unwrap_or(Path::new(FILE)));
+        text.map(|text| forewarn_daemon::log::log_format(&text)).unwrap_or_default()
+    }
+
     fn parse(path: &Path, text: &str) -> Result<Self, Vec<Problem>> {
         let mut report = Report::new(path, text);
         let file: File = report.read();

@@ -12,7 +12,7 @@ mod status;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use forewarn_daemon::log::{self, Volume};
+use forewarn_daemon::log::Volume;
 use forewarn_daemon::notify::{News, notify, watchdog};
 use forewarn_watcher::Memory;
 use tokio::net::TcpListener;
@@ -37,8 +37,8 @@ pub(crate) use status::{EventView, Status};
 const STOP_MAX: Duration = GRACE.saturating_mul(2).saturating_add(Duration::from_secs(1));
 
 /// Runs an agent.
-pub(crate) fn command(config: Config, dry_run: bool) -> Result<()> {
-    let volume = log::start(config.format, config.level);
+pub(crate) fn command(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
+    volume.set(config.level);
     for note in &config.notes {
         tracing::warn!(note = forewarn_daemon::visible::flat(note), "something is odd about the settings");
     }

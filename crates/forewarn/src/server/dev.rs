@@ -1,6 +1,5 @@
 //! `forewarn dev`: a server for one person, in memory, with a virtual clock and pretend machines.
 
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -123,8 +122,8 @@ fn check_open(arguments: &Arguments) -> Result<()> {
 }
 
 pub(crate) fn command(arguments: &Arguments) -> Result<()> {
-    check_open(arguments)?;
     log::start(arguments.log, arguments.log_level);
+    check_open(arguments)?;
     let keeper = keeper(arguments)?;
     let plan = plan(arguments, keeper.as_ref())?;
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
@@ -144,7 +143,9 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
             own: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
             data_dir: arguments.data_dir.as_deref(),
         };
-        print(&facts.greeting(arguments.clock, &places));
+        let members = [("metadata", Some(places.metadata)), ("api", Some(places.api)), ("arm", places.arm)];
+        let members: Vec<_> = members.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        log::print(&facts.greeting(arguments.clock, &places), "forewarn serves", &members);
         Ok(())
     };
     let started = run(plan, ready, OnHangup::End);
@@ -295,11 +296,6 @@ pub(super) fn parse_first_answer(text: &str) -> Result<FirstAnswer, String> {
             span.map(FirstAnswer::Delay).ok_or_else(|| "write now, empty, or a time up to 1h".to_owned())
         }
     }
-}
-
-/// A reader who has closed the pipe does not end the server.
-fn print(text: &str) {
-    drop(std::io::stdout().lock().write_all(text.as_bytes()));
 }
 
 #[cfg(test)]

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use forewarn_daemon::log::log_format;
 use forewarn_server::metadata::{Door, Identity, Settings};
 use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Engine, Plan, Service, State, engine_with};
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
+use super::log::Detail;
 use super::dev::cores;
 use super::reload::Reload;
 use super::resources::take_files;
@@ -32,14 +34,16 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     let file = &arguments.config;
     let text = read(file, CONFIG_BYTES_MAX);
     let text = text.with_context(|| format!("cannot read the settings: {}", file.display()))?;
-    let config = Config::parse(&text).with_context(|| format!("not settings: {}", file.display()))?;
-    let (format, level) = (config.log.format, config.log.level);
-    let plan = checked(&config).with_context(|| format!("in {}", file.display()))?;
     if arguments.check {
+        configured(file, &text)?;
         println!("{} is in order", file.display());
         return Ok(());
     }
-    let mut reload = Reload::new(file.clone(), &text, log::start(format, level))?;
+    // Whatever is wrong with the settings is already said in the format that they ask for.
+    let volume = log::start(log_format(&text), Detail::default());
+    let (config, plan) = configured(file, &text)?;
+    volume.set(config.log.level);
+    let mut reload = Reload::new(file.clone(), &text, volume)?;
     take_files(plan.settings.connections.max);
     let machines = machines(&plan);
     let ready = async |service: &Service| {
@@ -51,7 +55,8 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         }
         if let Some(token) = service.first_token() {
             // The only time that it can be seen; it is not for the log.
-            println!("the first token, an admin's, shown once: {token}");
+            let text = format!("the first token, an admin's, shown once: {token}\n");
+            log::print(&text, "the first token, an admin's, shown once", &[("token", token)]);
         }
         let api = service.api_urls().collect::<Vec<_>>().join(" ");
         tracing::info!(metadata = service.metadata_url(), api, arm = service.arm_url(), "forewarn serves");
@@ -59,6 +64,13 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     };
     let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
     started.map_err(|problem| advised(problem, "another program listens there: `ss -lntp` shows which"))
+}
+
+/// The settings of a file, and what they come to.
+fn configured(file: &Path, text: &str) -> Result<(Config, Plan)> {
+    let config = Config::parse(text).with_context(|| format!("not settings: {}", file.display()))?;
+    let plan = checked(&config).with_context(|| format!("in {}", file.display()))?;
+    Ok((config, plan))
 }
 
 /// What the settings come to, each part for itself: for a look at what is wrong with them.

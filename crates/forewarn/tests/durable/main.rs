@@ -13,6 +13,7 @@
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
+//! | a JSON log has one object for each line | `json_log` |
 //! | every command that was answered is in the trail, once, and the trail is whole | `trail` |
 //! | no clock goes back, a long sleep makes things late and never early | `clock` |
 
@@ -27,6 +28,7 @@ mod disk;
 mod gaps;
 #[path = "../harness/mod.rs"]
 mod harness;
+mod json_log;
 mod kill;
 mod place;
 mod random;

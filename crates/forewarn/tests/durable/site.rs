@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -54,6 +54,19 @@ impl Site {
     pub(crate) fn bring_hands(&self) {
         let hands = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/durable/hands");
         symlink(hands, self.file("hands")).unwrap();
+    }
+
+    /// Installs a driver program: a shell script without its first line.
+    pub(crate) fn bring_program(&self, script: &str) {
+        let path = self.file("hands");
+        fs::write(&path, format!("#!/bin/sh\n{script}")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Adds settings to the file of settings.
+    pub(crate) fn configure(&self, more: &str) {
+        let config = fs::read_to_string(self.file("config.toml")).unwrap();
+        fs::write(self.file("config.toml"), config + more).unwrap();
     }
 
     /// From now on there are none.

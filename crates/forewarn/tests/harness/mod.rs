@@ -9,6 +9,7 @@ pub(crate) mod network;
 pub(crate) mod patience;
 pub(crate) mod programs;
 pub(crate) mod server;
+pub(crate) mod strict;
 
 pub(crate) use expected::{EDITIONS, Event, document};
 pub(crate) use http::{Answer, Line, NEWEST, approve, ask, get, post, request};

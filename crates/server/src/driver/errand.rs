@@ -1,5 +1,6 @@
 //! Having a program of the operator's do something to a machine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_catalogue::ClusterId;
@@ -42,18 +43,18 @@ impl Errand {
     async fn carry_out(&mut self) -> Option<Report> {
         let Some(order) = self.order.take() else { return Some(Report::Done) };
         let Order { action, machine, .. } = &order;
-        let mut pause = PAUSE_MIN;
+        let (mut pause, allowance) = (PAUSE_MIN, Arc::default());
         for tries in 1.. {
-            let message = match self.program.perform(&order).await {
+            let reason = match self.program.perform(&order, &allowance).await {
                 Answer::Done => return Some(Report::Done),
-                Answer::Failed { message } => {
-                    tracing::warn!(action, machine, message, "an impact failed");
+                Answer::Failed { message: reason } => {
+                    tracing::warn!(action, machine, reason, "an impact failed");
                     return Some(Report::Failed);
                 }
-                Answer::Unknown { message } => message,
+                Answer::Unknown { message: reason } => reason,
             };
-            tracing::warn!(action, machine, message, tries, "nobody knows how an impact ended");
-            self.complain(tries, &message).await;
+            tracing::warn!(action, machine, reason, tries, "nobody knows how an impact ended");
+            self.complain(tries, &reason).await;
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 // It is an error if nobody is left who could say so: then it is time to stop, too.
