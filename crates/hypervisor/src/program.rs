@@ -187,8 +187,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_program_reads_its_order_and_answers() {
-        let expected =
-            r#"{"action":"28512af7c95745009bc4842d6fb531e4","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
+        let expected = r#"{"action":"28512af7c95745009bc4842d6fb531e4","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
         let script = format!(r#"[ "$(cat)" = '{expected}' ] && echo '{{"result":"done"}}'"#);
         assert_eq!(answer(&script).await, Answer::Done);
         let failed = answer(r#"cat >/dev/null; echo '{"result":"failed","message":"no such domain"}'"#).await;
