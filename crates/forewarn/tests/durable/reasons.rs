@@ -48,6 +48,17 @@ fn a_command_that_waits_says_why_it_failed() {
 }
 
 #[test]
+fn a_rollout_that_is_waited_for_says_why_it_failed() {
+    let site = Site::new();
+    site.bring_program(FAILS);
+    let server = site.start();
+    let output = server.try_run(&["rollout", "start", "h1", "--work", "reboot", "--wait"]);
+    assert_eq!(output.status.code(), Some(1));
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(printed.contains(&format!("\n  shop/front: {REASON}\n")), "{printed}");
+}
+
+#[test]
 fn the_reason_of_a_failure_is_in_the_trail_and_in_explanations_after_a_kill() {
     let site = Site::new();
     site.bring_program(FAILS);

@@ -265,8 +265,10 @@ fn tales() -> impl Strategy<Value = Told> {
     let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>());
     let lists = (names(), names(), names(), names());
     let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
-    (any::<(i64, u32)>(), texts, lists, numbers, prop::option::of(values())).prop_map(
-        |((millis, cluster_number), (cluster, by, kind, text), lists, (work, rollout, because), command)| {
+    let reason = prop::option::of(any::<String>());
+    (any::<(i64, u32)>(), texts, lists, numbers, (prop::option::of(values()), reason)).prop_map(
+        |((millis, cluster_number), (cluster, by, kind, text), lists, numbers, (command, reason))| {
+            let (work, rollout, because) = numbers;
             let at = Moment(Timestamp::from_millis(millis));
             let (tenants, machines, hosts, events) = lists;
             Told {
@@ -285,6 +287,7 @@ fn tales() -> impl Strategy<Value = Told> {
                 because,
                 command,
                 notices: Vec::new(),
+                reason,
             }
         },
     )
