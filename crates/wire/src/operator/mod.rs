@@ -26,6 +26,7 @@ mod entry;
 mod explain;
 mod find;
 mod fleet;
+mod fleet_place;
 mod growth;
 mod happening;
 mod notice;
@@ -72,6 +73,7 @@ pub use find::{
     pick_tenant, similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
+pub use fleet_place::FleetPlace;
 pub use happening::{Happening, happening};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
