@@ -6,9 +6,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetReport};
+use forewarn_wire::operator::{
+    DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetPlace, FleetReport,
+};
 
 use super::session::Session;
+use crate::client::Refused;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,18 +40,29 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
     match command {
         Command::Show => session.show("/v1/fleet", |fleet: Fleet| Ok(fleet.print()?)),
         Command::Apply { file, prune, dry_run } => {
-            let fleet = read(file)?;
+            let (fleet, text) = read(file)?;
             let unmentioned = if *prune { "remove" } else { "keep" };
             let path = format!("/v1/fleet?unmentioned={unmentioned}&dry_run={dry_run}");
             if *dry_run {
                 eprintln!("dry run: nothing is done");
             }
-            session.ask(&path, &fleet, |report: FleetReport| Ok(say(&report.differences)))
+            let applied = session.ask(&path, &fleet, |report: FleetReport| Ok(say(&report.differences)));
+            applied.map_err(|problem| with_line(problem, file, &text))
         }
     }
 }
 
-fn read(file: &Path) -> Result<Fleet> {
+/// The same problem, with the line of the file that is the reason, if the server names an entry.
+fn with_line(problem: anyhow::Error, file: &Path, text: &str) -> anyhow::Error {
+    let pointer = problem.downcast_ref::<Refused>().and_then(|refused| refused.pointer.as_deref());
+    match pointer.and_then(|pointer| FleetPlace::from_pointer(pointer).line_in_file(text)) {
+        Some(line) => problem.context(format!("{}:{line}", file.display())),
+        None => problem,
+    }
+}
+
+/// The fleet of a file, and the text of the file.
+fn read(file: &Path) -> Result<(Fleet, String)> {
     let name = || format!("cannot read the fleet: {}", file.display());
     let mut text = String::new();
     let source: Box<dyn Read> = match file.to_str() {
@@ -57,7 +71,8 @@ fn read(file: &Path) -> Result<Fleet> {
     };
     // One byte more than may be, so that a file that is too long is not taken for a shorter one.
     source.take(FLEET_BYTES_MAX as u64 + 1).read_to_string(&mut text).with_context(name)?;
-    Fleet::parse(&text).with_context(name)
+    let fleet = Fleet::parse(&text).with_context(name)?;
+    Ok((fleet, text))
 }
 
 fn say(differences: &[DifferenceView]) -> String {
@@ -89,6 +104,21 @@ mod tests {
             "+ host h3\n- host h1  (later: apply it again when what is announced has happened)\n"
         );
         assert_eq!(say(&[]), "Already so: the fleet is what the file says.\n");
+    }
+
+    #[test]
+    fn a_refused_entry_is_named_by_its_line() {
+        let refused = |pointer: Option<&str>| {
+            let (kind, detail) = (String::new(), "no such host: h9".to_owned());
+            let refused = Refused { status: 404, kind, detail, pointer: pointer.map(str::to_owned) };
+            let text = "[[vm]]\nname = 'a'\nhost = 'h9'\n";
+            let problem = with_line(refused.into(), Path::new("fleet.toml"), text);
+            assert!(problem.downcast_ref::<Refused>().is_some(), "the kind of problem stays");
+            format!("{problem:#}")
+        };
+        assert_eq!(refused(Some("/vm/0/host")), "fleet.toml:3: no such host: h9");
+        assert_eq!(refused(Some("/vm/7/host")), "no such host: h9");
+        assert_eq!(refused(None), "no such host: h9");
     }
 
     #[test]

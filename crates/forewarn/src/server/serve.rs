@@ -12,7 +12,7 @@ use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept}
 use super::dev::cores;
 use super::reload::Reload;
 use super::resources::take_files;
-use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, write_addresses};
+use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, with_fleet_line, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.
 #[derive(Args, Debug)]
@@ -101,6 +101,7 @@ fn checked(config: &Config) -> Result<Plan> {
             let engine = engine_with(&plan.fleet).await?;
             unknown(&engine, machines(&plan)).await
         });
+        let strangers = strangers.map_err(|problem| with_fleet_line(problem, file));
         let strangers = strangers.with_context(|| format!("in the fleet {}", file.display()))?;
         // What is kept counts more than the file: a machine may have joined since.
         if !is_kept(plan.data_dir.as_ref())
