@@ -6,15 +6,19 @@
 
 use anyhow::Result;
 
-use crate::environments::{AZURE_CLI, AZURE_NODE, AZURE_PYTHON, Environment};
+use crate::environments::{AZURE_CLI, AZURE_CLI_2_50, AZURE_CLI_2_72, AZURE_NODE, AZURE_PYTHON, Environment};
 use crate::packages::{self, Readiness};
 use crate::steps::{Outcome, cargo, status};
 use crate::tools::has_nextest;
 use crate::tree;
 
 /// Where each client is, by the name under which the tests look for it.
-const PYTHON_CLIENTS: [(&str, &Environment, &str); 2] =
-    [("FOREWARN_AZ", &AZURE_CLI, "bin/az"), ("FOREWARN_AZURE_PYTHON", &AZURE_PYTHON, "bin/python3")];
+const PYTHON_CLIENTS: [(&str, &Environment, &str); 4] = [
+    ("FOREWARN_AZ", &AZURE_CLI, "bin/az"),
+    ("FOREWARN_AZ_2_50", &AZURE_CLI_2_50, "bin/az"),
+    ("FOREWARN_AZ_2_72", &AZURE_CLI_2_72, "bin/az"),
+    ("FOREWARN_AZURE_PYTHON", &AZURE_PYTHON, "bin/python3"),
+];
 const NODE_CLIENT: &str = "FOREWARN_AZURE_NODE";
 
 pub(crate) fn command() -> Result<Outcome> {

@@ -14,6 +14,7 @@ mod environments;
 mod fuzz;
 mod mutants;
 mod packages;
+mod ports;
 mod steps;
 mod suite;
 mod tidy;
@@ -47,7 +48,8 @@ cargo xtask <command>
         [--save]      of all: and writes it to bench/RESULTS.md
         [--program FILE]  of metadata: measures that build of forewarn
   fuzz [TARGET]     bytes that nobody thought of, put to everything that takes bytes from strangers
-        [--seconds N] for each target; 60 unless said
+        [--seconds N] for each target, from a random seed; 60 unless said
+        [--fixed]     the seed and the runs of the test command: the same inputs each time
   mutants           changes the rules at random places: how many changes do the tests notice?
         [--sample N]  about N mutants, spread evenly
         [--shard K/N] the K-th of N parts, counted from 0

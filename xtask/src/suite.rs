@@ -5,8 +5,10 @@
 use anyhow::Result;
 
 use crate::deb::{self, Build};
+use crate::fuzz::Effort;
 use crate::mutants::Selection;
 use crate::packages::{self, PROGRAMS, REAL_CLIENTS, Readiness, TRACER};
+use crate::ports::OccupiedPorts;
 use crate::steps::{Outcome, Steps, cargo, status};
 use crate::tools::{CARGO_DENY, has_nextest};
 use crate::words::{Usage, Words};
@@ -14,10 +16,12 @@ use crate::{agent, api, azure, bench, breakages, fuzz, mutants, tidy, tree, unit
 
 /// Enough for a rate that is right to within two percent or so; all of them take most of a day.
 const MUTANTS_IN_LONG_RUN: usize = 300;
-/// For each target.
-const FUZZ_SECONDS: u32 = 15;
+/// Seconds for each target of random fuzzing.
 const FUZZ_SECONDS_IN_LONG_RUN: u32 = 600;
 const PROPERTY_CASES_IN_LONG_RUN: &str = "4096";
+
+/// The seed of property tests: the usual run tries the same cases each time.
+const PROPERTY_SEED: &str = "1";
 
 /// How often the process that writes a journal is killed.
 const KILL_ROUNDS_IN_LONG_RUN: &str = "200";
@@ -41,8 +45,9 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
             _ => return Err(Usage::unknown(&word).into()),
         }
     }
+    let _occupied = OccupiedPorts::occupy()?;
     let mut steps = Steps::new();
-    usual(&mut steps, extent);
+    usual(&mut steps);
     match extent {
         Extent::Usual => {}
         Extent::Long => long(&mut steps),
@@ -50,7 +55,7 @@ pub(crate) fn command(words: Words) -> Result<Outcome> {
     Ok(steps.finish())
 }
 
-fn usual(steps: &mut Steps, extent: Extent) {
+fn usual(steps: &mut Steps) {
     steps.run("format", || run_cargo(&["fmt", "--all", "--check"]));
     steps.run("lints", || {
         run_cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
@@ -67,22 +72,23 @@ fn usual(steps: &mut Steps, extent: Extent) {
     steps.run("units", units::check);
     steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
-    let seconds = match extent {
-        Extent::Usual => FUZZ_SECONDS,
-        Extent::Long => FUZZ_SECONDS_IN_LONG_RUN,
-    };
-    steps.run("fuzz", || fuzz::run(None, seconds));
+    steps.run("fuzz", || fuzz::run(None, Effort::Fixed));
     steps.run("tidy", tidy::command);
     steps.run("dependencies", check_dependencies);
 }
 
 fn long(steps: &mut Steps) {
+    let seed = random_seed().to_string();
     steps.run("properties", || {
+        eprintln!("PROPTEST_RNG_SEED={seed} FOREWARN_KILL_SEED={seed}");
         run_tests(&[
             ("PROPTEST_CASES", PROPERTY_CASES_IN_LONG_RUN),
+            ("PROPTEST_RNG_SEED", &seed),
             ("FOREWARN_KILL_ROUNDS", KILL_ROUNDS_IN_LONG_RUN),
+            ("FOREWARN_KILL_SEED", &seed),
         ])
     });
+    steps.run("random fuzz", || fuzz::run(None, Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN)));
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("package to give", || deb::run(Build::Release));
     steps.run("break", breakages::command);
@@ -112,10 +118,25 @@ fn run_tests(environment: &[(&str, &str)]) -> Result<Outcome> {
     } else {
         &["test", "--workspace", "--locked", "--all-targets"]
     };
-    // A number of cases that happens to be set would make the promises weaker than they read.
     let mut tests = cargo();
-    tests.env_remove("PROPTEST_CASES").envs(environment.iter().copied());
+    // A variable of the caller's would make the promises weaker than they read, or one run unlike the next.
+    std::env::vars_os().filter(|(name, _)| is_of_tests(&name.to_string_lossy())).for_each(|(name, _)| {
+        tests.env_remove(name);
+    });
+    tests.env("PROPTEST_RNG_SEED", PROPERTY_SEED).envs(environment.iter().copied());
     status(tests.current_dir(tree::root()?).args(words))
+}
+
+/// Whether a variable changes the amount or the seed of a test.
+fn is_of_tests(name: &str) -> bool {
+    ["PROPTEST_", "FOREWARN_KILL_", "FOREWARN_POWER_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// A seed that no earlier run had.
+fn random_seed() -> u32 {
+    use std::hash::{BuildHasher as _, RandomState};
+    let bytes = RandomState::new().hash_one(std::process::id()).to_le_bytes();
+    u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
 }
 
 /// Programs of others against ours, in networks of their own: the ignored tests of the endpoint, and proxies in front of operators.

@@ -27,6 +27,7 @@ pub mod metadata;
 pub mod operator;
 mod polls;
 mod published;
+mod refused_entry;
 mod roster;
 mod service;
 mod socket_file;
@@ -43,8 +44,8 @@ pub use descriptors::{Descriptors, OpenConnections};
 pub use directory::{Caller, Directory};
 pub use driver::{Ended, Endings};
 pub use engine::{
-    Administration, ClockCommand, Condition, Decided, Engine, Hands, ITSELF, Once, Order, Problem, State,
-    Terms,
+    Administration, ClockCommand, Condition, Decided, Engine, Hands, ITSELF, Once, Order, Problem,
+    RefusedCommand, State, Terms,
 };
 pub use polls::Polls;
 pub use published::{Prepared, Published, SERVER, Slot};

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use forewarn_lifecycle::Seed;
-use forewarn_wire::operator::{BadFleet, DriverKind, Fleet, ServerView, Unmentioned, difference};
+use forewarn_wire::operator::{BadFleet, DriverKind, Fleet, FleetPlace, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 
 use crate::api_door::{ApiDoor, Opened, first_token};
@@ -25,6 +25,7 @@ use crate::descriptors::{Descriptors, OpenConnections};
 use crate::engine::{Engine, Hands, Problem, State};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
+use crate::refused_entry::refused_place;
 use crate::telemetry::Telemetry;
 use crate::tls::{Read, Source, Tls, TlsError};
 use crate::webhooks::{Office, Post, WebhookSettings};
@@ -116,6 +117,9 @@ pub enum StartError {
     /// The rules refuse the fleet.
     #[error("the fleet is refused")]
     Refused(#[from] Problem),
+    /// The rules refuse one entry of the fleet.
+    #[error("the fleet is refused")]
+    RefusedEntry(FleetPlace, #[source] Problem),
     /// Machines cannot come in.
     #[error(transparent)]
     Door(#[from] OpenError),
@@ -141,6 +145,26 @@ pub enum StartError {
 
 /// How long what is under way may take when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
+
+impl StartError {
+    /// Position of the entry of the fleet that is the reason.
+    #[must_use]
+    pub fn entry(&self) -> Option<&FleetPlace> {
+        match self {
+            Self::Fleet(BadFleet::Entry { place, .. }) | Self::RefusedEntry(place, _) => Some(place),
+            Self::Fleet(BadFleet::TooLong | BadFleet::Malformed(_))
+            | Self::Store(_)
+            | Self::Refused(_)
+            | Self::Door(_)
+            | Self::Api(..)
+            | Self::Arm(..)
+            | Self::Key(_)
+            | Self::Token(_)
+            | Self::Tls(_)
+            | Self::Threads(_) => None,
+        }
+    }
+}
 
 impl Service {
     /// Starts everything. When this returns, both sides listen.
@@ -373,11 +397,15 @@ pub(crate) async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartErro
         return Ok(());
     }
     let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
-    let commands: Vec<_> = differences.into_iter().filter_map(|one| one.command).collect();
-    if !commands.is_empty() {
-        engine.order(commands).await?;
+    let commands: Vec<_> = differences.iter().filter_map(|one| one.command.clone()).collect();
+    if commands.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let Err(problem) = engine.order(commands.clone()).await else { return Ok(()) };
+    Err(match engine.find_refused(commands).await? {
+        Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.problem),
+        None => StartError::Refused(problem),
+    })
 }
 
 fn open(doors: Vec<(Door, Identity)>, threads: NonZeroUsize) -> Result<Vec<Vec<Listener>>, OpenError> {

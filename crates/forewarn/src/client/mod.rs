@@ -85,6 +85,8 @@ pub(crate) struct Refused {
     pub(crate) kind: String,
     /// Why, for people.
     pub(crate) detail: String,
+    /// JSON pointer to the part of the request that is the reason.
+    pub(crate) pointer: Option<String>,
 }
 
 /// A connection that ended before the answer did. What was asked for may have been done.
@@ -391,7 +393,8 @@ fn refused(status: u16, body: &Bytes) -> anyhow::Error {
         (_, _) => format!("the server answers {status}"),
     };
     let kind = problem["type"].as_str().unwrap_or_default().to_owned();
-    Refused { status, kind, detail }.into()
+    let pointer = problem["pointer"].as_str().map(str::to_owned);
+    Refused { status, kind, detail, pointer }.into()
 }
 
 #[cfg(test)]
@@ -431,7 +434,7 @@ mod tests {
     fn a_refusal_keeps_its_status_and_its_words() {
         let body = Bytes::from(r#"{"type":"/problems/refused","status":409,"detail":"the brake is on"}"#);
         let problem = understand::<()>(&(409, body)).unwrap_err();
-        let Refused { status, kind, detail } = problem.downcast_ref().unwrap();
+        let Refused { status, kind, detail, .. } = problem.downcast_ref().unwrap();
         assert_eq!((*status, kind.as_str(), detail.as_str()), (409, "/problems/refused", "the brake is on"));
         let body = Bytes::from(r#"{ "error": "Not found" }"#);
         let problem = understand::<()>(&(404, body)).unwrap_err().to_string();

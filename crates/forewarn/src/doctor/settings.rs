@@ -10,6 +10,7 @@ use super::report::Report;
 use super::{clock, encryption, network, storage};
 use crate::server::config::check_hands;
 use crate::server::serve::{Parts, parts};
+use crate::server::with_fleet_line;
 
 /// What nothing works without.
 const NO_START: &str = "the server does not start";
@@ -55,7 +56,8 @@ pub(super) fn look(report: &mut Report, file: &Path) {
         }
     }
     if let Some((file, fleet)) = fleet {
-        match fleet.and_then(|fleet| admitted(&fleet)) {
+        let admitted = fleet.and_then(|fleet| admitted(&fleet));
+        match admitted.map_err(|problem| with_fleet_line(problem, &file)) {
             Ok(()) => report.well("fleet", format!("{} is a fleet", file.display())),
             Err(problem) => report.problem("fleet", &problem, NO_START, &remedy),
         }

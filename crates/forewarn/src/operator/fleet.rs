@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetReport};
+use forewarn_wire::operator::{
+    DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetPlace, FleetReport,
+};
 
 use super::consent::Consent;
 use super::session::{Session, understand};
 use super::visible::toml;
+use crate::client::Refused;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +59,7 @@ pub(super) fn run(session: &Session, command: &Command) -> Result<()> {
 
 fn apply(session: &Session, wanted: &Apply) -> Result<()> {
     let Apply { file, prune, forget, moves, dry_run, consent } = wanted;
-    let fleet = read(file)?;
+    let (fleet, text) = read(file)?;
     let unmentioned = match (prune, forget) {
         (true, _) => "remove",
         (false, true) => "forget",
@@ -68,7 +71,7 @@ fn apply(session: &Session, wanted: &Apply) -> Result<()> {
         consent.obtain(session, "delete of every machine that the file does not mention")?;
     }
     let path = format!("/v1/fleet?unmentioned={unmentioned}&moves={moves}&dry_run={dry_run}");
-    let answer = session.post(&path, &fleet)?;
+    let answer = session.post(&path, &fleet).map_err(|problem| with_line(problem, file, &text))?;
     let report: FleetReport = understand(answer.clone())?;
     session.present(answer, |report: FleetReport| Ok(say(&report.differences)))?;
     match report.differences.iter().filter(|one| one.state == DifferenceState::Skipped).count() {
@@ -90,7 +93,17 @@ fn shown(fleet: &Fleet) -> Result<String> {
     Ok(if is_same { escaped } else { text })
 }
 
-fn read(file: &Path) -> Result<Fleet> {
+/// The same problem, with the line of the file that is the reason, if the server names an entry.
+fn with_line(problem: anyhow::Error, file: &Path, text: &str) -> anyhow::Error {
+    let pointer = problem.downcast_ref::<Refused>().and_then(|refused| refused.pointer.as_deref());
+    match pointer.and_then(|pointer| FleetPlace::from_pointer(pointer).line_in_file(text)) {
+        Some(line) => problem.context(format!("{}:{line}", file.display())),
+        None => problem,
+    }
+}
+
+/// The fleet of a file, and the text of the file.
+fn read(file: &Path) -> Result<(Fleet, String)> {
     let name = || format!("cannot read the fleet: {}", file.display());
     let mut text = String::new();
     let source: Box<dyn Read> = match file.to_str() {
@@ -99,7 +112,8 @@ fn read(file: &Path) -> Result<Fleet> {
     };
     // One byte more than may be, so that a file that is too long is not taken for a shorter one.
     source.take(FLEET_BYTES_MAX as u64 + 1).read_to_string(&mut text).with_context(name)?;
-    Fleet::parse(&text).with_context(name)
+    let fleet = Fleet::parse(&text).with_context(name)?;
+    Ok((fleet, text))
 }
 
 fn say(differences: &[DifferenceView]) -> String {
@@ -133,6 +147,21 @@ mod tests {
              ~ solo: host h1 -> h2  (not applied: --moves records it)\n"
         );
         assert_eq!(say(&[]), "Already so: the fleet is what the file says.\n");
+    }
+
+    #[test]
+    fn a_refused_entry_is_named_by_its_line() {
+        let refused = |pointer: Option<&str>| {
+            let (kind, detail) = (String::new(), "no such host: h9".to_owned());
+            let refused = Refused { status: 404, kind, detail, pointer: pointer.map(str::to_owned) };
+            let text = "[[vm]]\nname = 'a'\nhost = 'h9'\n";
+            let problem = with_line(refused.into(), Path::new("fleet.toml"), text);
+            assert!(problem.downcast_ref::<Refused>().is_some(), "the kind of problem stays");
+            format!("{problem:#}")
+        };
+        assert_eq!(refused(Some("/vm/0/host")), "fleet.toml:3: no such host: h9");
+        assert_eq!(refused(Some("/vm/7/host")), "no such host: h9");
+        assert_eq!(refused(None), "no such host: h9");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use super::config::TLS_DIRECTORY;
 use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
 use super::resources::take_files;
-use super::{OnHangup, advised, log, random_seed, read_fleet, run, write_addresses};
+use super::{OnHangup, advised, log, random_seed, read_fleet, run, with_fleet_line, write_addresses};
 use crate::state::Place;
 
 /// The directory that unsigned identity tokens name.
@@ -152,6 +152,10 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     };
     let started = run(plan, ready, OnHangup::End);
     started.map_err(|problem| {
+        let problem = match &arguments.fleet {
+            Some(file) => with_fleet_line(problem, file),
+            None => problem,
+        };
         advised(
             problem,
             "another `forewarn dev` may run: --metadata-listen 127.0.0.1:0, --api-listen 127.0.0.1:0 and --arm-listen 127.0.0.1:0 \

@@ -15,7 +15,7 @@ use anyhow::{Context, Result};
 use forewarn_daemon::log;
 use forewarn_daemon::notify::{News, notify};
 use forewarn_lifecycle::Seed;
-use forewarn_server::{Plan, Service};
+use forewarn_server::{Plan, Service, StartError};
 use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
 pub(crate) use resources::{files_allowed, files_needed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -107,6 +107,16 @@ fn read_fleet(file: &Path) -> Result<Fleet> {
     let text =
         read(file, FLEET_BYTES_MAX).with_context(|| format!("cannot read the fleet: {}", file.display()))?;
     Fleet::parse(&text).with_context(|| format!("not a fleet: {}", file.display()))
+}
+
+/// The same problem with the line of the fleet file that is the reason, if an entry of the file is.
+pub(crate) fn with_fleet_line(problem: anyhow::Error, file: &Path) -> anyhow::Error {
+    let place = problem.downcast_ref::<StartError>().and_then(StartError::entry);
+    let line = place.and_then(|place| place.line_in_file(&read(file, FLEET_BYTES_MAX).ok()?));
+    match line {
+        Some(line) => problem.context(format!("{}:{line}", file.display())),
+        None => problem,
+    }
 }
 
 /// Reads a file of at most that many bytes; one byte more is read, so that it shows.

@@ -14,7 +14,7 @@ use super::dev::cores;
 use super::log::Detail;
 use super::reload::Reload;
 use super::resources::{take_files, warn_of_few_files};
-use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, write_addresses};
+use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, with_fleet_line, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.
 #[derive(Args, Debug)]
@@ -114,6 +114,7 @@ fn checked(config: &Config) -> Result<Plan> {
             let engine = engine_with(&plan.fleet).await?;
             unknown(&engine, machines(&plan)).await
         });
+        let strangers = strangers.map_err(|problem| with_fleet_line(problem, file));
         let strangers = strangers.with_context(|| format!("in the fleet {}", file.display()))?;
         // What is kept counts more than the file: a machine may have joined since.
         if !is_kept(plan.data_dir.as_ref())

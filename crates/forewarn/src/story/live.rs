@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn what_a_server_says_no_to_is_sorted_by_its_status() {
         let refused = |status, kind: &str| {
-            undone(Refused { status, kind: kind.to_owned(), detail: "so".to_owned() }.into())
+            undone(Refused { status, kind: kind.to_owned(), detail: "so".to_owned(), pointer: None }.into())
         };
         let sorted = |status| refused(status, "");
         assert_eq!(sorted(409), Undone::Refused("so".to_owned()));

@@ -36,3 +36,4 @@ mod scale_sets;
 mod secure;
 mod sets;
 mod unsupported;
+mod versions;

@@ -259,6 +259,48 @@ fn hosts_are_worked_on_and_recover() {
 }
 
 #[test]
+fn a_fleet_file_that_is_refused_is_named_with_the_line() {
+    let server = Server::start();
+    let text = "# hosts\nhost = [{ name = 'h98' }]\n\n[[vm]]\nname = 'n1'\nhost = 'h98'\n\n[[vm]]\nname = 'n2'\nhost = 'nowhere'\n";
+    let file = server.file("wrong.toml", text);
+    let named = format!("{}:10: ", file.display());
+    for dry in ["", "--dry-run "] {
+        let wrong = server.run(&format!("fleet apply {dry}{}", file.display()));
+        assert_eq!((wrong.code, wrong.err), (Some(1), format!("forewarn: {named}no such host: nowhere\n")));
+    }
+    let wrong = server.run_with("fleet apply -", "host = [\n  { name = 'x' },\n  { name = 'x' },\n]");
+    assert_eq!(wrong.err, "forewarn: -:3: this is there twice: x\n");
+    let ports = "--metadata-listen 127.0.0.1:0 --api-listen 127.0.0.1:0 --arm-listen off";
+    let started = alone(&format!("dev --fleet {} {ports}", file.display()));
+    assert_eq!(started.code, Some(1), "{started:?}");
+    assert!(
+        started.err.contains(&format!("{named}the fleet is refused: no such host: nowhere")),
+        "{started:?}"
+    );
+    let settings = format!(
+        "in_memory = true\nfleet = {:?}\napi.listen = '127.0.0.1:0'\nhands.kind = 'pretend'\n\
+         metadata.listen = [{{ address = '127.0.0.1:0', machine = 'n1' }}]\n",
+        file.display().to_string()
+    );
+    let checked =
+        alone(&format!("serve --check --config {}", server.file("serve.toml", &settings).display()));
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.err.contains(&named) && checked.err.contains("no such host: nowhere"), "{checked:?}");
+}
+
+#[test]
+fn instances_may_be_listed_in_any_order() {
+    let server = Server::start();
+    let text =
+        "[[scale_set]]\nname = 'late'\ninstance = [{ id = 2, host = 'h1' }, { id = 0, host = 'h1' }]\n";
+    let applied = server.run_with("fleet apply -", text);
+    let expected = "+ scale set late\n+ instance late_0 on h1\n+ instance late_2 on h1\n";
+    assert_eq!((applied.code, applied.out.as_str()), (Some(0), expected), "{applied:?}");
+    let again = server.run_with("fleet apply -", text);
+    assert_eq!(again.out, "Already so: the fleet is what the file says.\n");
+}
+
+#[test]
 fn a_fleet_that_is_shown_can_be_applied() {
     let server = Server::start();
     let shown = server.out("fleet show");

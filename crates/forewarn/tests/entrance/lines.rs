@@ -45,6 +45,7 @@ fn a_shell_that_evaluates_the_lines_has_all_that_az_needs() {
     assert_eq!(endpoints[0]["resourceManager"], format!("https://{}", server.arm()));
     assert_eq!(set["AZURE_POD_IDENTITY_AUTHORITY_HOST"], format!("http://{}", server.api()));
     assert_eq!(set["AZURE_CORE_INSTANCE_DISCOVERY"], "false");
+    assert_eq!(set["AZURE_CORE_USE_MSAL_MANAGED_IDENTITY"], "true", "for az 2.71 to 2.74");
     let token = "GET /metadata/identity/oauth2/token?api-version=2018-02-01&resource=https://r/ HTTP/1.1\r\n";
     let request = format!("{token}Host: localhost\r\nMetadata: true\r\n\r\n");
     assert_eq!(
@@ -88,8 +89,43 @@ fn other_shells_are_told_in_their_own_words() {
     let server = place.dev(&[]);
     let fish = lines(&place, &server, &["--shell", "fish"]);
     assert!(fish.starts_with("set -gx AZURE_CONFIG_DIR '/"), "{fish}");
-    let powershell = lines(&place, &server, &["--shell", "powershell"]);
+    let powershell = lines(&place, &server, &["--shell", "powershell", "--service-principal"]);
+    assert!(powershell.contains("$Env:AZURE_CORE_USE_MSAL_MANAGED_IDENTITY = 'true';\n"), "{powershell}");
+    assert!(powershell.contains("\n# then, az 2.53 and earlier: az cloud register "), "{powershell}");
     assert!(powershell.starts_with("$Env:AZURE_CONFIG_DIR = '/"), "{powershell}");
+}
+
+#[test]
+fn a_service_principal_logs_in_with_every_version_of_az() {
+    let place = Place::new();
+    let server = place.dev(&[]);
+    let printed = lines(&place, &server, &["--service-principal"]);
+    let newer = "\n# then, az 2.54 and later: az login --service-principal --username forewarn --password x --tenant forewarn\n";
+    assert!(printed.contains(newer), "{printed}");
+    let older = printed.lines().last().unwrap();
+    assert!(older.starts_with("# then, az 2.53 and earlier: az cloud register "), "{older}");
+    let directory = format!("https://{}/adfs", server.arm());
+    assert!(older.contains(&format!(" --endpoint-active-directory {directory} ")), "{older}");
+    // That version asks there whether the directory is one.
+    let set = variables(&printed);
+    let client = Client::new(server.arm(), &fs::read_to_string(&set["REQUESTS_CA_BUNDLE"]).unwrap());
+    let (status, found) = client.get("/adfs/adfs/.well-known/openid-configuration");
+    assert_eq!((status, &found["token_endpoint"]), (200, &format!("{directory}/oauth2/token").into()));
+    let both = place.forewarn().args(["az", "env", "--unset", "--service-principal"]).output().unwrap();
+    assert_eq!(both.status.code(), Some(2));
+}
+
+#[test]
+fn directories_of_servers_that_are_gone_are_removed() {
+    let place = Place::new();
+    let (first, other) = (place.dev(&[]), place.dev(&[]));
+    let directory = |server: &Server| variables(&lines(&place, server, &[]))["REQUESTS_CA_BUNDLE"].clone();
+    let (of_first, of_other) = (directory(&first), directory(&other));
+    assert!(fs::exists(&of_first).unwrap(), "both servers run");
+    first.kill();
+    assert_eq!(directory(&other), of_other);
+    assert!(!fs::exists(&of_first).unwrap(), "{of_first}");
+    assert!(fs::exists(&of_other).unwrap(), "{of_other}");
 }
 
 #[test]

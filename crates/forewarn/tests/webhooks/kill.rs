@@ -15,6 +15,7 @@ const MACHINES: [&str; 4] = ["solo", "web_0", "db-0", "batch_0"];
 fn start(data: &TempDir) -> Server {
     let mut command = Command::new(program());
     command.args(["dev", "--metadata-listen", "127.0.0.1:0", "--api-listen", "127.0.0.1:0"]);
+    command.args(["--arm-listen", "off"]);
     command.args(["--clock", "frozen", "--seed", "7", "--data-dir"]).arg(data.path().join("data"));
     Server::spawn(command)
 }

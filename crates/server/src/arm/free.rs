@@ -50,7 +50,8 @@ impl Free {
             [_, ".well-known", "openid-configuration"]
             | [_, "v2.0", ".well-known", "openid-configuration"] => tenant().map(Self::OpenId),
             // `az` asks here whether there is a directory, and then forgets which.
-            ["adfs", _, "v2.0", ".well-known", "openid-configuration"] => tenant().map(Self::OpenId),
+            ["adfs", _, ".well-known", "openid-configuration"]
+            | ["adfs", _, "v2.0", ".well-known", "openid-configuration"] => tenant().map(Self::OpenId),
             [_, "discovery", "keys"] | [_, "discovery", "v2.0", "keys"] => tenant().map(|_| Self::Keys),
             [_, "oauth2", "token"] | [_, "oauth2", "v2.0", "token"] => tenant().map(Self::Token),
             [_, "oauth2", "devicecode"] | [_, "oauth2", "v2.0", "devicecode"] => {
@@ -103,6 +104,8 @@ mod tests {
             Free::at("/adfs/any/v2.0/.well-known/openid-configuration"),
             Some(Free::OpenId("adfs".to_owned()))
         );
+        let older = "/adfs/adfs/.well-known/openid-configuration";
+        assert_eq!(Free::at(older), Some(Free::OpenId("adfs".to_owned())));
         for path in ["/v2.0/token", "/a%2Fb/oauth2/token", "/a\"b/oauth2/token", "/a/b/oauth2/token", "/"] {
             assert_eq!(Free::at(path), None, "{path}");
         }

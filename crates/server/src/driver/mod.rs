@@ -244,7 +244,7 @@ impl Driver {
             },
             // Whoever asked may have gone.
             Request::Rehearse { cluster, commands, reply } => {
-                drop(reply.send(self.rehearse(cluster, &commands)));
+                drop(reply.send(Ok(self.rehearse(cluster, &commands).err())));
             }
             Request::Look { cluster, look } => {
                 self.commit(own);

@@ -4,17 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use forewarn_catalogue::ClusterId;
-use forewarn_lifecycle::{Change, MachineId, Now};
+use forewarn_lifecycle::{Change, Cluster, MachineId, Now};
 use forewarn_store::{Entry, Estate, Record};
-use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, outcome};
+use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, Site, outcome};
 
 use super::Driver;
 use super::listing::details_of;
 use super::telling::commands_told;
-use crate::engine::{Condition, Hands, Order, Problem, Terms};
+use crate::engine::{Condition, Hands, Order, Problem, RefusedCommand, Terms};
 
-/// What is known of a machine after some commands; `None`: of one that is not there yet.
-type Described = (Option<MachineId>, Details);
+/// Details of a machine after some commands.
+struct Described {
+    /// The machine; `None` if a command admits it.
+    machine: Option<MachineId>,
+    details: Details,
+    /// Index of the command that says it.
+    command: usize,
+}
 
 impl Driver {
     /// Carries out commands by name, whole or not at all, and what follows from them at this moment.
@@ -28,10 +34,11 @@ impl Driver {
         }
         self.check(id, terms.only_if.take())?;
         match commands.as_slice() {
-            [] => {}
-            [only] => self.check_addresses(id, &described(self.estate(id)?, only)?)?,
-            several => self.rehearse(id, several)?,
+            [] => Ok(()),
+            [only] => self.check_addresses(id, &described(self.estate(id)?, only)?),
+            several => self.rehearse(id, several),
         }
+        .map_err(|refused| refused.problem)?;
         let first = self.batch.records.len();
         let asked = terms.asked.take().unwrap_or_else(|| commands_told(&commands));
         let mark = match terms.because {
@@ -64,34 +71,45 @@ impl Driver {
     }
 
     /// Tries commands on a copy: the first that would be refused refuses all of them.
-    pub(super) fn rehearse(&self, id: ClusterId, commands: &[NamedCommand]) -> Result<(), Problem> {
-        let now = self.clock.now();
-        let estate = self.estate(id)?;
+    pub(super) fn rehearse(&self, id: ClusterId, commands: &[NamedCommand]) -> Result<(), RefusedCommand> {
+        let estate = self.estate(id).map_err(|problem| RefusedCommand { index: 0, problem })?;
         let mut copy = estate.cluster.clone();
         let (mut known, mut new) = (BTreeMap::new(), Vec::new());
         let mut site = estate.site.clone();
-        for command in commands {
-            let rules = match command.resolve(&copy)? {
-                Resolved::Rules(rules) => rules,
-                Resolved::Admit(rules, details) => {
-                    new.push((None, details));
-                    rules
-                }
+        for (index, command) in commands.iter().enumerate() {
+            let resolved = self.try_on_copy(id, command, &mut copy, &mut site);
+            match resolved.map_err(|problem| RefusedCommand { index, problem })? {
+                Resolved::Admit(_, details) => new.push(Described { machine: None, details, command: index }),
                 Resolved::Describe(machine, change) => {
-                    known.insert(machine, change.apply(details_of(estate, machine)));
-                    continue;
+                    let details = change.apply(details_of(estate, machine));
+                    known.insert(machine, Described { machine: Some(machine), details, command: index });
                 }
-                Resolved::Site(change) => {
-                    site = self.other_site(id, &site, &change)?;
-                    continue;
-                }
-                Resolved::Jam(_) => continue,
-            };
-            let changes = copy.decide(now, &rules)?;
-            changes.iter().for_each(|change| drop(copy.evolve(now, change)));
+                Resolved::Rules(_) | Resolved::Site(_) | Resolved::Jam(_) => {}
+            }
         }
-        new.extend(known.into_iter().map(|(machine, details)| (Some(machine), details)));
+        new.extend(known.into_values());
         self.check_addresses(id, &new)
+    }
+
+    /// Carries out one command on a copy of a cluster and of its site.
+    fn try_on_copy(
+        &self,
+        id: ClusterId,
+        command: &NamedCommand,
+        copy: &mut Cluster,
+        site: &mut Site,
+    ) -> Result<Resolved, Problem> {
+        let now = self.clock.now();
+        let resolved = command.resolve(copy)?;
+        match &resolved {
+            Resolved::Rules(rules) | Resolved::Admit(rules, _) => {
+                let changes = copy.decide(now, rules)?;
+                changes.iter().for_each(|change| drop(copy.evolve(now, change)));
+            }
+            Resolved::Site(change) => *site = self.other_site(id, site, change)?,
+            Resolved::Describe(..) | Resolved::Jam(_) => {}
+        }
+        Ok(resolved)
     }
 
     /// Says how much has changed of which the rules know nothing.
@@ -153,12 +171,15 @@ impl Driver {
     }
 
     /// An address is that of one machine, when all is done.
-    fn check_addresses(&self, id: ClusterId, described: &[Described]) -> Result<(), Problem> {
+    fn check_addresses(&self, id: ClusterId, described: &[Described]) -> Result<(), RefusedCommand> {
         let mut claimed: BTreeMap<IpAddr, usize> = BTreeMap::new();
-        let anew: BTreeSet<_> = described.iter().filter_map(|(machine, _)| *machine).collect();
-        for (index, (machine, details)) in described.iter().enumerate() {
+        let anew: BTreeSet<_> = described.iter().filter_map(|one| one.machine).collect();
+        for (index, Described { machine, details, command }) in described.iter().enumerate() {
             for address in details.addresses.iter().map(IpAddr::to_canonical) {
-                let taken = |machine: String| Err(Problem::AddressTaken { address, machine });
+                let taken = |machine: String| {
+                    let problem = Problem::AddressTaken { address, machine };
+                    Err(RefusedCommand { index: *command, problem })
+                };
                 if claimed.insert(address, index).is_some_and(|other| other != index) {
                     return taken("another machine of the same order".to_owned());
                 }
@@ -185,10 +206,11 @@ impl Driver {
 
 /// What one command would make known of machines.
 fn described(estate: &Estate, command: &NamedCommand) -> Result<Vec<Described>, Problem> {
+    let described = |machine, details| vec![Described { machine, details, command: 0 }];
     Ok(match command.resolve(&estate.cluster)? {
-        Resolved::Admit(_, details) => vec![(None, details)],
+        Resolved::Admit(_, details) => described(None, details),
         Resolved::Describe(machine, change) => {
-            vec![(Some(machine), change.apply(details_of(estate, machine)))]
+            described(Some(machine), change.apply(details_of(estate, machine)))
         }
         Resolved::Rules(_) | Resolved::Site(_) | Resolved::Jam(_) => Vec::new(),
     })

@@ -37,7 +37,7 @@ pub(crate) use arrangement::Arrange;
 pub(crate) use arrangement::{Arranged, Arrangement, LinkTo, Paper};
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
-pub use problem::Problem;
+pub use problem::{Problem, RefusedCommand};
 pub(crate) use request::{Completion, Look, Request};
 
 /// A handle to the task that owns the clusters, and to one of them.
@@ -425,6 +425,14 @@ impl Engine {
     /// # Errors
     /// When it would.
     pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
+        self.find_refused(commands).await?.map_or(Ok(()), |refused| Err(refused.problem))
+    }
+
+    /// Finds the first command that makes the driver refuse an order, and changes nothing.
+    ///
+    /// # Errors
+    /// When the driver cannot be asked.
+    pub async fn find_refused(&self, commands: Vec<NamedCommand>) -> Result<Option<RefusedCommand>, Problem> {
         let cluster = self.cluster;
         self.ask(|reply| Request::Rehearse { cluster, commands, reply }).await?
     }

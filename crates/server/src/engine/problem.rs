@@ -8,6 +8,15 @@ use forewarn_wire::operator::BadCommand;
 
 use crate::operator::Denied;
 
+/// The first of several commands that cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedCommand {
+    /// Index of the command in the order.
+    pub index: usize,
+    /// The reason.
+    pub problem: Problem,
+}
+
 /// Why a request to the driver had no success.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {

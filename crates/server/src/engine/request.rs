@@ -9,7 +9,7 @@ use forewarn_wire::operator::{NamedCommand, Outcome};
 use tokio::sync::oneshot;
 
 use super::arrangement::{Arrange, Arranged};
-use super::{Administration, ClockCommand, Decided, Order, Problem, State, Terms};
+use super::{Administration, ClockCommand, Decided, Order, Problem, RefusedCommand, State, Terms};
 
 pub(crate) type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;
 
@@ -33,7 +33,7 @@ pub(crate) enum Request {
     Rehearse {
         cluster: ClusterId,
         commands: Vec<NamedCommand>,
-        reply: oneshot::Sender<Result<(), Problem>>,
+        reply: oneshot::Sender<Result<Option<RefusedCommand>, Problem>>,
     },
     Administer {
         command: Administration,
@@ -126,9 +126,8 @@ impl Request {
                 drop(reply.send(Err(Problem::Unavailable)));
             }
             Self::Arrange { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
-            Self::Rehearse { reply, .. } | Self::Report { reply, .. } => {
-                drop(reply.send(Err(Problem::Unavailable)));
-            }
+            Self::Rehearse { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Report { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Drive { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
             Self::Copy { reply, .. } => drop(reply.send(Err(CopyError::Closed))),
             // Whoever waits for the answer finds that there will be none.

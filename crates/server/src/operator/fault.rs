@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_catalogue::Refusal as NotThere;
 use forewarn_store::ReadFailed;
-use forewarn_wire::operator::{BadCommand, BadFleet, BadWish, Unknown};
+use forewarn_wire::operator::{BadCommand, BadFleet, BadWish, FleetPlace, Unknown};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -18,6 +18,15 @@ use crate::engine::Problem;
 pub(super) struct Fault {
     kind: Kind,
     detail: String,
+    /// Position in the body of the request.
+    place: Option<BodyPlace>,
+}
+
+/// Position in the body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct BodyPlace {
+    pointer: String,
+    line: Option<usize>,
 }
 
 /// The kinds of problems. A client may tell them apart by their `type`; what exactly is wrong is for people.
@@ -73,6 +82,12 @@ pub(super) struct ProblemDocument {
     /// What to do about it, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+    /// JSON pointer to the entry or member of the body that is the reason, such as `/vm/3/host`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pointer: Option<String>,
+    /// Line of the body on which it is, counted from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
 }
 
 /// When to try again what could not be written.
@@ -177,7 +192,13 @@ impl Fault {
     pub(super) const CONTENT_TYPE: HeaderValue = HeaderValue::from_static("application/problem+json");
 
     pub(super) fn new(kind: Kind, detail: impl Into<String>) -> Self {
-        Self { kind, detail: detail.into() }
+        Self { kind, detail: detail.into(), place: None }
+    }
+
+    /// The same problem, with its position in the body of the request.
+    pub(super) fn at(self, place: &FleetPlace, body: &[u8]) -> Self {
+        let place = BodyPlace { pointer: place.pointer().to_owned(), line: place.line_in_json(body) };
+        Self { place: Some(place), ..self }
     }
 
     /// The problem behind an answer of the framework.
@@ -228,8 +249,11 @@ impl Fault {
     }
 
     fn document(self) -> ProblemDocument {
-        let Self { kind, detail } = self;
+        let Self { kind, detail, place } = self;
+        let (pointer, line) = place.map_or((None, None), |place| (Some(place.pointer), place.line));
         ProblemDocument {
+            pointer,
+            line,
             kind: kind.reference().to_owned(),
             title: kind.title().to_owned(),
             status: kind.status().as_u16(),

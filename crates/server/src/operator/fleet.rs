@@ -7,8 +7,8 @@ use axum::body::Bytes;
 use axum::extract::Query;
 use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use forewarn_wire::operator::{
-    Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand, Unmentioned,
-    difference, find_machine, fleet_of,
+    BadFleet, Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand,
+    Unmentioned, difference, find_machine, fleet_of,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,6 +18,7 @@ use super::tagged::Tagged;
 use super::visit::Visit;
 use super::writes::read;
 use crate::engine::{self, Order, Terms};
+use crate::refused_entry::refused_place;
 
 /// How a fleet is applied.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
@@ -59,11 +60,18 @@ pub(super) async fn apply(
     body: Bytes,
 ) -> Result<Json<FleetReport>, Fault> {
     let wanted: Fleet = read(&body)?;
-    let differences = compare(&visit, &wanted, how).await?;
+    let differences = match compare(&visit, &wanted, how).await? {
+        Ok(differences) => differences,
+        Err(BadFleet::Entry { place, text }) => return Err(Fault::conflict(text).at(&place, &body)),
+        Err(bad @ (BadFleet::TooLong | BadFleet::Malformed(_))) => return Err(bad.into()),
+    };
     let applied = differences.iter().filter(|one| !how.skips(one));
     let commands: Vec<_> = applied.filter_map(|one| one.command.clone()).collect();
     if how.dry_run {
-        visit.engine.rehearse(commands).await?;
+        if let Some(refused) = visit.engine.find_refused(commands).await? {
+            let place = refused_place(&differences, &refused);
+            return Err(Fault::from(refused.problem).at(&place, &body));
+        }
         return Ok(Json(report(&differences, |one| match one.command {
             Some(_) if how.skips(one) => DifferenceState::Skipped,
             Some(_) => DifferenceState::Planned,
@@ -72,9 +80,12 @@ pub(super) async fn apply(
     }
     let mut because = None;
     if !commands.is_empty() {
-        because = visit.order(commands, &body).await?.entry;
+        because = match visit.order(commands.clone(), &body).await {
+            Ok(outcome) => outcome.entry,
+            Err(fault) => return Err(located(&visit, &differences, commands, fault, &body).await),
+        };
     }
-    let left = compare(&visit, &wanted, how).await?;
+    let left = compare(&visit, &wanted, how).await??;
     let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
     for Difference { command, .. } in &removals {
         // Something may have come since; then it stays, and is still there to be removed next time.
@@ -85,7 +96,7 @@ pub(super) async fn apply(
         }
     }
     let still: BTreeSet<_> =
-        compare(&visit, &wanted, how).await?.into_iter().map(|one| subject(&one.text)).collect();
+        compare(&visit, &wanted, how).await??.into_iter().map(|one| subject(&one.text)).collect();
     Ok(Json(report(&differences, |one| {
         // What was asked for before under the same key is not done again.
         match still.contains(&subject(&one.text)) {
@@ -96,7 +107,27 @@ pub(super) async fn apply(
     })))
 }
 
-async fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Vec<Difference>, Fault> {
+/// The same fault, with the entry of the file that made the driver refuse the order, if it is still the one.
+async fn located(
+    visit: &Visit,
+    differences: &[Difference],
+    commands: Vec<NamedCommand>,
+    fault: Fault,
+    body: &[u8],
+) -> Fault {
+    match visit.engine.find_refused(commands).await {
+        Ok(Some(refused)) if Fault::from(refused.problem.clone()) == fault => {
+            fault.at(&refused_place(differences, &refused), body)
+        }
+        Ok(_) | Err(_) => fault,
+    }
+}
+
+async fn compare(
+    visit: &Visit,
+    wanted: &Fleet,
+    how: How,
+) -> Result<Result<Vec<Difference>, BadFleet>, Fault> {
     let unmentioned = match how.unmentioned {
         UnmentionedWord::Keep => Unmentioned::Keep,
         UnmentionedWord::Remove => Unmentioned::Remove,
@@ -106,9 +137,9 @@ async fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Vec<Differen
     let compare = move |state: &engine::State<'_>| {
         let mut differences = difference(&fleet(state), &wanted, unmentioned)?;
         differences.iter_mut().for_each(|one| wait_for_an_end(state.cluster, one));
-        Ok::<_, Fault>(differences)
+        Ok(differences)
     };
-    visit.engine.look(compare).await?
+    Ok(visit.engine.look(compare).await?)
 }
 
 /// A machine that is being deleted is not deleted again; one that the driver is at work on is forgotten later.

@@ -190,6 +190,45 @@ async fn a_fleet_that_is_applied_is_one_command_whatever_goes_after_it() {
 }
 
 #[tokio::test]
+async fn a_fleet_that_is_refused_names_the_entry_and_its_line() {
+    let api = Api::with_fleet().await;
+    let cases = [
+        (
+            "{\"vm\": [\n {\"name\": \"n1\", \"host\": \"h1\"},\n {\"name\": \"n2\",\n \"host\": \"nowhere\"}]}",
+            ("/vm/1/host", 4),
+            "no such host: nowhere",
+        ),
+        (
+            "{\"host\": [\n {\"name\": \"x\"},\n {\"name\": \"x\"}]}",
+            ("/host/1/name", 3),
+            "this is there twice: x",
+        ),
+        ("{\"host\": [\n {\"name\": \"a/b\"}]}", ("/host/0/name", 2), "not a name"),
+        (
+            "{\"vm\": [\n {\"name\": \"n1\", \"host\": \"h1\", \"addresses\": [\"10.9.9.9\"]},\n \
+             {\"name\": \"n2\", \"host\": \"h1\", \"addresses\": [\"10.9.9.9\"]}]}",
+            ("/vm/1/addresses", 3),
+            "the address is taken: 10.9.9.9",
+        ),
+        (
+            "{\"availability_set\": [{\"name\": \"n3\", \"machine\": [\n {\"name\": \"a\", \"host\": \"h1\"},\n \
+             {\"name\": \"b\", \"host\": \"h1\", \"update_domain\": 1}]}]}",
+            ("/availability_set/0/machine/1/update_domain", 3),
+            "on host h1, n3 already has update domain 0",
+        ),
+    ];
+    for path in ["/v1/fleet", "/v1/fleet?dry_run=true"] {
+        for (body, (pointer, line), words) in cases {
+            let (_, _, problem) = api.send(Method::POST, path, "application/json", body).await;
+            assert_eq!((&problem["pointer"], &problem["line"]), (&pointer.into(), &line.into()), "{problem}");
+            assert!(problem["detail"].as_str().unwrap().starts_with(words), "{problem}");
+        }
+    }
+    let (_, _, other) = api.send(Method::POST, "/v1/commands", "application/json", "{}").await;
+    assert_eq!(other.get("pointer"), None, "other problems have no position: {other}");
+}
+
+#[tokio::test]
 async fn pages_of_any_size_come_to_the_same_list() {
     let api = Api::with_fleet().await;
     let work = [

@@ -14,6 +14,7 @@ use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, PolicyEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 use super::fleet::{BadFleet, Fleet};
+use super::fleet_place::FleetPlace;
 use crate::span::{Span, show_duration};
 
 /// One thing in which two fleets differ.
@@ -23,6 +24,8 @@ pub struct Difference {
     pub text: String,
     /// What to do about it; nothing now, if something else has to go first.
     pub command: Option<NamedCommand>,
+    /// Position of the entry in the wanted fleet; the whole fleet, if no entry of it is the reason.
+    pub place: FleetPlace,
 }
 
 /// What to do with things that a fleet file does not mention.
@@ -45,7 +48,8 @@ pub fn difference(
     wanted: &Fleet,
     unmentioned: Unmentioned,
 ) -> Result<Vec<Difference>, BadFleet> {
-    let mut list = List { entries: Vec::new(), fixed: Vec::new() };
+    let place = FleetPlace::default().member("site");
+    let mut list = List { entries: Vec::new(), fixed: Vec::new(), place };
     let was = current.site.apply(&Site::default());
     let is = wanted.site.apply(&was);
     if was != is {
@@ -58,6 +62,7 @@ pub fn difference(
         sets(&mut list, set, set.of(current), set.of(wanted))?;
     }
     scale_sets(&mut list, current, wanted)?;
+    list.place = FleetPlace::default();
     match unmentioned {
         Unmentioned::Keep => {}
         Unmentioned::Remove => removals(&mut list, current, wanted, Farewell::Delete),
@@ -71,40 +76,54 @@ const FIXED_NAMED_MAX: usize = 20;
 
 struct List {
     entries: Vec<Difference>,
-    /// Differences that nothing can apply: the part, and what it belongs to.
-    fixed: Vec<(&'static str, String)>,
+    /// Differences that nothing can apply.
+    fixed: Vec<FixedPart>,
+    /// The entry of the wanted fleet that is compared now.
+    place: FleetPlace,
+}
+
+/// A part of an entry that differs and that nothing can change.
+struct FixedPart {
+    what: &'static str,
+    name: String,
+    place: FleetPlace,
 }
 
 impl List {
     fn push(&mut self, text: String, command: NamedCommand) {
-        self.entries.push(Difference { text, command: Some(command) });
+        self.entries.push(Difference { text, command: Some(command), place: self.place.clone() });
     }
 
-    /// Notes that a part of something differs and cannot be changed.
-    fn fixed(&mut self, what: &'static str, name: &str) {
-        self.fixed.push((what, name.to_owned()));
+    /// Notes that a part of the entry that is compared now differs and cannot be changed.
+    fn fixed(&mut self, what: &'static str, member: &str, name: &str) {
+        self.fixed.push(FixedPart { what, name: name.to_owned(), place: self.place.member(member) });
     }
 
-    /// All differences; or an error that names every part that cannot be changed.
+    /// All differences; or an error that names every part that cannot be changed, at the place of the first.
     fn finish(self) -> Result<Vec<Difference>, BadFleet> {
-        match self.fixed.as_slice() {
-            [] => Ok(self.entries),
-            [(what, name)] => Err(fixed(what, name)),
+        let text = match self.fixed.as_slice() {
+            [] => return Ok(self.entries),
+            [FixedPart { what, name, .. }] => format!(
+                "the {what} of {name} cannot be changed\n  hint: delete it first, or leave the {what} as it is"
+            ),
             several => {
                 let named = several.iter().take(FIXED_NAMED_MAX);
-                let mut named: Vec<_> = named.map(|(what, name)| format!("the {what} of {name}")).collect();
+                let mut named: Vec<_> =
+                    named.map(|FixedPart { what, name, .. }| format!("the {what} of {name}")).collect();
                 let more = several.len().saturating_sub(FIXED_NAMED_MAX);
                 named.extend((more > 0).then(|| format!("{more} more")));
-                Err(BadFleet::Malformed(format!(
+                format!(
                     "these cannot be changed: {}\n  hint: delete what they belong to first, or leave them as they are",
                     named.join(", ")
-                )))
+                )
             }
-        }
+        };
+        let place = self.fixed.into_iter().next().map(|part| part.place).unwrap_or_default();
+        Err(BadFleet::Entry { place, text })
     }
 
     fn later(&mut self, text: String) {
-        self.entries.push(Difference { text, command: None });
+        self.entries.push(Difference { text, command: None, place: self.place.clone() });
     }
 
     fn policy(&mut self, tenant: &str, was: PolicyEntry, policy: PolicyEntry) {
@@ -181,32 +200,33 @@ fn site(was: &Site, is: &Site) -> String {
     ])
 }
 
-/// Things by their names, each once.
-fn by_name<T>(all: &[T], name: impl Fn(&T) -> &str) -> Result<BTreeMap<String, &T>, BadFleet> {
+/// Entries by their names, each once. `list` is the list of the fleet that they are in.
+fn by_name<'a, T>(
+    list: (&FleetPlace, &str),
+    all: &'a [T],
+    name: impl Fn(&T) -> &str,
+) -> Result<BTreeMap<String, &'a T>, BadFleet> {
     let mut map = BTreeMap::new();
-    for one in all {
+    for (index, one) in all.iter().enumerate() {
         let name = name(one).to_owned();
         if map.insert(name.clone(), one).is_some() {
-            return Err(BadFleet::Malformed(format!("this is there twice: {name}")));
+            let place = list.0.item(list.1, index).member("name");
+            return Err(BadFleet::Entry { place, text: format!("this is there twice: {name}") });
         }
     }
     Ok(map)
 }
 
-fn fixed(what: &str, name: &str) -> BadFleet {
-    BadFleet::Malformed(format!(
-        "the {what} of {name} cannot be changed\n  hint: delete it first, or leave the {what} as it is"
-    ))
-}
-
 fn hosts(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
-    let known = by_name(&current.hosts, |host: &HostEntry| &host.name)?;
-    by_name(&wanted.hosts, |host: &HostEntry| &host.name)?;
-    for host in &wanted.hosts {
+    let top = FleetPlace::default();
+    let known = by_name((&top, "host"), &current.hosts, |host: &HostEntry| &host.name)?;
+    by_name((&top, "host"), &wanted.hosts, |host: &HostEntry| &host.name)?;
+    for (index, host) in wanted.hosts.iter().enumerate() {
+        list.place = top.item("host", index);
         let name = &host.name;
         match known.get(name) {
             None => list.push(format!("+ host {name}"), NamedCommand::AdmitHost(host.clone())),
-            Some(was) if was.zone != host.zone => list.fixed("zone", name),
+            Some(was) if was.zone != host.zone => list.fixed("zone", "zone", name),
             Some(_) => {}
         }
     }
@@ -214,9 +234,11 @@ fn hosts(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFlee
 }
 
 fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
-    let known = by_name(&current.vms, |vm: &VmEntry| &vm.name)?;
-    by_name(&wanted.vms, |vm: &VmEntry| &vm.name)?;
-    for vm in &wanted.vms {
+    let top = FleetPlace::default();
+    let known = by_name((&top, "vm"), &current.vms, |vm: &VmEntry| &vm.name)?;
+    by_name((&top, "vm"), &wanted.vms, |vm: &VmEntry| &vm.name)?;
+    for (index, vm) in wanted.vms.iter().enumerate() {
+        list.place = top.item("vm", index);
         let name = &vm.name;
         let Some(was) = known.get(name) else {
             list.push(format!("+ vm {name} on {}", vm.host), NamedCommand::AdmitVm(vm.clone()));
@@ -224,7 +246,7 @@ fn vms(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet>
         };
         check_place(list, name, (was.update_domain, was.fault_domain), (vm.update_domain, vm.fault_domain));
         if was.spot != vm.spot {
-            list.fixed("priority", name);
+            list.fixed("priority", "spot", name);
         }
         list.policy(name, was.policy, vm.policy);
         let called = Called::Alone(name);
@@ -249,6 +271,14 @@ impl Sets {
         }
     }
 
+    /// The name of their list in a fleet file.
+    fn list(self) -> &'static str {
+        match self {
+            Self::Availability => "availability_set",
+            Self::Cloud => "cloud_service",
+        }
+    }
+
     fn admit(self, set: &SetEntry) -> (String, NamedCommand) {
         let bare = SetEntry { machines: Vec::new(), ..set.clone() };
         match self {
@@ -261,9 +291,11 @@ impl Sets {
 }
 
 fn sets(list: &mut List, kind: Sets, current: &[SetEntry], wanted: &[SetEntry]) -> Result<(), BadFleet> {
-    let known = by_name(current, |set: &SetEntry| &set.name)?;
-    by_name(wanted, |set: &SetEntry| &set.name)?;
-    for set in wanted {
+    let top = FleetPlace::default();
+    let known = by_name((&top, kind.list()), current, |set: &SetEntry| &set.name)?;
+    by_name((&top, kind.list()), wanted, |set: &SetEntry| &set.name)?;
+    for (index, set) in wanted.iter().enumerate() {
+        list.place = top.item(kind.list(), index);
         let was = known.get(&set.name);
         match was {
             None => {
@@ -284,9 +316,11 @@ fn machines(
     current: &[MachineEntry],
     wanted: &[MachineEntry],
 ) -> Result<(), BadFleet> {
-    let known = by_name(current, |machine: &MachineEntry| &machine.name)?;
-    by_name(wanted, |machine: &MachineEntry| &machine.name)?;
-    for machine in wanted {
+    let set = list.place.clone();
+    let known = by_name((&set, "machine"), current, |machine: &MachineEntry| &machine.name)?;
+    by_name((&set, "machine"), wanted, |machine: &MachineEntry| &machine.name)?;
+    for (index, machine) in wanted.iter().enumerate() {
+        list.place = set.item("machine", index);
         let called = Called::Member(tenant, &machine.name);
         let name = called.full();
         let Some(was) = known.get(&machine.name) else {
@@ -297,7 +331,7 @@ fn machines(
         let domains = |entry: &MachineEntry| (entry.update_domain, entry.fault_domain);
         check_place(list, &name, domains(was), domains(machine));
         if was.spot != machine.spot {
-            list.fixed("priority", &name);
+            list.fixed("priority", "spot", &name);
         }
         list.placement(called, &was.host, &machine.host);
         profile(list, called, (was.terminate, was.os_image), (machine.terminate, machine.os_image));
@@ -307,9 +341,11 @@ fn machines(
 }
 
 fn scale_sets(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), BadFleet> {
-    let known = by_name(&current.scale_sets, |set: &ScaleSetEntry| &set.name)?;
-    by_name(&wanted.scale_sets, |set: &ScaleSetEntry| &set.name)?;
-    for set in &wanted.scale_sets {
+    let top = FleetPlace::default();
+    let known = by_name((&top, "scale_set"), &current.scale_sets, |set: &ScaleSetEntry| &set.name)?;
+    by_name((&top, "scale_set"), &wanted.scale_sets, |set: &ScaleSetEntry| &set.name)?;
+    for (index, set) in wanted.scale_sets.iter().enumerate() {
+        list.place = top.item("scale_set", index);
         let name = &set.name;
         let was = known.get(name);
         match was {
@@ -327,10 +363,10 @@ fn scale_sets(list: &mut List, current: &Fleet, wanted: &Fleet) -> Result<(), Ba
 fn scale_set(list: &mut List, was: &ScaleSetEntry, set: &ScaleSetEntry) {
     let name = &set.name;
     if was.spot != set.spot {
-        list.fixed("priority", name);
+        list.fixed("priority", "spot", name);
     }
     if was.orchestration != set.orchestration {
-        list.fixed("orchestration", name);
+        list.fixed("orchestration", "orchestration", name);
     }
     if was.upgrade != set.upgrade {
         let command = NamedCommand::ChangeUpgradePolicy { scale_set: name.clone(), upgrade: set.upgrade };
@@ -351,15 +387,12 @@ fn instances(
     current: &[InstanceEntry],
     wanted: &[InstanceEntry],
 ) -> Result<(), BadFleet> {
-    let known: BTreeMap<_, _> = current.iter().filter_map(|one| Some((one.id?, one))).collect();
-    let mut named = BTreeSet::new();
-    for (index, instance) in wanted.iter().enumerate() {
-        let id = number(index, instance);
+    let place = list.place.clone();
+    let known = by_number(&place, set, current)?;
+    for (id, (index, instance)) in by_number(&place, set, wanted)? {
+        list.place = place.item("instance", index);
         let name = format!("{set}_{id}");
-        if !named.insert(id) {
-            return Err(BadFleet::Malformed(format!("this is there twice: {name}")));
-        }
-        let Some(was) = known.get(&id) else {
+        let Some((_, was)) = known.get(&id) else {
             let instance = InstanceEntry { id: Some(id), ..instance.clone() };
             let text = format!("+ instance {name} on {}", instance.host);
             list.push(text, NamedCommand::AdmitInstance { scale_set: set.to_owned(), instance });
@@ -374,6 +407,24 @@ fn instances(
     Ok(())
 }
 
+/// Instances by their numbers, each once, with their indexes in the list. The rules give out numbers in ascending order, so
+/// instances are admitted in that order, however the file lists them.
+fn by_number<'a>(
+    set_place: &FleetPlace,
+    set: &str,
+    all: &'a [InstanceEntry],
+) -> Result<BTreeMap<u32, (usize, &'a InstanceEntry)>, BadFleet> {
+    let mut map = BTreeMap::new();
+    for (index, instance) in all.iter().enumerate() {
+        let id = number(index, instance);
+        if map.insert(id, (index, instance)).is_some() {
+            let place = set_place.item("instance", index).member("id");
+            return Err(BadFleet::Entry { place, text: format!("this is there twice: {set}_{id}") });
+        }
+    }
+    Ok(map)
+}
+
 /// The number of an instance: as it says, or its place in the list.
 fn number(index: usize, instance: &InstanceEntry) -> u32 {
     instance.id.unwrap_or(u32::try_from(index).unwrap_or(u32::MAX))
@@ -381,10 +432,10 @@ fn number(index: usize, instance: &InstanceEntry) -> u32 {
 
 fn check_place(list: &mut List, name: &str, was: (u16, u16), is: (u16, u16)) {
     if was.0 != is.0 {
-        list.fixed("update domain", name);
+        list.fixed("update domain", "update_domain", name);
     }
     if was.1 != is.1 {
-        list.fixed("fault domain", name);
+        list.fixed("fault domain", "fault_domain", name);
     }
 }
 
@@ -459,7 +510,8 @@ fn removals(list: &mut List, current: &Fleet, wanted: &Fleet, farewell: Farewell
         let keep = wanted.scale_sets.iter().find(|one| one.name == set.name);
         let listed = keep.map_or(&[][..], |set| &set.instances);
         let kept: BTreeSet<_> = listed.iter().enumerate().map(|(index, one)| number(index, one)).collect();
-        for id in set.instances.iter().filter_map(|one| one.id).filter(|id| !kept.contains(id)) {
+        let there = set.instances.iter().enumerate().map(|(index, one)| number(index, one));
+        for id in there.filter(|id| !kept.contains(id)) {
             delete(list, format!("- instance {0}_{id}", set.name), format!("{0}/{0}_{id}", set.name));
         }
         if keep.is_none() {

@@ -8,6 +8,7 @@ use super::command::SiteChange;
 use super::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
+use super::fleet_place::FleetPlace;
 use super::resolve::Details;
 
 /// Bytes of a fleet file.
@@ -46,6 +47,14 @@ pub enum BadFleet {
     /// It is not what a fleet file looks like.
     #[error("{0}")]
     Malformed(String),
+    /// An entry contradicts another one, or the fleet that is there.
+    #[error("{text}")]
+    Entry {
+        /// Position of the entry.
+        place: FleetPlace,
+        /// The problem, in words.
+        text: String,
+    },
 }
 
 impl Fleet {

@@ -27,6 +27,7 @@ mod explain;
 mod failure;
 mod find;
 mod fleet;
+mod fleet_place;
 mod growth;
 mod happening;
 mod notice;
@@ -75,6 +76,7 @@ pub use find::{
     pick_tenant, similar,
 };
 pub use fleet::{BadFleet, FLEET_BYTES_MAX, Fleet, fleet_of};
+pub use fleet_place::FleetPlace;
 pub use happening::{Happening, happening, moved};
 pub use outcome::{Outcome, outcome};
 pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};

@@ -185,6 +185,83 @@ fn nothing_is_there_twice() {
 }
 
 #[test]
+fn an_error_of_an_entry_names_its_line() {
+    let line = |text: &str| match difference(
+        &town_with_everything().fleet(),
+        &Fleet::parse(text).unwrap(),
+        Unmentioned::Keep,
+    ) {
+        Err(BadFleet::Entry { place, .. }) => place.line_in_file(text),
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(
+        line("[[host]]\nname = 'h1'\nzone = 1\n\n[[host]]\nname = 'h2'\n[[host]]\nname = 'h1'\nzone = 1"),
+        Some(8)
+    );
+    assert_eq!(line("[[host]]\nname = 'h1'\nzone = 1\n\n[[host]]\nname = 'h2'\nzone = 7"), Some(7));
+    assert_eq!(line("\n\n[[vm]]\nname = 'solo'\nhost = 'h1'\nupdate_domain = 4"), Some(6));
+    assert_eq!(line("\n\n[[vm]]\nname = 'solo'\nhost = 'h1'\nspot = 'delete'"), Some(6));
+    let set = "[[availability_set]]\nname = 'db'\nmachine = [\n  { name = 'db-0', host = 'h1' },\n  { name = 'db-0', host = 'h1' },\n]";
+    assert_eq!(line(set), Some(5));
+    let twice = "[[scale_set]]\nname = 'web'\ninstance = [\n  { id = 4, host = 'h1' },\n\n  { id = 4, host = 'h1' },\n]";
+    assert_eq!(line(twice), Some(6));
+    // The file says nothing of it, so the entry is named.
+    let orchestration =
+        "[[scale_set]]\nname = 'new'\n[[scale_set]]\nname = 'web'\norchestration = 'flexible'";
+    assert_eq!(line(orchestration), Some(5));
+    assert_eq!(
+        line(
+            "[[cloud_service]]\nname = 'a'\n[[availability_set]]\nname = 'db'\n[[availability_set.machine]]\nname = 'db-1'\nhost = 'h2'\nupdate_domain = 1"
+        ),
+        Some(5)
+    );
+}
+
+fn town_with_everything() -> Town {
+    let mut town = Town::new();
+    apply(&mut town, &fleet(), Unmentioned::Keep);
+    town
+}
+
+#[test]
+fn every_difference_names_its_entry() {
+    let differences = difference(&Fleet::default(), &fleet(), Unmentioned::Keep).unwrap();
+    let places: Vec<_> = differences.iter().map(|one| one.place.pointer()).collect();
+    let expected = [
+        "/site",
+        "/host/0",
+        "/host/1",
+        "/vm/0",
+        "/availability_set/0",
+        "/availability_set/0/machine/0",
+        "/availability_set/0/machine/1",
+        "/cloud_service/0",
+        "/scale_set/0",
+        "/scale_set/0/instance/0",
+        "/scale_set/0/instance/1",
+    ];
+    assert_eq!(places, expected);
+    let town = town_with_everything();
+    let removals = difference(&town.fleet(), &Fleet::default(), Unmentioned::Remove).unwrap();
+    assert!(removals.iter().all(|one| one.place.pointer().is_empty()), "{removals:?}");
+}
+
+#[test]
+fn instances_are_admitted_by_number_in_whatever_order_a_file_lists_them() {
+    let file = "host = [{ name = 'h1' }]\n[[scale_set]]\nname = 'web'\n\
+                instance = [{ id = 7, host = 'h1' }, { host = 'h1' }, { id = 0, host = 'h1' }]";
+    let wanted = Fleet::parse(file).unwrap();
+    let mut town = Town::new();
+    let done = apply(&mut town, &wanted, Unmentioned::Keep);
+    let instances = ["+ instance web_0 on h1", "+ instance web_1 on h1", "+ instance web_7 on h1"];
+    assert_eq!(texts(&done)[2..], instances);
+    assert_eq!(done[2].place.pointer(), "/scale_set/0/instance/2", "the entry of the file");
+    for unmentioned in [Unmentioned::Keep, Unmentioned::Remove] {
+        assert_eq!(difference(&town.fleet(), &wanted, unmentioned), Ok(Vec::new()));
+    }
+}
+
+#[test]
 fn a_machine_on_another_host_is_a_difference_whose_command_records_a_move() {
     let mut town = Town::new();
     apply(&mut town, &Fleet::parse(FLAT).unwrap(), Unmentioned::Keep);
@@ -457,6 +534,13 @@ proptest! {
         prop_assert_eq!(Fleet::parse(&text), Ok(fleet.clone()), "{}", text);
         let json = serde_json::to_string(&fleet).unwrap();
         prop_assert_eq!(serde_json::from_str::<Fleet>(&json).unwrap(), fleet);
+    }
+
+    #[test]
+    fn a_fleet_does_not_differ_from_itself(fleet in any_fleet()) {
+        for unmentioned in [Unmentioned::Keep, Unmentioned::Remove] {
+            prop_assert_eq!(difference(&fleet, &fleet, unmentioned), Ok(Vec::new()));
+        }
     }
 
     #[test]

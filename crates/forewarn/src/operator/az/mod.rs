@@ -7,7 +7,9 @@
 //!
 //! What `az` remembers about the cloud stays where it is: it gets a directory of its own.
 
+mod login;
 mod shell;
+mod stale;
 
 use std::fs;
 use std::net::IpAddr;
@@ -24,11 +26,13 @@ use super::session::{Session, print};
 use super::{Options, Output};
 use crate::client::Client;
 use crate::state;
+use login::Secret;
 use shell::Shell;
 
 const EXAMPLES: &str = "\
 Examples:
   eval \"$(forewarn az env)\"; az login --identity          with a server for one person
+  forewarn az env --service-principal                     logs in with every version of az
   forewarn az env --shell fish | source
   forewarn az env --shell powershell | Out-String | Invoke-Expression
   eval \"$(forewarn az env --unset)\"                       az asks the cloud again";
@@ -40,7 +44,7 @@ const ENDPOINTS: &str = "/metadata/endpoints?api-version=2019-05-01";
 const REMEMBERED: &str = "cloudEndpoints.json";
 
 /// The variables that are ever set, but for those about proxies, which are somebody else's.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     "AZURE_CONFIG_DIR",
     "REQUESTS_CA_BUNDLE",
     "NODE_EXTRA_CA_CERTS",
@@ -49,8 +53,12 @@ const VARIABLES: [&str; 9] = [
     "AZURE_CORE_COLLECT_TELEMETRY",
     "AZURE_CORE_LOGIN_EXPERIENCE_V2",
     "AZURE_CORE_SURVEY_MESSAGE",
+    MSAL_IDENTITY,
     "AZURE_POD_IDENTITY_AUTHORITY_HOST",
 ];
+
+/// Makes az 2.71 to 2.74 ask the managed identity that `AZURE_POD_IDENTITY_AUTHORITY_HOST` names; later versions do so anyway.
+const MSAL_IDENTITY: &str = "AZURE_CORE_USE_MSAL_MANAGED_IDENTITY";
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -67,6 +75,9 @@ pub(crate) struct Environment {
     /// Print lines that take everything back; no server is asked.
     #[arg(long)]
     unset: bool,
+    /// End with commands that log in as a service principal, which every version of az can do.
+    #[arg(long, conflicts_with = "unset")]
+    service_principal: bool,
     /// The same as --output json.
     #[arg(long)]
     json: bool,
@@ -77,6 +88,8 @@ pub(crate) struct Environment {
 struct Set {
     variables: Vec<(&'static str, String)>,
     login: String,
+    /// Commands for az 2.53 and earlier.
+    older_login: Option<String>,
 }
 
 /// The files of one server.
@@ -87,11 +100,12 @@ struct Files {
 }
 
 pub(super) fn run(session: &Session, options: &Options, command: &Command) -> Result<()> {
-    let Command::Env(Environment { shell, unset, json }) = command;
+    let Command::Env(environment) = command;
+    let Environment { shell, unset, json, .. } = environment;
     if *unset {
         return print(&VARIABLES.iter().map(|name| shell.unset(name)).collect::<String>());
     }
-    let set = set(session, options)?;
+    let set = set(session, options, environment)?;
     match session.output() {
         Output::Table | Output::Wide if !json => print(&set.lines(*shell)),
         Output::Table | Output::Wide | Output::Json => print(&format!("{:#}\n", set.json())),
@@ -113,7 +127,7 @@ pub(crate) fn place(arm: &str, client: &Client) -> Result<String> {
     Ok(format!("https://{host}:{port}"))
 }
 
-fn set(session: &Session, options: &Options) -> Result<Set> {
+fn set(session: &Session, options: &Options, environment: &Environment) -> Result<Set> {
     let server: ServerView = session.get("/v1/server")?;
     let Some(arm) = &server.arm else {
         bail!(
@@ -131,7 +145,7 @@ fn set(session: &Session, options: &Options) -> Result<Set> {
     }
     variables.push(("ARM_CLOUD_METADATA_URL", file_url(&files.endpoints)));
     // Nothing that is asked here is any business of the cloud.
-    for name in VARIABLES.iter().filter(|name| name.starts_with("AZURE_CORE_")) {
+    for name in VARIABLES.iter().filter(|name| name.starts_with("AZURE_CORE_") && **name != MSAL_IDENTITY) {
         variables.push((name, "false".to_owned()));
     }
     if let Some(hosts) =
@@ -139,14 +153,16 @@ fn set(session: &Session, options: &Options) -> Result<Set> {
     {
         variables.extend(["NO_PROXY", "no_proxy"].map(|name| (name, hosts.clone())));
     }
-    let login = if server.mode == "dev" {
+    let is_dev = server.mode == "dev";
+    if is_dev {
+        variables.push((MSAL_IDENTITY, "true".to_owned()));
         variables.push(("AZURE_POD_IDENTITY_AUTHORITY_HOST", session.client().to_string()));
-        "az login --identity".to_owned()
-    } else {
-        "az login --service-principal --username forewarn --password \"$FOREWARN_TOKEN\" --tenant forewarn"
-            .to_owned()
-    };
-    Ok(Set { variables, login })
+    }
+    let secret = if is_dev { Secret::Any } else { Secret::Token };
+    let principal = login::service_principal(secret, environment.shell);
+    let older = || login::older_service_principal(secret, &place, environment.shell);
+    let login = if is_dev && !environment.service_principal { login::IDENTITY.to_owned() } else { principal };
+    Ok(Set { variables, login, older_login: environment.service_principal.then(older) })
 }
 
 /// Who is asked without a proxy, where there is one that would be asked for these hosts otherwise.
@@ -177,13 +193,23 @@ impl Set {
     fn lines(&self, shell: Shell) -> String {
         let lines = self.variables.iter().map(|(name, value)| shell.set(name, value));
         // A comment is the last line: a shell that is given all in one line reads the rest before it.
-        lines.chain([format!("# then: {}\n", self.login)]).collect()
+        let last = match &self.older_login {
+            None => format!("# then: {}\n", self.login),
+            Some(older) => {
+                format!("# then, az 2.54 and later: {}\n# then, az 2.53 and earlier: {older}\n", self.login)
+            }
+        };
+        lines.chain([last]).collect()
     }
 
     fn json(&self) -> Value {
         let variables: serde_json::Map<_, _> =
             self.variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-        json!({ "variables": variables, "login": self.login })
+        let mut set = json!({ "variables": variables, "login": self.login });
+        if let Some(older) = &self.older_login {
+            set["login_before_2_54"] = json!(older);
+        }
+        set
     }
 }
 
@@ -191,6 +217,7 @@ impl Files {
     /// Asks the server for what clients need, and writes it down. Whoever gets here has spoken to the server as they will.
     fn write(session: &Session, options: &Options, place: &str) -> Result<Self> {
         let directory = state::below(&format!("az/{}", folder(place)))?;
+        stale::remove_stale(&directory);
         let (status, pem) = session.client().send(Method::GET, "/ca.pem", &[], Bytes::new())?;
         let (authority, client) = match status {
             200 => {
@@ -282,8 +309,15 @@ mod tests {
 
     #[test]
     fn how_to_log_in_is_the_last_thing_that_is_said() {
-        let set = Set { variables: vec![("A", "b c".to_owned())], login: "az login".to_owned() };
+        let variables = vec![("A", "b c".to_owned())];
+        let mut set = Set { variables, login: "az login".to_owned(), older_login: None };
         assert_eq!(set.lines(Shell::Sh), "export A='b c';\n# then: az login\n");
         assert_eq!(set.json(), json!({ "variables": { "A": "b c" }, "login": "az login" }));
+        set.older_login = Some("az cloud".to_owned());
+        assert_eq!(
+            set.lines(Shell::Fish),
+            "set -gx A 'b c';\n# then, az 2.54 and later: az login\n# then, az 2.53 and earlier: az cloud\n"
+        );
+        assert_eq!(set.json()["login_before_2_54"], "az cloud");
     }
 }

@@ -26,6 +26,14 @@ impl Shell {
         }
     }
 
+    /// The value of a variable, as one word of a command.
+    pub(super) fn variable(self, name: &str) -> String {
+        match self {
+            Self::Sh | Self::Fish => format!("\"${name}\""),
+            Self::Powershell => format!("$Env:{name}"),
+        }
+    }
+
     /// The line that forgets one, whether it is there or not.
     pub(super) fn unset(self, name: &str) -> String {
         match self {
