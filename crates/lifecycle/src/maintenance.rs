@@ -317,23 +317,6 @@ impl Cause {
         }
     }
 
-    /// The notice that an announcement of this gives at least; none, if such work makes no event or cannot wait.
-    #[must_use]
-    pub fn minimum_notice(&self) -> Option<Duration> {
-        let kind = self.told()?.kind;
-        match self {
-            Self::UserDelete(notice) => notice.map(TerminateNotice::length),
-            Self::FailedHost { .. } => None,
-            Self::UserRestart
-            | Self::UserRedeploy
-            | Self::Reimage(_)
-            | Self::Power(_)
-            | Self::Eviction(_)
-            | Self::HostWork { .. }
-            | Self::DegradedHost { .. } => Some(kind.minimum_notice()),
-        }
-    }
-
     /// Whether this is something the owner of a machine asked for and may not ask for twice.
     pub(crate) fn is_user_operation(&self) -> bool {
         matches!(self, Self::UserRestart | Self::UserRedeploy | Self::Reimage(_))
@@ -418,12 +401,6 @@ impl Plan {
     #[must_use]
     pub fn hosts(&self) -> &[HostId] {
         self.cause.hosts()
-    }
-
-    /// Whether some tenant has an event of it.
-    #[must_use]
-    pub fn is_announced(&self) -> bool {
-        self.parts.iter().any(|part| part.announcement.is_some())
     }
 
     /// Every machine of every part.

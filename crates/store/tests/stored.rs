@@ -70,7 +70,12 @@ fn others() -> impl Strategy<Value = Record> {
         machine: MachineId(machine),
         reason,
     });
-    (now, prop_oneof![described, site, booted, failed, Just(Entry::Clock)])
+    let announcements = prop::collection::vec((any::<u32>(), any::<u64>()), 0..9);
+    let unread = announcements.prop_map(|all| {
+        let announced = |(cluster, work)| (ClusterId(cluster), MaintenanceId(work));
+        Entry::Unread(all.into_iter().map(announced).collect())
+    });
+    (now, prop_oneof![described, site, booted, failed, unread, Just(Entry::Clock)])
         .prop_map(|(now, entry)| Record { now, entry })
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_catalogue::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
-use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
+use forewarn_catalogue::{ClusterId, Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
+use forewarn_lifecycle::{MaintenanceId, Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendFailed, Direction, Entry, Journal, OpenError, Options, ReadFailed, Record, SUBJECTS_PER_QUERY_MAX,
     TrailPage, TrailQuery, TrailReader, check, export, import,
@@ -475,4 +475,92 @@ fn a_damaged_entry_is_told_of_and_the_others_are_read() {
         numbers(&reader.read(TrailQuery { before: Some(3), ..TrailQuery::default() }).unwrap()),
         [1, 2]
     );
+}
+
+/// The same entries, sealed again; those from the one of that number on say something else.
+fn sealed_again(entries: &[Arc<TrailEntry>], from: u64) -> Vec<Arc<TrailEntry>> {
+    let mut chain = Chain::default();
+    let again = |entry: &Arc<TrailEntry>| {
+        let mut told = Told::from(TrailEntry::clone(entry));
+        if entry.number >= from {
+            told.text = format!("{}, not before later", told.text);
+        }
+        Arc::new(chain.seal(told))
+    };
+    entries.iter().map(again).collect()
+}
+
+/// What a reader finds, and the number of the newest entry that it knows of.
+fn texts(journal: &Journal) -> (Vec<String>, u64) {
+    let page = journal.trail_reader().read(TrailQuery::default()).unwrap();
+    (page.entries.iter().map(|entry| entry.text.clone()).collect(), page.head)
+}
+
+#[test]
+fn entries_that_are_hidden_are_rewritten_before_a_reader_sees_them() {
+    let directory = tempdir().unwrap();
+    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let entries = sealed((0..6).map(|number| number * MINUTE));
+    for mut journal in [Journal::memory(), open(directory.path())] {
+        journal.append(std::slice::from_ref(&clock), &entries[..3]).unwrap();
+        journal.hide_trail_after(3);
+        journal.append(std::slice::from_ref(&clock), &entries[3..]).unwrap();
+        assert_eq!((texts(&journal).0.len(), texts(&journal).1), (3, 3), "the rest is hidden");
+        let again = sealed_again(&entries, 5);
+        journal.rewrite(std::slice::from_ref(&clock), &again[4..]).unwrap();
+        assert_eq!((texts(&journal).0.len(), texts(&journal).1), (3, 3));
+        journal.show_trail();
+        let expected: Vec<_> = again.iter().map(|entry| entry.text.clone()).collect();
+        assert_eq!(texts(&journal), (expected, 6));
+        assert_eq!(journal.length(), 3);
+        // What comes next is chained to what was rewritten.
+        let next = Chain::at(&again[5]).unwrap().seal(told(7, 9 * MINUTE));
+        journal.append(&[], &[Arc::new(next)]).unwrap();
+        journal.close().unwrap();
+    }
+    assert_eq!(check(directory.path()).unwrap().entries_kept, 7, "the chain holds, and the index does");
+}
+
+#[test]
+fn only_the_last_entries_are_rewritten_and_by_entries_about_the_same() {
+    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let entries = sealed((0..6).map(|number| number * MINUTE));
+    let others: Vec<_> = sealed((0..6).map(|number| number * MINUTE + 1));
+    let again = sealed_again(&entries, 1);
+    for wrong in [&again[2..5], &others[..], &again[5..]] {
+        let directory = tempdir().unwrap();
+        for mut journal in [Journal::memory(), open(directory.path())] {
+            journal.append(std::slice::from_ref(&clock), &entries).unwrap();
+            // The last one alone is not chained to the fifth as it was written.
+            assert!(journal.rewrite(std::slice::from_ref(&clock), wrong).is_err(), "{wrong:?}");
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_ends_with_announcements_names_them_until_something_follows() {
+    let directory = tempdir().unwrap();
+    let recovered = || {
+        let (journal, found) = Journal::open(directory.path(), &options()).unwrap();
+        journal.close().unwrap();
+        found.unread
+    };
+    let announced = |works: std::ops::Range<u64>| -> Vec<_> {
+        works.map(|work| (ClusterId::DEFAULT, MaintenanceId(work))).collect()
+    };
+    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    // More than one record can hold.
+    let all = announced(0..25_000);
+    let mut records = vec![clock.clone()];
+    records.extend(Record::unread(Now::at_millis(6), &all));
+    assert!(records.len() > 2);
+    let mut journal = open(directory.path());
+    journal.append(&records, &[]).unwrap();
+    journal.close().unwrap();
+    assert_eq!(recovered(), all);
+    assert_eq!(recovered(), all, "looking changes nothing");
+    let mut journal = open(directory.path());
+    journal.append(&[clock], &[]).unwrap();
+    journal.close().unwrap();
+    assert_eq!(recovered(), []);
 }

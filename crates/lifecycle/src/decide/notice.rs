@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Exposure;
+use crate::fleet::TerminateNotice;
 use crate::ids::MaintenanceId;
 use crate::maintenance::{Cause, Plan, Stage};
 use crate::time::{Steady, Timestamp};
@@ -54,5 +55,32 @@ impl Draft<'_> {
         let Cause::HostWork { rollout, .. } = &plan.cause else { return at };
         let windows = self.cluster.rollout(*rollout).map_or(&[][..], |rollout| &rollout.terms.windows);
         window::next_open(windows, at).rounded_up()
+    }
+}
+
+impl Cause {
+    /// The notice that an announcement of this gives at least; none, if such work makes no event or cannot wait.
+    #[must_use]
+    pub fn minimum_notice(&self) -> Option<Duration> {
+        let kind = self.told()?.kind;
+        match self {
+            Self::UserDelete(notice) => notice.map(TerminateNotice::length),
+            Self::FailedHost { .. } => None,
+            Self::UserRestart
+            | Self::UserRedeploy
+            | Self::Reimage(_)
+            | Self::Power(_)
+            | Self::Eviction(_)
+            | Self::HostWork { .. }
+            | Self::DegradedHost { .. } => Some(kind.minimum_notice()),
+        }
+    }
+}
+
+impl Plan {
+    /// Whether some tenant has an event of it.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.parts.iter().any(|part| part.announcement.is_some())
     }
 }

@@ -4,7 +4,7 @@ use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::event::Phase;
 use crate::ids::MaintenanceId;
-use crate::maintenance::Wait;
+use crate::maintenance::{Maintenance, Wait};
 use crate::time::{Steady, Timestamp};
 
 impl Cluster {
@@ -16,7 +16,7 @@ impl Cluster {
         steady_due: Steady,
         out: &mut Vec<Effect>,
     ) {
-        let Some(wait) = self.maintenances.get(&id).and_then(|maintenance| maintenance.wait()) else {
+        let Some(wait) = self.maintenances.get(&id).and_then(Maintenance::wait) else {
             return;
         };
         self.unlist(id);
