@@ -259,14 +259,19 @@ impl World {
                 number: None,
             }),
             Happening::Forget(number) => pick(&machines, *number).map(Command::Forget),
-            Happening::Move(number, host, planned) => pick(&machines, *number)
-                .zip(pick(&hosts, *host))
-                .map(|(machine, to)| Command::Move { machine, to, planned: *planned }),
+            Happening::Move(number, host, planned) => self.record_move(*number, *host, *planned),
         };
         if let Some(command) = command {
             drop(self.submit(command));
             self.settle();
         }
+    }
+
+    /// Records a move of some machine to some host.
+    fn record_move(&self, machine: u8, host: u8, planned: PlannedWork) -> Option<Command> {
+        let machines: Vec<_> = self.cluster.machines().map(|(id, _)| id).collect();
+        let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
+        Some(Command::Move { machine: pick(&machines, machine)?, to: pick(&hosts, host)?, planned })
     }
 
     /// The machines that are told of their deletion.

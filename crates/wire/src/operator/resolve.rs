@@ -5,13 +5,13 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
-    HostWork, MachineId, Name, Placement, PlannedWork, PowerChange, Profile, RolloutId, ScaleSetId, SetShape,
-    Shape, TenantId, Terms, Unenrolled, UpdateDomain, Zone,
+    HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, RolloutId,
+    ScaleSetId, SetShape, Shape, TenantId, Terms, Unenrolled, UpdateDomain, Zone,
 };
 
 use super::check::{self, ControlCharacter};
 use super::command::{EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord};
-use super::entry::{self, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
+use super::entry::{self, HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry};
 use super::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use super::terms::{AllWord, BadTerms, RolloutEntry, TermsEntry, find_hosts};
 use super::upgrade::{BadBatch, UpgradeWord};
@@ -142,9 +142,7 @@ impl NamedCommand {
             Ok::<_, Unknown>(Command::ChangePower { machine: find_machine(cluster, name)?, change })
         };
         let rules = match self {
-            Self::AdmitHost(entry) => {
-                Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone) }
-            }
+            Self::AdmitHost(entry) => admit_host(entry)?,
             Self::RemoveHost { host: name } => Command::RemoveHost(host(name)?),
             Self::AdmitVm(entry) => return admit_vm(cluster, entry),
             Self::AdmitAvailabilitySet(entry) => admit_set(entry, SetShape::AvailabilitySet)?,
@@ -169,12 +167,8 @@ impl NamedCommand {
             Self::Forget { machine: name } => Command::Forget(machine(name)?),
             // Removing a host orders nothing: to forget it and to remove it are the same to the rules.
             Self::ForgetHost { host: name } => Command::RemoveHost(host(name)?),
-            Self::Move { machine: name, host: to, force: true } => {
-                moved(machine(name)?, host(to)?, PlannedWork::GivesWay)
-            }
-            Self::Move { machine: name, host: to, force: false } => {
-                moved(machine(name)?, host(to)?, PlannedWork::Refuses)
-            }
+            Self::Move { machine, host, force: true } => moved(cluster, machine, host, Planned::GivesWay)?,
+            Self::Move { machine, host, force: false } => moved(cluster, machine, host, Planned::Refuses)?,
             Self::Describe { machine: name, addresses, tags } => {
                 return describe(cluster, name, addresses.as_deref(), tags.as_ref());
             }
@@ -199,9 +193,7 @@ impl NamedCommand {
                 change_rollout(cluster, RolloutId(*rollout), terms, add, remove)?
             }
             Self::CancelRollout { rollout } => Command::CancelRollout(RolloutId(*rollout)),
-            Self::DegradeHost { host: name, fails_in } => {
-                Command::DegradeHost { host: host(name)?, fails_in: fails_in.map(|Span(span)| span) }
-            }
+            Self::DegradeHost { host: name, fails_in } => degrade(host(name)?, *fails_in),
             Self::FailHost { host: name } => Command::FailHost(host(name)?),
             Self::RecoverHost { host: name } => Command::RecoverHost(host(name)?),
             Self::Approve { tenant, events } => approve(cluster, find_tenant(cluster, tenant)?, events)?,
@@ -214,6 +206,14 @@ impl NamedCommand {
         };
         Ok(Resolved::Rules(rules))
     }
+}
+
+fn admit_host(entry: &HostEntry) -> Result<Command, BadCommand> {
+    Ok(Command::AdmitHost { name: new_name(&entry.name)?, zone: entry.zone.map(Zone) })
+}
+
+fn degrade(host: HostId, fails_in: Option<Span>) -> Command {
+    Command::DegradeHost { host, fails_in: fails_in.map(|Span(span)| span) }
 }
 
 fn admit_vm(cluster: &Cluster, entry: &VmEntry) -> Result<Resolved, BadCommand> {
@@ -303,8 +303,8 @@ fn change_site(site: &SiteChange) -> Result<Resolved, BadCommand> {
     Ok(Resolved::Site(site.clone()))
 }
 
-fn moved(machine: MachineId, to: HostId, planned: PlannedWork) -> Command {
-    Command::Move { machine, to, planned }
+fn moved(cluster: &Cluster, machine: &str, host: &str, planned: Planned) -> Result<Command, Unknown> {
+    Ok(Command::Move { machine: find_machine(cluster, machine)?, to: find_host(cluster, host)?, planned })
 }
 
 fn pause(rollout: u64, announced: Announced) -> Command {

@@ -187,6 +187,17 @@ fn tally(ended: &EndedRollout) -> String {
     format!("{}: {}", end_word(*how), words.join(", "))
 }
 
+/// The pause of a rollout, in words.
+fn pause_words(cluster: &Cluster, rollout: RolloutId, why: Pause) -> String {
+    match why {
+        Pause::Operator => "is paused".to_owned(),
+        Pause::Failures => {
+            let failures = cluster.rollout(rollout).map_or(1, |known| known.failures);
+            format!("has paused itself: {} failed", impacts(failures))
+        }
+    }
+}
+
 /// What a change means for a rollout, in a cluster to which it has not been applied yet: a kind, words, and the hosts that it
 /// names.
 pub(super) fn rollout_happening(
@@ -217,14 +228,7 @@ pub(super) fn rollout_happening(
             }
         },
         Change::RolloutPaused { rollout, why } => {
-            let words = match why {
-                Pause::Operator => "is paused".to_owned(),
-                Pause::Failures => {
-                    let failures = cluster.rollout(*rollout).map_or(1, |known| known.failures);
-                    format!("has paused itself: {} failed", impacts(failures))
-                }
-            };
-            told("paused", rollout, words)
+            told("paused", rollout, pause_words(cluster, *rollout, *why))
         }
         Change::RolloutResumed(rollout) => told("resumed", rollout, "goes on".to_owned()),
         Change::RolloutChanged { rollout, added, removed, .. } => {
