@@ -12,7 +12,7 @@ use forewarn_lifecycle::Name;
 use tokio::task::JoinHandle;
 
 use crate::arm::Scheme;
-use crate::clients::{Clients, Dialect, House, Socket};
+use crate::clients::{Clients, Dialect, ListenerContext, Socket};
 use crate::engine::{Administration, Engine, Problem, Terms};
 use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
@@ -71,13 +71,13 @@ impl ApiDoor {
         &self,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
-        house: House,
+        context: ListenerContext,
     ) -> Result<Opened, StartError> {
         match self {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
                 let bound = Bound::at(*address);
                 let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
-                Ok(bound.open("api", Dialect::Operators, tls, router, house))
+                Ok(bound.open("api", Dialect::Operators, tls, router, context))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -89,7 +89,7 @@ impl ApiDoor {
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
                 let clients =
-                    Clients::new("socket", Dialect::Operators, Socket::Unix(listener), router, house);
+                    Clients::new("socket", Dialect::Operators, Socket::Unix(listener), router, context);
                 let serving = tokio::spawn(clients.run());
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }
@@ -128,12 +128,12 @@ impl Bound {
         dialect: Dialect,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
-        house: House,
+        context: ListenerContext,
     ) -> Opened {
         let Self { listener, address } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let socket = Socket::Tcp(listener, tls.cloned());
-        let serving = tokio::spawn(Clients::new(name, dialect, socket, router, house).run());
+        let serving = tokio::spawn(Clients::new(name, dialect, socket, router, context).run());
         Opened { serving, url: format!("{scheme}://{address}"), _socket: None }
     }
 }

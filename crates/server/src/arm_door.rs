@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::api_door::{Bound, Opened};
 use crate::arm::{ArmPlan, Door, Entrance};
-use crate::clients::{Dialect, House};
+use crate::clients::{Dialect, ListenerContext};
 use crate::engine::Engine;
 use crate::operator::HostNames;
 use crate::service::StartError;
@@ -58,13 +58,13 @@ impl Taken {
     }
 
     /// Lets clients in.
-    pub(crate) fn open(self, engine: &Engine, house: House) -> ArmDoor {
+    pub(crate) fn open(self, engine: &Engine, context: ListenerContext) -> ArmDoor {
         let Self { host_names, entrance, bound } = self;
         let (Some(entrance), Some((bound, tls))) = (entrance, bound) else {
             return ArmDoor { host_names, ..ArmDoor::default() };
         };
         let door = Door::of_listener(engine, host_names.clone(), &entrance);
-        let opened = bound.open("arm", Dialect::Azure, Some(&tls), door.router(), house);
+        let opened = bound.open("arm", Dialect::Azure, Some(&tls), door.router(), context);
         ArmDoor { host_names, tls: Some(tls), opened: Some(opened) }
     }
 }

@@ -19,7 +19,7 @@ use tokio::sync::watch;
 use crate::api_door::{ApiDoor, Opened, first_token};
 use crate::arm::{self, ArmPlan, Entrance};
 use crate::arm_door::{ArmDoor, Taken};
-use crate::clients::{ClientCounts, ClientLimits, House, LimitsCell};
+use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::engine::{Engine, Hands, Problem, State};
@@ -207,7 +207,7 @@ impl Service {
         let post = Post::new(engine.clone(), &plan.webhooks, &telemetry);
         let office = Office::open(Arc::clone(&post), stop.subscribe());
         let counts = telemetry.register(ClientCounts::new);
-        let house = |limits: &LimitsCell| House {
+        let context = |limits: &LimitsCell| ListenerContext {
             engine: engine.clone(),
             counts: counts.clone(),
             limits: Arc::clone(limits),
@@ -215,9 +215,9 @@ impl Service {
         };
         let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
         let operators = Operators { shared, host_names, entrance: arm.entrance() };
-        let (api, tls) = operators.let_in(&engine, &plan.api, &house(&budget.api))?;
+        let (api, tls) = operators.let_in(&engine, &plan.api, &context(&budget.api))?;
         let host_names = operators.host_names;
-        let arm = arm.open(&engine, house(&budget.arm));
+        let arm = arm.open(&engine, context(&budget.arm));
         Ok(Self {
             engine,
             front,
@@ -359,7 +359,7 @@ impl Operators {
         &self,
         engine: &Engine,
         doors: &[ApiDoor],
-        house: &House,
+        context: &ListenerContext,
     ) -> Result<(Vec<Opened>, Option<Arc<Tls>>), StartError> {
         let (mut opened, mut tls) = (Vec::new(), None);
         for door in doors {
@@ -369,7 +369,7 @@ impl Operators {
             });
             let router = operator::router(self.shared.clone(), door.access(), names(), azure);
             let certificates = door.certificates()?;
-            opened.push(door.open(certificates.as_ref(), router, house.clone())?);
+            opened.push(door.open(certificates.as_ref(), router, context.clone())?);
             tls = tls.or(certificates);
         }
         Ok((opened, tls))

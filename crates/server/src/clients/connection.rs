@@ -54,8 +54,8 @@ impl Shared {
     /// Serves a connection to its end.
     pub(super) async fn serve(&self, stream: Duplex, standing: &Arc<Standing>) {
         let limits = **self.limits.load();
-        let mut watchman = Watchman::new(standing, limits, self.stop.clone());
-        let stream = match self.prepare(stream, &mut watchman).await {
+        let mut guard = ConnectionWatch::new(standing, limits, self.stop.clone());
+        let stream = match self.prepare(stream, &mut guard).await {
             Ok(Some(stream)) => stream,
             Ok(None) => return,
             Err(interruption) => return self.count(interruption),
@@ -75,7 +75,7 @@ impl Shared {
                     }
                     return Poll::Ready(None);
                 }
-                match watchman.poll(context) {
+                match guard.poll(context) {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Interruption::Stopping) if is_busy(standing.stage()) => {
                         Pin::new(&mut connection).graceful_shutdown();
@@ -101,16 +101,20 @@ impl Shared {
     }
 
     /// Refuses a client that has no place. A TLS client gets its answer after the handshake.
-    pub(super) async fn turn_away(&self, stream: Duplex, standing: &Arc<Standing>) {
+    pub(super) async fn refuse_newcomer(&self, stream: Duplex, standing: &Arc<Standing>) {
         let Ok(_place) = self.refusals.try_acquire() else { return };
-        let mut watchman = Watchman::new(standing, **self.limits.load(), self.stop.clone());
-        if let Ok(Some(stream)) = self.prepare(stream, &mut watchman).await {
+        let mut guard = ConnectionWatch::new(standing, **self.limits.load(), self.stop.clone());
+        if let Ok(Some(stream)) = self.prepare(stream, &mut guard).await {
             Refusal::Busy.send(self.dialect, stream).await;
         }
     }
 
     /// Does the handshake, if this listener has TLS; no stream, if it failed.
-    async fn prepare(&self, stream: Duplex, watchman: &mut Watchman) -> Result<Option<Duplex>, Interruption> {
+    async fn prepare(
+        &self,
+        stream: Duplex,
+        guard: &mut ConnectionWatch,
+    ) -> Result<Option<Duplex>, Interruption> {
         let (tls, stream) = match (&self.tls, stream) {
             (Some(tls), Duplex::Tcp(stream)) => (tls, stream),
             (Some(_) | None, stream) => return Ok(Some(stream)),
@@ -122,7 +126,7 @@ impl Shared {
                 tracing::debug!(%error, "a handshake failed");
                 Poll::Ready(Ok(None))
             }
-            Poll::Pending => watchman.poll(context).map(Err),
+            Poll::Pending => guard.poll(context).map(Err),
         })
         .await
     }
@@ -179,7 +183,7 @@ fn is_busy(stage: Stage) -> bool {
 }
 
 /// Watch over one connection: its time, its place, and the end of the server.
-struct Watchman {
+struct ConnectionWatch {
     standing: Arc<Standing>,
     limits: ClientLimits,
     alarm: Pin<Box<Sleep>>,
@@ -187,7 +191,7 @@ struct Watchman {
     stopped: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl Watchman {
+impl ConnectionWatch {
     fn new(standing: &Arc<Standing>, limits: ClientLimits, mut stop: watch::Receiver<bool>) -> Self {
         let closing = Arc::clone(standing);
         // It is an error if nothing is left that could say so: then it is time to stop, too.

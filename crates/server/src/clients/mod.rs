@@ -61,7 +61,7 @@ pub(crate) enum Socket {
 
 /// Facts that a listener needs besides its socket.
 #[derive(Clone, Debug)]
-pub(crate) struct House {
+pub(crate) struct ListenerContext {
     /// It knows which tokens are good.
     pub(crate) engine: Engine,
     pub(crate) counts: ClientCounts,
@@ -86,9 +86,9 @@ impl Clients {
         dialect: Dialect,
         socket: Socket,
         router: axum::Router,
-        house: House,
+        context: ListenerContext,
     ) -> Self {
-        let House { engine, counts, limits, stop } = house;
+        let ListenerContext { engine, counts, limits, stop } = context;
         let tls = match &socket {
             Socket::Tcp(_, tls) => tls.clone(),
             Socket::Unix(_) => None,
@@ -155,7 +155,7 @@ impl Clients {
             Err(reason) => {
                 shared.counts.refused(reason);
                 self.warn(reason.as_str());
-                connections.spawn(async move { shared.turn_away(stream, &standing).await });
+                connections.spawn(async move { shared.refuse_newcomer(stream, &standing).await });
             }
         }
     }
