@@ -5,7 +5,7 @@
 //! write has left is known to nobody, so nothing more is written through this connection, not even when it is closed.
 //!
 //! Each commit is also recorded in `journal.reach` ([`ReachFile`]), and is answered only if the files are still under their
-//! names ([`NamedFiles`]). About once a second, and without any order, the thread syncs the one and checks the other.
+//! names ([`NamedFiles`]). About once a second, also while it has no orders, the thread checks the names and syncs the record.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -431,8 +431,8 @@ impl Work {
             // Entries that no reader has seen may still be rewritten: the file names the last entry before them.
             reach.trail = self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner).trail;
         }
-        let recorded = self.reach.record(&reach).map_err(|problem| AppendFailed::from(&problem));
-        match recorded.and_then(|()| self.files.check_written()) {
+        let named = self.files.check_written();
+        match named.and_then(|()| self.reach.record(&reach).map_err(|problem| (&problem).into())) {
             Ok(()) => *self.shared.reach.lock().unwrap_or_else(PoisonError::into_inner) = reach,
             Err(problem) => self.fail(problem),
         }

@@ -56,14 +56,15 @@ fn killed() -> (Place, String, u64) {
 fn a_log_that_is_lost_after_a_kill_is_refused_until_an_operator_accepts_the_loss() {
     let (place, id, shown) = killed();
     let log = fs::read(place.data().join("journal.db-wal")).unwrap();
-    let losses: [(&str, &dyn Fn(&Path)); 3] = [
-        ("deleted", &|log| fs::remove_file(log).unwrap()),
-        ("emptied", &|path| fs::write(path, b"").unwrap()),
-        ("truncated", &|path| fs::write(path, &log[..log.len() / 2]).unwrap()),
-    ];
-    for (what, lose) in losses {
+    let losses =
+        [("deleted", None), ("emptied", Some(&log[..0])), ("truncated", Some(&log[..log.len() / 2]))];
+    for (what, rest) in losses {
         let left = copy_of(place.data(), &place.file(what));
-        lose(&left.data().join("journal.db-wal"));
+        let log = left.data().join("journal.db-wal");
+        match rest {
+            Some(rest) => fs::write(log, rest).unwrap(),
+            None => fs::remove_file(log).unwrap(),
+        }
         let refused = left.fail();
         let words = format!("forewarn store accept-loss {}", left.data().display());
         assert_eq!(refused.status.code(), Some(1), "{what}: {}", said(&refused));
