@@ -160,7 +160,7 @@ mod tests {
             format!("{problem:#}")
         };
         assert_eq!(refused(Some("/vm/0/host")), "fleet.toml:3: no such host: h9");
-        assert_eq!(refused(Some("/vm/7/host")), "no such host: h9");
+        assert_eq!(refused(Some("/host/7/name")), "no such host: h9");
         assert_eq!(refused(None), "no such host: h9");
     }
 

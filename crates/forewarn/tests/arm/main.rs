@@ -10,10 +10,11 @@
 //! | `az`: scale sets, machines, availability sets, groups | `scale_sets`, `flexible`, `machines`, `sets` | `az` |
 //! | `az`: the rules of deletes, models and spot | `rules` | `az` |
 //! | `az`: what is not supported | `unsupported` | `az` |
+//! | `az` 2.50, 2.72 and the newest: login without a network | `versions` | root, `az` of each version |
 //! | the compute clients for Python and JavaScript | `clients` | both |
 //!
 //! What needs a client is ignored unless it is asked for: `cargo xtask azure` installs them and says where they are, in
-//! `FOREWARN_AZ`, `FOREWARN_AZURE_PYTHON` and `FOREWARN_AZURE_NODE`. Machines are asked what they see through the metadata
+//! `FOREWARN_AZ`, `FOREWARN_AZ_2_50`, `FOREWARN_AZ_2_72`, `FOREWARN_AZURE_PYTHON` and `FOREWARN_AZURE_NODE`. Machines are asked what they see through the metadata
 //! endpoint, the clock stands still unless a test sets it forward, and a client that waits runs beside the test.
 
 #![cfg(test)]

@@ -110,7 +110,8 @@ fn a_service_principal_logs_in_with_every_version_of_az() {
     let set = variables(&printed);
     let client = Client::new(server.arm(), &fs::read_to_string(&set["REQUESTS_CA_BUNDLE"]).unwrap());
     let (status, found) = client.get("/adfs/adfs/.well-known/openid-configuration");
-    assert_eq!((status, &found["token_endpoint"]), (200, &format!("{directory}/oauth2/token").into()));
+    let token = format!("https://localhost:{}/adfs/oauth2/token", server.arm().port());
+    assert_eq!((status, &found["token_endpoint"]), (200, &token.into()));
     let both = place.forewarn().args(["az", "env", "--unset", "--service-principal"]).output().unwrap();
     assert_eq!(both.status.code(), Some(2));
 }
