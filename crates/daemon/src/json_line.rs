@@ -115,36 +115,8 @@ impl Visit for Fields {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
-
-    use tracing_subscriber::layer::SubscriberExt;
-
     use super::*;
-
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    /// The lines that are logged meanwhile.
-    fn lines(act: impl FnOnce()) -> Vec<String> {
-        let log = Log::default();
-        let writer = log.clone();
-        let layer = tracing_subscriber::fmt::layer().with_writer(move || writer.clone());
-        let subscriber = tracing_subscriber::registry().with(layer.event_format(JsonLine));
-        tracing::subscriber::with_default(subscriber, act);
-        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-        text.lines().map(str::to_owned).collect()
-    }
+    use crate::captured::lines;
 
     #[test]
     fn no_key_occurs_twice_whatever_a_field_is_called() {
@@ -165,7 +137,10 @@ mod tests {
         }
         let second = read(&lines[1]);
         assert_eq!((&second["message"], &second["problem"]), (&"words 1".into(), &"a\n\"b\"\u{1b}".into()));
-        assert_eq!((&second["share"], &second["ok"], &second["left"]), (&Value::Null, &true.into(), &(-3).into()));
+        assert_eq!(
+            (&second["share"], &second["ok"], &second["left"]),
+            (&Value::Null, &true.into(), &(-3).into())
+        );
         assert_eq!(lines.len(), 2, "an event is one line");
     }
 

@@ -3,6 +3,8 @@
 //! `forewarn` and `forewarn-agent` write the same log lines, tell systemd the same way how it goes, and print tables that look
 //! alike. Nothing here knows what a server or an agent does.
 
+#[cfg(test)]
+mod captured;
 mod json_line;
 pub mod log;
 pub mod notify;

@@ -23,3 +23,30 @@ fn log_panic(info: &PanicHookInfo<'_>) {
     let backtrace = backtrace.as_deref();
     tracing::error!(thread, location, reason, backtrace, "thread panicked");
 }
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{catch_unwind, take_hook};
+
+    use serde_json::{Map, Value};
+
+    use super::*;
+    use crate::captured::lines;
+
+    #[test]
+    #[expect(clippy::panic, reason = "it is what is tested")]
+    fn a_panic_is_one_object_of_a_json_log() {
+        let usual = take_hook();
+        log_panics();
+        let lines = lines(|| {
+            let ended = catch_unwind(|| panic!("a \"bad\"\nday \u{1b}[2J"));
+            assert!(ended.is_err());
+        });
+        set_hook(usual);
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let line: Map<String, Value> = serde_json::from_str(&lines[0]).unwrap();
+        assert_eq!((&line["level"], &line["message"]), (&"ERROR".into(), &"thread panicked".into()));
+        assert_eq!(line["reason"], "a \"bad\"\nday \u{1b}[2J");
+        assert!(line["location"].as_str().is_some_and(|place| place.contains("panic.rs:")), "{line:?}");
+    }
+}

@@ -187,8 +187,7 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_program_reads_its_order_and_answers() {
-        let expected =
-            r#"{"action":"28512af7c95745009bc4842d6fb531e4","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
+        let expected = r#"{"action":"28512af7c95745009bc4842d6fb531e4","verb":"reboot","tenant":"web","machine":"web_0","host":"h1","boots":3}"#;
         let script = format!(r#"[ "$(cat)" = '{expected}' ] && echo '{{"result":"done"}}'"#);
         assert_eq!(answer(&script).await, Answer::Done);
         let failed = answer(r#"cat >/dev/null; echo '{"result":"failed","message":"no such domain"}'"#).await;
@@ -216,7 +215,9 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn a_reason_is_harmless_and_has_a_limit() {
         let long = "x".repeat(5_000);
-        let script = format!(r#"cat >/dev/null; echo '{{"result":"failed","message":"a\n\u202eb{long}"}}'"#);
+        // `echo` of some shells would undo the escapes.
+        let text = format!(r#"{{"result":"failed","message":"a\n\u202eb{long}"}}"#);
+        let script = format!("cat >/dev/null; printf '%s' '{text}'");
         let Answer::Failed { message } = answer(&script).await else { panic!("it fails") };
         assert!(message.starts_with(r"a\n\u{202e}bxx") && message.ends_with("x…"), "{message}");
         assert!(message.len() <= REASON_BYTES_MAX, "{}", message.len());

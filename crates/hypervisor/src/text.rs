@@ -44,7 +44,10 @@ mod tests {
     fn nothing_in_a_text_moves_a_cursor_or_turns_what_is_written() {
         assert_eq!(harmless(" größe ✓ 漢 \n", 99), "größe ✓ 漢");
         assert_eq!(harmless("a\nb\t\u{1b}[2J\u{9b}", 99), r"a\nb\t\u{1b}[2J\u{9b}");
-        assert_eq!(harmless("\u{202e}exe\u{2066}\u{200b}\u{feff}\u{e0041}.", 99), r"\u{202e}exe\u{2066}\u{200b}\u{feff}\u{e0041}.");
+        assert_eq!(
+            harmless("\u{202e}exe\u{2066}\u{200b}\u{feff}\u{e0041}.", 99),
+            r"\u{202e}exe\u{2066}\u{200b}\u{feff}\u{e0041}."
+        );
         assert_eq!(harmless("bad \u{fffd}", 99), "bad \u{fffd}");
     }
 

@@ -9,7 +9,9 @@ use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
 use crate::event::Event;
 use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
-use crate::ids::{ActionName, EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
+use crate::ids::{
+    ActionName, EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone,
+};
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
 use crate::names::Name;
 use crate::policy::{Approve, Brake, Settings};

@@ -70,8 +70,8 @@ pub use fleet::{
     ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
 pub use ids::{
-    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId,
-    UpdateDomain, Zone,
+    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed,
+    TenantId, UpdateDomain, Zone,
 };
 pub use maintenance::{
     Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Stage, Wait,

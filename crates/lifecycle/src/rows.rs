@@ -131,7 +131,13 @@ impl Cluster {
         });
         let head = std::iter::once(Row::Head(head));
         let fleet = tenants.chain(machines);
-        head.chain(seeds).chain(hosts).chain(sets).chain(rollouts).chain(ended).chain(maintenances).chain(fleet)
+        head.chain(seeds)
+            .chain(hosts)
+            .chain(sets)
+            .chain(rollouts)
+            .chain(ended)
+            .chain(maintenances)
+            .chain(fleet)
     }
 }
 

@@ -157,6 +157,37 @@ fn a_new_seed_gives_new_ids() {
 }
 
 #[test]
+fn action_names_differ_by_secret_work_and_machine() {
+    let mut names = std::collections::BTreeSet::new();
+    for seed in 0..4 {
+        for (work, machine) in (0..20).flat_map(|work| (0..20).map(move |machine| (work, machine))) {
+            let name = ActionName::of(&Seed([seed; 16]), MaintenanceId(work), MachineId(machine));
+            assert!(names.insert(name.to_string()), "{seed} {work} {machine}");
+        }
+    }
+    assert!(names.iter().all(|name| name.len() == 32 && name.bytes().all(|byte| byte.is_ascii_hexdigit())));
+    let again = ActionName::of(&Seed([3; 16]), MaintenanceId(7), MachineId(9));
+    assert!(names.contains(&again.to_string()), "a name is the same every time");
+}
+
+#[test]
+fn work_keeps_its_action_names_when_the_secret_is_replaced() {
+    let (mut bare, [one, two]) = pair();
+    let name = |bare: &Bare, work: u64, machine| bare.cluster.action_name(MaintenanceId(work), machine);
+    bare.submit(Command::Restart(one)).unwrap();
+    let (first, second) = (name(&bare, 0, one), name(&bare, 1, two));
+    for seed in 4..7 {
+        bare.apply(&Change::SeedSet(Seed([seed; 16])));
+        assert_eq!(name(&bare, 0, one), first, "the work is known");
+        assert_ne!(name(&bare, 1, two), second, "the work is not known");
+        assert_eq!(bare.cluster.seeds_in_use().len(), 1, "secrets that name nothing are forgotten");
+        let mut restoring = Restoring::new();
+        bare.cluster.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
+        assert_eq!(restoring.finish().unwrap(), bare.cluster);
+    }
+}
+
+#[test]
 fn documents_are_published_when_they_change_and_withdrawn_with_their_tenant() {
     let (mut bare, solo) = Bare::solo();
     let effects = |bare: &mut Bare, command: &Command| {

@@ -10,7 +10,7 @@ use forewarn_wire::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE,
 
 /// What a machine is told of itself; nothing, if it is not there.
 pub(crate) fn instance_of(estate: &Estate, id: MachineId, seed: &Seed) -> Option<Instance> {
-    let Estate { cluster, site, details } = estate;
+    let Estate { cluster, site, details, .. } = estate;
     let nothing = Details::default();
     let details = details.get(&id).unwrap_or(&nothing);
     let machine = cluster.machine(id)?;

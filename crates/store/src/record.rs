@@ -1,7 +1,7 @@
 //! What is kept: one thing that has happened, and when.
 
 use forewarn_catalogue::ClusterId;
-use forewarn_lifecycle::{Change, MachineId, Now};
+use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
 use forewarn_wire::operator::{Details, Site};
 
 use crate::codec::seal::{self, Place};
@@ -38,6 +38,17 @@ pub enum Entry {
     Catalogue(forewarn_catalogue::Change),
     /// The steady clock goes with that boot of the computer.
     Booted(Boot),
+    /// Some work has failed for a machine, and the driver program said why. The change that completes it comes next.
+    Failed {
+        /// The cluster.
+        cluster: ClusterId,
+        /// The work.
+        maintenance: MaintenanceId,
+        /// The machine.
+        machine: MachineId,
+        /// The reason.
+        reason: String,
+    },
 }
 
 /// How the steady clock goes with a boot of the computer.

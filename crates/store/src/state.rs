@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forewarn_catalogue::{Catalogue, ClusterId};
-use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, Now, Restoring, Row, Seed};
+use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, MaintenanceId, Now, Restoring, Row, Seed};
 use forewarn_wire::operator::{Details, Site};
 
 use crate::record::{Boot, Entry, Record};
@@ -28,6 +28,8 @@ pub struct Estate {
     pub site: Site,
     /// What is known of machines besides; of some, nothing is.
     pub details: BTreeMap<MachineId, Details>,
+    /// The reasons of failures of work that is not over.
+    pub failures: BTreeMap<(MaintenanceId, MachineId), String>,
 }
 
 /// One row of it. Those of a cluster follow the row that names it.
@@ -36,6 +38,7 @@ pub(crate) enum StateRow {
     Rules(Row),
     Site(Site),
     Described(MachineId, Details),
+    Failed(MaintenanceId, MachineId, String),
     Booted(Boot),
     Cluster(ClusterId),
     Catalogue(forewarn_catalogue::Row),
@@ -57,6 +60,7 @@ struct RestoringEstate {
     rules: Restoring,
     site: Site,
     details: BTreeMap<MachineId, Details>,
+    failures: BTreeMap<(MaintenanceId, MachineId), String>,
 }
 
 impl State {
@@ -73,6 +77,7 @@ impl State {
             Entry::Change(cluster, change) => {
                 let Some(estate) = self.clusters.get_mut(cluster) else { return };
                 estate.cluster.evolve(record.now, change);
+                estate.forget_failures(change);
                 // A machine goes with the last thing that is done to it, and what was known of it goes too.
                 if let Change::Completed { machine, .. } = change
                     && estate.cluster.machine(*machine).is_none()
@@ -92,6 +97,11 @@ impl State {
                 }
             }
             Entry::Booted(boot) => self.boot = Some(*boot),
+            Entry::Failed { cluster, maintenance, machine, reason } => {
+                if let Some(estate) = self.clusters.get_mut(cluster) {
+                    estate.failures.insert((*maintenance, *machine), reason.clone());
+                }
+            }
             Entry::Catalogue(change) => self.apply_to_catalogue(record.now, change),
         }
     }
@@ -129,7 +139,23 @@ impl Estate {
     /// A cluster in which nothing has happened.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        Self { cluster: Cluster::new(seed), site: Site::default(), details: BTreeMap::new() }
+        let (details, failures) = (BTreeMap::new(), BTreeMap::new());
+        Self { cluster: Cluster::new(seed), site: Site::default(), details, failures }
+    }
+
+    /// The failures of some work: which machines, and why.
+    pub fn failures_of(&self, work: MaintenanceId) -> impl Iterator<Item = (MachineId, &str)> {
+        let all = self.failures.range((work, MachineId(0))..=(work, MachineId(u32::MAX)));
+        all.map(|((_, machine), reason)| (*machine, reason.as_str()))
+    }
+
+    /// Forgets the failures of work that is over with a change that has been applied.
+    pub fn forget_failures(&mut self, change: &Change) {
+        let Change::Completed { maintenance, .. } = change else { return };
+        if self.cluster.maintenance(*maintenance).is_none() {
+            let all: Vec<_> = self.failures_of(*maintenance).map(|(machine, _)| machine).collect();
+            all.into_iter().for_each(|machine| drop(self.failures.remove(&(*maintenance, machine))));
+        }
     }
 
     /// Those of the rules come first.
@@ -137,7 +163,9 @@ impl Estate {
         let rules = self.cluster.into_rows().map(StateRow::Rules);
         let details =
             self.details.into_iter().map(|(machine, details)| StateRow::Described(machine, details));
-        rules.chain([StateRow::Site(self.site)]).chain(details)
+        let failures = self.failures.into_iter();
+        let failures = failures.map(|((work, machine), reason)| StateRow::Failed(work, machine, reason));
+        rules.chain([StateRow::Site(self.site)]).chain(details).chain(failures)
     }
 }
 
@@ -147,12 +175,16 @@ impl RestoringState {
             StateRow::Rules(row) => self.current()?.rules.add(row)?,
             StateRow::Site(site) => self.current()?.site = site,
             StateRow::Described(machine, details) => drop(self.current()?.details.insert(machine, details)),
+            StateRow::Failed(work, machine, reason) => {
+                self.current()?.failures.insert((work, machine), reason);
+            }
             StateRow::Booted(boot) => self.boot = Some(boot),
             StateRow::Catalogue(row) => self.catalogue.add(row).map_err(of_catalogue)?,
             StateRow::Cluster(id) => {
                 self.close_current()?;
-                let (rules, site, details) = (Restoring::default(), Site::default(), BTreeMap::new());
-                self.current = Some(RestoringEstate { id, rules, site, details });
+                let (rules, site) = (Restoring::default(), Site::default());
+                let (details, failures) = (BTreeMap::new(), BTreeMap::new());
+                self.current = Some(RestoringEstate { id, rules, site, details, failures });
             }
         }
         Ok(())
@@ -172,8 +204,9 @@ impl RestoringState {
     }
 
     fn close_current(&mut self) -> Result<(), BadRows> {
-        let Some(RestoringEstate { id, rules, site, details }) = self.current.take() else { return Ok(()) };
-        let estate = Estate { cluster: rules.finish()?, site, details };
+        let Some(current) = self.current.take() else { return Ok(()) };
+        let RestoringEstate { id, rules, site, details, failures } = current;
+        let estate = Estate { cluster: rules.finish()?, site, details, failures };
         match self.clusters.insert(id, estate) {
             Some(_) => Err(BadRows("a cluster is there twice")),
             None => Ok(()),

@@ -200,7 +200,7 @@ fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
 }
 
 fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
-    let Estate { cluster, site, details } = estate;
+    let Estate { cluster, site, details, failures } = estate;
     let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
     let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
     // Work that the copy knows may have been ordered since: its actions keep their names.
@@ -234,5 +234,5 @@ fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
         }
         restoring.add(row)?;
     }
-    Ok(Estate { cluster: restoring.finish()?, site, details })
+    Ok(Estate { cluster: restoring.finish()?, site, details, failures })
 }

@@ -144,6 +144,19 @@ proptest! {
         prop_assert!(cluster.machines().eq(world.cluster.machines()));
         prop_assert!(cluster.hosts().eq(world.cluster.hosts()));
         prop_assert!(cluster.unfinished().eq(world.cluster.unfinished()));
+        // Work that is known keeps the names of its actions, and no work to come has one of theirs.
+        let name = |cluster: &Cluster, work| cluster.action_name(work, MachineId(0));
+        let mut next = MaintenanceId(0);
+        for work in cluster.maintenances().map(|maintenance| maintenance.plan.id) {
+            prop_assert_eq!(name(cluster, work), name(&world.cluster, work));
+            next = MaintenanceId(work.0 + 1);
+        }
+        let planned = world.journal.iter().filter_map(|(_, change)| match change {
+            Change::Planned(plan) => Some(MaintenanceId(plan.id.0 + 1)),
+            _ => None,
+        });
+        let next = planned.chain([next]).max().unwrap_or(next);
+        prop_assert_ne!(name(cluster, next), name(&world.cluster, next));
     }
 }
 
@@ -346,6 +359,31 @@ fn a_record_beyond_all_limits_is_not_written() {
     assert!(matches!(journal.append(&[host(0), record], &[]), Err(AppendFailed::TooLarge(_))));
     drop(journal);
     assert_eq!(open(directory.path()).1.state, State::new(SEED));
+}
+
+#[test]
+fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
+    let (from, to, files) = (tempdir().unwrap(), tempdir().unwrap(), tempdir().unwrap());
+    let (now, cluster, machine) = (Now::at_millis(2_000), ClusterId::DEFAULT, MachineId(1));
+    let failed = |work: u64| {
+        let (maintenance, reason) = (MaintenanceId(work), format!("no domain {work}"));
+        Record { now, entry: Entry::Failed { cluster, maintenance, machine, reason } }
+    };
+    let (mut journal, _) = open(from.path());
+    journal.append(&[failed(3), failed(4), failed(5)], &[]).unwrap();
+    // None of that work is there any more when it is completed.
+    let over = Change::Completed { maintenance: MaintenanceId(4), machine, report: Report::Failed };
+    journal.append(&[Record { now, entry: Entry::Change(cluster, over) }], &[]).unwrap();
+    journal.close().unwrap();
+    let file = files.path().join("export");
+    export(from.path(), &mut fs::File::create(&file).unwrap()).unwrap();
+    import(&file, to.path(), &options(50)).unwrap();
+    for place in [from.path(), to.path()] {
+        let (_journal, found) = open(place);
+        let estate = &found.state.clusters[&cluster];
+        let kept: Vec<_> = (3..6).flat_map(|work| estate.failures_of(MaintenanceId(work))).collect();
+        assert_eq!(kept, [(machine, "no domain 3"), (machine, "no domain 5")]);
+    }
 }
 
 #[test]

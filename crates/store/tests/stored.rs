@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use forewarn_catalogue::ClusterId;
-use forewarn_lifecycle::{MachineId, Now, Steady, Timestamp};
+use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Steady, Timestamp};
 use forewarn_store::{Boot, Entry, Malformed, Record};
 use forewarn_wire::operator::{Details, Home, Site};
 use proptest::prelude::*;
@@ -64,7 +64,13 @@ fn others() -> impl Strategy<Value = Record> {
     });
     let booted = (any::<[u8; 16]>(), any::<i64>())
         .prop_map(|(id, offset_millis)| Entry::Booted(Boot { id, offset_millis }));
-    (now, prop_oneof![described, site, booted, Just(Entry::Clock)])
+    let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| Entry::Failed {
+        cluster: ClusterId(3),
+        maintenance: MaintenanceId(work),
+        machine: MachineId(machine),
+        reason,
+    });
+    (now, prop_oneof![described, site, booted, failed, Just(Entry::Clock)])
         .prop_map(|(now, entry)| Record { now, entry })
 }
 

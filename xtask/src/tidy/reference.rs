@@ -30,6 +30,9 @@ const AGENT_METRICS_SOURCE: &str = "crates/agent/src/metrics.rs";
 /// What is called with the name of a metric.
 const REGISTERING: [&str; 3] = ["register(", "family(registry,", "gauges("];
 
+/// Keys that every line of the log has in JSON: no field may have their names.
+const OWN_KEYS: [&str; 4] = ["timestamp", "level", "message", "target"];
+
 /// What the name of a metric begins with.
 const METRIC_PREFIXES: [&str; 2] = ["forewarn_", "forewarn_metadata_"];
 const AGENT_METRIC_PREFIXES: [&str; 1] = ["forewarn_agent_"];
@@ -101,6 +104,11 @@ fn untold_metrics(texts: &Texts, document: &str, prefixes: &[&str], path: &str, 
 fn untold(texts: &Texts, line: &LogLine) -> Option<String> {
     let document = texts.get(LOG).map(String::as_str).unwrap_or_default();
     let LogLine { level, message, fields } = line;
+    if let Some(field) = fields.iter().find(|field| OWN_KEYS.contains(&field.as_str())) {
+        return Some(format!(
+            "a field has the name of a key that every line has: {field}, of {level}: {message}"
+        ));
+    }
     let rows: Vec<_> = document.lines().filter(|row| row.starts_with('|') && row.contains(message)).collect();
     if rows.is_empty() {
         return Some(format!("a line of the log is not told: {level}: {message}"));
@@ -207,6 +215,14 @@ mod tests {
             of("| `info` | it failed | `error`, `tries` |")[0].contains("the level of a line is another")
         );
         assert!(of("| `warn` | it failed | `error` |")[0].contains("a field of a line is not told: tries"));
+    }
+
+    #[test]
+    fn no_field_of_a_line_has_the_name_of_a_key_of_its_own() {
+        let source = "tracing::warn!(message, \"it failed\");";
+        let found =
+            problems(&[("crates/server/src/a.rs", source), (LOG, "| `warn` | it failed | `message` |")]);
+        assert!(found[0].contains("a field has the name of a key that every line has: message"), "{found:?}");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use crate::harness::strict::log_objects;
 use crate::place::{Place, tracing_hook};
 use crate::played::{Played, Say, scheduled};
 
@@ -21,6 +22,20 @@ fn wrong_settings_are_told_all_at_once() {
             assert!(ran.err.contains(what), "{command}: {what}: {}", ran.err);
         }
     }
+}
+
+#[test]
+fn an_agent_with_a_json_log_says_in_one_object_what_is_wrong_with_its_settings() {
+    let place = Place::new("http://127.0.0.1:1", "pol = \"1s\"\n[log]\nformat = \"json\"\n");
+    let ran = place.run(&["run"]);
+    assert_eq!(ran.code, Some(1));
+    let log = log_objects(&(ran.out + &ran.err));
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert_eq!(
+        (&log[0]["level"], &log[0]["message"]),
+        (&"ERROR".into(), &"forewarn-agent cannot go on".into())
+    );
+    assert!(log[0]["error"].as_str().is_some_and(|text| text.contains("unknown field `pol`")), "{log:?}");
 }
 
 #[test]

@@ -101,6 +101,11 @@ fn of_event(event: &EventExplanation) -> String {
             .map(|approval| format!("{} for {}, {}", approval.by, approval.tenant, say::date(approval.at))),
     );
     section(&mut text, "In the way", event.blockers.iter().map(|blocker| say::capital(blocker)));
+    section(
+        &mut text,
+        "Failed",
+        event.failures.iter().map(|failure| format!("{}: {}", failure.machine, failure.reason)),
+    );
     section(&mut text, "Next", event.next.iter().map(|next| say::capital(next)));
     section(
         &mut text,

@@ -9,7 +9,7 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use anyhow::Result;
-use forewarn_wire::operator::{ClockView, Ending, EventView, Outcome, RolloutView, Unfinished};
+use forewarn_wire::operator::{ClockView, EndedView, EventView, Outcome, RolloutView, Unfinished};
 use forewarn_wire::{Moment, show_duration};
 
 use super::progress::{Progress, summary};
@@ -40,7 +40,7 @@ fn question(unfinished: &Unfinished, hold: &str) -> String {
 }
 
 /// Returns when all of it is over, and says how each piece of work ended, as far as the server knows.
-pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, Ending>> {
+pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Result<BTreeMap<u64, EndedView>> {
     let all = unfinished.work.len() + unfinished.rollouts.len();
     let progress = Progress::new();
     let mut teller = Teller { session, progress, all, said: BTreeMap::new(), advised: Vec::new() };
@@ -48,7 +48,7 @@ pub(super) fn until_over(session: &Session, mut unfinished: Unfinished) -> Resul
     let mut hold = FIRST_HOLD;
     while !is_over(&unfinished) {
         unfinished = session.get(&question(&unfinished, hold))?;
-        endings.extend(unfinished.ended.iter().map(|one| (one.work, one.how)));
+        endings.extend(unfinished.ended.iter().map(|one| (one.work, one.clone())));
         if !is_over(&unfinished) {
             teller.tell(&unfinished)?;
         }

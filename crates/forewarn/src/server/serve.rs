@@ -10,8 +10,8 @@ use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Engine, Plan, Service, State,
 use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
-use super::log::Detail;
 use super::dev::cores;
+use super::log::Detail;
 use super::reload::Reload;
 use super::resources::take_files;
 use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, write_addresses};

@@ -90,9 +90,7 @@ fn a_restored_backup_repeats_the_action_names_of_work_that_it_knows() {
         fs::remove_file(site.file("hold-after")).unwrap();
         fs::rename(site.file(next), site.file("backup")).unwrap();
     }
-    until("the restart is over", || {
-        (server.json(&["vm", "show", "front"])["boots"] == 2).then_some(())
-    });
+    until("the restart is over", || (server.json(&["vm", "show", "front"])["boots"] == 2).then_some(()));
     let effects = effects(&site);
     assert_eq!(effects.len(), 1, "the restart happened once: {effects:?}");
 }

@@ -14,6 +14,7 @@
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
 //! | a JSON log has one object for each line | `json_log` |
+//! | the reason of a failure is shown, and kept | `reasons` |
 //! | every command that was answered is in the trail, once, and the trail is whole | `trail` |
 //! | no clock goes back, a long sleep makes things late and never early | `clock` |
 
@@ -32,6 +33,7 @@ mod json_log;
 mod kill;
 mod place;
 mod random;
+mod reasons;
 mod refused;
 mod rollout;
 mod site;

@@ -6,6 +6,7 @@
 //! | nobody is told who has not agreed | `handshakes` |
 //! | in order, again and again until it is taken, and not elsewhere | `delivery` |
 //! | nothing is lost, whenever the server is killed | `kill` |
+//! | a failure is told with its reason | `reasons` |
 //! | secrets are sent and never shown; certificates are looked at | `secrets` |
 
 #![cfg(test)]
@@ -17,5 +18,9 @@ mod handshakes;
 #[path = "../harness/mod.rs"]
 mod harness;
 mod kill;
+mod reasons;
 mod receiver;
 mod secrets;
+#[path = "../durable/site.rs"]
+#[allow(dead_code, reason = "these tests need a part of it")]
+mod site;

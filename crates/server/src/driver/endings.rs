@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_lifecycle::{Change, Cluster, MaintenanceId, Name, Report, Shape, TenantId};
-use forewarn_wire::operator::Ending;
+use forewarn_lifecycle::{Change, Cluster, MachineId, MaintenanceId, Name, Report, Shape, TenantId};
+use forewarn_store::Estate;
+use forewarn_wire::operator::{Ending, FAILURES_MAX, FailureView, full_name};
 
 /// Work whose end is remembered.
 const REMEMBERED_MAX: usize = 4_096;
@@ -25,6 +26,8 @@ pub struct Endings {
 pub struct Ended {
     /// How.
     pub how: Ending,
+    /// The machines for which it has failed, and why: the first of them, each with whose it is.
+    pub failures: Vec<(Name, FailureView)>,
     /// Whose it was, as far as that is remembered: tenants that may be gone, called as their scale set if they are of one.
     pub whose: Vec<Name>,
 }
@@ -37,7 +40,8 @@ impl Endings {
     }
 
     /// Takes note of a change that has been applied.
-    pub(super) fn follow(&mut self, cluster: &Cluster, change: &Change) {
+    pub(super) fn follow(&mut self, estate: &Estate, change: &Change) {
+        let cluster = &estate.cluster;
         let (work, how) = match change {
             Change::Planned(plan) => {
                 let tenants = plan.parts.iter().filter_map(|part| called(cluster, part.tenant));
@@ -82,9 +86,18 @@ impl Endings {
             | Change::SettingsChanged(_) => return,
         };
         if cluster.maintenance(work).is_none() {
-            let how = if self.failing.remove(&work) { Ending::Failed } else { how };
+            let failures = estate.failures_of(work).take(FAILURES_MAX);
+            let failure = |(machine, reason): (MachineId, &str)| {
+                let whose = called(cluster, cluster.machine(machine)?.tenant)?.clone();
+                let (machine, reason) = (full_name(cluster, machine), reason.to_owned());
+                Some((whose, FailureView { machine, reason }))
+            };
+            let failures: Vec<_> = failures.filter_map(failure).collect();
+            // What failed before a restart is known by its reason.
+            let has_failed = self.failing.remove(&work) || !failures.is_empty();
+            let how = if has_failed { Ending::Failed } else { how };
             let whose = self.whose.remove(&work).unwrap_or_default();
-            self.ended.insert(work, Ended { how, whose });
+            self.ended.insert(work, Ended { how, whose, failures });
             if self.ended.len() > REMEMBERED_MAX {
                 self.ended.pop_first();
             }

@@ -5,14 +5,17 @@ use std::time::Duration;
 
 use forewarn_catalogue::ClusterId;
 use forewarn_hypervisor::{Answer, Order, Program};
-use forewarn_lifecycle::{Action, Command, Report};
+use forewarn_lifecycle::{Action, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::{Problem, Request};
+use crate::engine::{Completion, Problem, Request};
 
 /// The first pause before an order is given again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// The reason of a failure for which the driver program gives none.
+const NO_REASON: &str = "the driver program gave no reason";
 
 /// One errand: an order, who carries it out, and who wants to know.
 pub(super) struct Errand {
@@ -29,8 +32,9 @@ pub(super) struct Errand {
 impl Errand {
     /// Gives the order until somebody knows how it ended, reports that, and says that it is over.
     pub(super) async fn run(mut self) {
-        if let Some(report) = self.carry_out().await {
-            self.report(report).await;
+        if let Some((report, reason)) = self.carry_out().await {
+            let Action { maintenance, machine, .. } = self.action;
+            self.report(Completion { maintenance, machine, report, reason }).await;
         }
         if let Some(driver) = self.driver.upgrade() {
             let Action { maintenance, machine, .. } = self.action;
@@ -40,16 +44,17 @@ impl Errand {
         }
     }
 
-    async fn carry_out(&mut self) -> Option<Report> {
-        let Some(order) = self.order.take() else { return Some(Report::Done) };
+    async fn carry_out(&mut self) -> Option<(Report, Option<String>)> {
+        let Some(order) = self.order.take() else { return Some((Report::Done, None)) };
         let Order { action, machine, .. } = &order;
         let (mut pause, allowance) = (PAUSE_MIN, Arc::default());
         for tries in 1.. {
             let reason = match self.program.perform(&order, &allowance).await {
-                Answer::Done => return Some(Report::Done),
+                Answer::Done => return Some((Report::Done, None)),
                 Answer::Failed { message: reason } => {
+                    let reason = if reason.is_empty() { NO_REASON.to_owned() } else { reason };
                     tracing::warn!(action, machine, reason, "an impact failed");
-                    return Some(Report::Failed);
+                    return Some((Report::Failed, Some(reason)));
                 }
                 Answer::Unknown { message: reason } => reason,
             };
@@ -76,14 +81,12 @@ impl Errand {
         }
     }
 
-    async fn report(&mut self, report: Report) {
-        let Action { maintenance, machine, .. } = self.action;
+    async fn report(&mut self, completion: Completion) {
         let mut pause = PAUSE_MIN;
         while let Some(driver) = self.driver.upgrade() {
-            let command = Command::Complete { maintenance, machine, report };
+            let (cluster, completion) = (self.cluster, completion.clone());
             let (reply, answer) = oneshot::channel();
-            let cluster = self.cluster;
-            if driver.send(Request::Submit { cluster, command, reply }).await.is_err() {
+            if driver.send(Request::Complete { cluster, completion, reply }).await.is_err() {
                 return;
             }
             drop(driver);

@@ -35,7 +35,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::directory::Directory;
-use crate::engine::{Arranged, Decided, Hands, Heralds, Problem, Request, State};
+use crate::engine::{Arranged, Completion, Decided, Hands, Heralds, Problem, Request, State};
 use crate::polls::Polls;
 use crate::published::{Published, Slot};
 pub use endings::{Ended, Endings};
@@ -198,6 +198,10 @@ impl Driver {
                 // Whoever asked may have gone; nothing has changed.
                 Err(problem) => drop(reply.send(Err(problem))),
             },
+            Request::Complete { cluster, completion, reply } => match self.complete(cluster, completion) {
+                Ok(decided) => self.batch.replies.push(Reply::Decided(reply, decided)),
+                Err(problem) => drop(reply.send(Err(problem))),
+            },
             Request::Order { cluster, order, reply } => {
                 let outcome = self.order(cluster, order);
                 self.answer(reply, outcome);
@@ -272,7 +276,7 @@ impl Driver {
 
     /// What there is to see of a cluster; nothing, if it is not there.
     fn state(&self, id: ClusterId) -> Option<State<'_>> {
-        let Estate { cluster, site, details } = self.kept.clusters.get(&id)?;
+        let Estate { cluster, site, details, .. } = self.kept.clusters.get(&id)?;
         let Ward { endings, troubles, listed, .. } = self.wards.get(&id)?;
         let catalogue = &self.kept.catalogue;
         let (name, now, seed) = (catalogue.cluster_name(id)?, self.clock.now(), self.identity.nth(id.0));
@@ -323,23 +327,35 @@ impl Driver {
         Ok(Decided { changes: changes?, now })
     }
 
+    /// Takes note of the answer of a driver program. The reason of a failure is in the trail with the same commit.
+    fn complete(&mut self, id: ClusterId, completion: Completion) -> Result<Decided, Problem> {
+        let Completion { maintenance, machine, report, reason } = completion;
+        let now = self.clock.now();
+        self.tell_completed(reason);
+        let changes = self.decide(now, id, &Command::Complete { maintenance, machine, report });
+        self.told();
+        Ok(Decided { changes: changes?, now })
+    }
+
     /// Decides and evolves; nobody outside knows of it before [`Self::commit`].
     fn decide(&mut self, now: Now, id: ClusterId, command: &Command) -> Result<Vec<Change>, Problem> {
         let changes = self.estate(id)?.cluster.decide(now, command)?;
         for change in &changes {
+            let reason = self.note_failure(now, id, change);
             if let Some(happening) = happening(&self.estate(id)?.cluster, now, change) {
                 let notices = self.notices(id, change, &changes);
-                self.tell(id, happening, notices);
+                self.tell(id, happening.with_reason(reason.as_deref()), notices);
             }
-            let Estate { cluster, .. } = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
-            for effect in cluster.evolve(now, change) {
+            let estate = self.kept.clusters.get_mut(&id).ok_or(Problem::NoSuchCluster)?;
+            for effect in estate.cluster.evolve(now, change) {
                 match effect {
                     Effect::Publish(tenant) => drop(self.batch.publish.insert((id, tenant))),
                     Effect::Unpublish(tenant) => drop(self.batch.unpublish.insert((id, tenant))),
                     Effect::Perform(action) => self.batch.perform.push((id, action)),
                 }
             }
-            self.wards.entry(id).or_default().endings.follow(cluster, change);
+            self.wards.entry(id).or_default().endings.follow(estate, change);
+            estate.forget_failures(change);
             self.batch.records.push(Record { now, entry: Entry::Change(id, change.clone()) });
             self.follow_up(now, id, change);
         }

@@ -195,6 +195,7 @@ fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
         | Entry::Described { .. }
         | Entry::Site(..)
         | Entry::Booted(_)
+        | Entry::Failed { .. }
         | Entry::Catalogue(_) => None,
     }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use forewarn_catalogue::{ClusterId, Link};
-use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now};
+use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now, Report};
+use forewarn_store::{Entry, Record};
 use forewarn_wire::Moment;
 use forewarn_wire::arm::ResourceId;
 use forewarn_wire::operator::{
@@ -21,12 +22,14 @@ pub(super) struct Telling {
     by: String,
     /// The number of the entry of what was asked for.
     because: Option<u64>,
+    /// The reason of a failure that a driver program reports.
+    reason: Option<String>,
 }
 
 impl Default for Telling {
     /// Nobody has asked: time has passed, or a machine is ready.
     fn default() -> Self {
-        Self { by: ITSELF.to_owned(), because: None }
+        Self { by: ITSELF.to_owned(), because: None, reason: None }
     }
 }
 
@@ -65,13 +68,13 @@ impl Driver {
             None => told,
         };
         self.seal(told);
-        self.telling = Telling { by: ITSELF.to_owned(), because: Some(self.chain.number) };
+        self.telling = Telling { because: Some(self.chain.number), ..Telling::default() };
         mark
     }
 
     /// Everything until [`Self::told`] is the rest of what was asked for with that entry.
     pub(super) fn tell_because(&mut self, by: &str, entry: u64) -> Mark {
-        self.telling = Telling { by: by.to_owned(), because: Some(entry) };
+        self.telling = Telling { by: by.to_owned(), because: Some(entry), reason: None };
         Mark { chain: self.chain, told: self.batch.trail.len() }
     }
 
@@ -92,13 +95,31 @@ impl Driver {
         let Command::Approve { by: Approver::Machine(machine), .. } = command else { return };
         let cluster = self.kept.clusters.get(&id).map(|estate| &estate.cluster);
         let name = cluster.map(|cluster| full_name(cluster, *machine)).unwrap_or_default();
-        self.telling = Telling { by: format!("machine {name}"), because: None };
+        self.telling = Telling { by: format!("machine {name}"), ..Telling::default() };
+    }
+
+    /// Everything until [`Self::told`] happens because a driver program has answered, with that reason if it failed.
+    pub(super) fn tell_completed(&mut self, reason: Option<String>) {
+        self.telling = Telling { reason, ..Telling::default() };
+    }
+
+    /// The reason of the failure that a change completes some work with, if a driver program gave one. It becomes durable with
+    /// the change.
+    pub(super) fn note_failure(&mut self, now: Now, id: ClusterId, change: &Change) -> Option<String> {
+        let Change::Completed { maintenance, machine, report: Report::Failed } = change else { return None };
+        let reason = self.telling.reason.clone()?;
+        let (maintenance, machine) = (*maintenance, *machine);
+        let estate = self.kept.clusters.get_mut(&id)?;
+        estate.failures.insert((maintenance, machine), reason.clone());
+        let entry = Entry::Failed { cluster: id, maintenance, machine, reason: reason.clone() };
+        self.batch.records.push(Record { now, entry });
+        Some(reason)
     }
 
     /// Tells what has happened in a cluster.
     pub(super) fn tell(&mut self, id: ClusterId, happening: Happening, notices: Vec<Notice>) {
         let cluster = self.kept.catalogue.cluster_name(id).map(ToString::to_string).unwrap_or_default();
-        let Telling { by, because } = &self.telling;
+        let Telling { by, because, .. } = &self.telling;
         let told = happening.into_told((id.0, &cluster), by, *because);
         self.seal(Told { notices, ..told });
     }
@@ -114,7 +135,8 @@ impl Driver {
             };
             self.kept.catalogue.entry_of(id, link).map(|(_, entry)| entry.id.clone())
         };
-        notices(&estate.cluster, change, Beside { decided, id_of: &id_of })
+        let failure_of = |work, machine| estate.failures.get(&(work, machine)).cloned();
+        notices(&estate.cluster, change, Beside { decided, id_of: &id_of, failure_of: &failure_of })
     }
 
     fn seal(&mut self, told: Told) {

@@ -38,7 +38,7 @@ pub(crate) use arrangement::{Arranged, Arrangement, LinkTo, Paper};
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
 pub use problem::Problem;
-pub(crate) use request::{Look, Request};
+pub(crate) use request::{Completion, Look, Request};
 
 /// A handle to the task that owns the clusters, and to one of them.
 #[derive(Clone, Debug)]

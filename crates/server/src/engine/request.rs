@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use forewarn_catalogue::{ClusterId, WebhookCommand};
-use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Now};
+use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Now, Report};
 use forewarn_store::CopyError;
 use forewarn_wire::operator::{NamedCommand, Outcome};
 use tokio::sync::oneshot;
@@ -58,6 +58,12 @@ pub(crate) enum Request {
         to: PathBuf,
         reply: oneshot::Sender<Result<(), CopyError>>,
     },
+    /// Some work is completed for a machine, by the answer of a driver program.
+    Complete {
+        cluster: ClusterId,
+        completion: Completion,
+        reply: oneshot::Sender<Result<Decided, Problem>>,
+    },
     /// A program has ended with what was ordered.
     ErrandOver {
         cluster: ClusterId,
@@ -76,11 +82,22 @@ pub(crate) enum Request {
     },
 }
 
+/// The end of some work for a machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Completion {
+    pub(crate) maintenance: MaintenanceId,
+    pub(crate) machine: MachineId,
+    pub(crate) report: Report,
+    /// The reason of a failure: bounded, and harmless to show.
+    pub(crate) reason: Option<String>,
+}
+
 impl Request {
     /// Whether it makes no sense while nothing can be written.
     pub(crate) fn needs_journal(&self) -> bool {
         match self {
             Self::Submit { .. }
+            | Self::Complete { .. }
             | Self::Order { .. }
             | Self::Arrange { .. }
             | Self::Rehearse { .. }
@@ -96,7 +113,9 @@ impl Request {
     /// Nothing can be written now. Whoever asked may have gone.
     pub(crate) fn refuse(self) {
         match self {
-            Self::Submit { reply, .. } => drop(reply.send(Err(Problem::Unavailable))),
+            Self::Submit { reply, .. } | Self::Complete { reply, .. } => {
+                drop(reply.send(Err(Problem::Unavailable)));
+            }
             Self::Order { reply, .. } | Self::Administer { reply, .. } => {
                 drop(reply.send(Err(Problem::Unavailable)));
             }

@@ -226,9 +226,12 @@ fn left_of(state: &engine::State<'_>, permit: &Permit, work: &[u64], rollouts: &
     let is_seen =
         |work: &Maintenance| sees_all || work.plan.parts.iter().any(|part| permit.sees(cluster, part.tenant));
     let ended = work.iter().filter_map(|id| {
-        let Ended { how, whose } = state.endings.of(MaintenanceId(*id))?;
+        let Ended { how, whose, failures } = state.endings.of(MaintenanceId(*id))?;
         let is_seen = sees_all || whose.iter().any(|name| permit.sees_named(name.as_str()));
-        is_seen.then_some(EndedView { work: *id, how: *how })
+        // Who is limited to tenants is told of failures of theirs.
+        let told = failures.iter().filter(|(whose, _)| sees_all || permit.sees_named(whose.as_str()));
+        let failures = || told.map(|(_, failure)| failure.clone()).collect();
+        is_seen.then(|| EndedView { work: *id, how: *how, failures: failures() })
     });
     let ended = ended.collect();
     let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some_and(is_seen));

@@ -1,7 +1,8 @@
 //! The state as rows.
 
 use forewarn_lifecycle::{
-    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage, TenantRow,
+    Attention, Counters, Enrolment, FormerSeed, Head, HostRow, MachineRow, Maintenance, Phase, Row, Stage,
+    TenantRow,
 };
 
 use super::{stored_enum, stored_struct};

@@ -21,6 +21,7 @@ stored_enum!(Entry {
     3 => Site(cluster, site),
     4 => Booted(boot),
     5 => Catalogue(change),
+    30 => Failed { cluster, maintenance, machine, reason },
 });
 
 stored_enum!(StateRow {
@@ -30,4 +31,5 @@ stored_enum!(StateRow {
     3 => Booted(boot),
     4 => Cluster(cluster),
     5 => Catalogue(row),
+    30 => Failed(maintenance, machine, reason),
 });

@@ -20,6 +20,9 @@ const NOTICES_BYTES_MAX: usize = 900 << 10;
 const TEXT_BYTES_MAX: usize = 4 << 10;
 const NAME_BYTES_MAX: usize = 255;
 
+/// Bytes of the reason of a failure.
+const REASON_BYTES_MAX: usize = 1 << 10;
+
 /// How deep a command may be nested: an entry must be readable by those who read JSON with a limit.
 const COMMAND_DEPTH_MAX: usize = 64;
 
@@ -45,6 +48,9 @@ impl Told {
         if kept < there {
             self.notices.truncate(kept);
             self.text.push_str(&format!(" (others are told of the first {kept} of {there} events)"));
+        }
+        if let Some(reason) = &mut self.reason {
+            cut(reason, REASON_BYTES_MAX);
         }
         for name in [&mut self.cluster, &mut self.by, &mut self.kind] {
             cut(name, NAME_BYTES_MAX);
@@ -73,9 +79,11 @@ fn listed(names: &[String]) -> usize {
 fn kept(notices: &[Notice]) -> usize {
     let mut left = NOTICES_BYTES_MAX;
     let fits = |notice: &&Notice| {
-        let Notice { event, kind, source, description, tenant, resource, resources, .. } = notice;
+        let Notice { event, kind, source, description, tenant, resource, resources, failures, .. } = notice;
         let texts = [event, kind, source, description, tenant, resource].into_iter().chain(resources);
-        let bytes = NOTICE_BYTES + texts.map(|text| written(text)).sum::<usize>();
+        let failures = failures.iter().flat_map(|failure| [&failure.machine, &failure.reason]);
+        let failed = failures.map(|text| FAILURE_BYTES + written(text)).sum::<usize>();
+        let bytes = NOTICE_BYTES + failed + texts.map(|text| written(text)).sum::<usize>();
         left.checked_sub(bytes).inspect(|rest| left = *rest).is_some()
     };
     notices.iter().take_while(fits).count()
@@ -83,6 +91,9 @@ fn kept(notices: &[Notice]) -> usize {
 
 /// Bytes of a notice as JSON at most, but for its texts.
 const NOTICE_BYTES: usize = 256;
+
+/// Bytes of a member of a failure as JSON, but for its text.
+const FAILURE_BYTES: usize = 16;
 
 /// Bytes of a text in a list at most. An escape takes six; names of the rules need none.
 fn written(text: &str) -> usize {

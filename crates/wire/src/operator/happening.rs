@@ -46,6 +46,9 @@ pub struct Happening {
     /// The rollout that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollout: Option<u64>,
+    /// The reason of a failure, as the driver program gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl Happening {
@@ -53,13 +56,25 @@ impl Happening {
     #[must_use]
     pub fn plain(at: Moment, kind: &str, text: String) -> Self {
         let (tenants, machines, hosts, events) = <(Vec<_>, Vec<_>, Vec<_>, Vec<_>)>::default();
-        Self { at, kind: kind.to_owned(), text, tenants, machines, hosts, events, work: None, rollout: None }
+        let (kind, work, rollout, reason) = (kind.to_owned(), None, None, None);
+        Self { at, kind, text, tenants, machines, hosts, events, work, rollout, reason }
+    }
+
+    /// The same with the reason of a failure, which ends its words.
+    #[must_use]
+    pub fn with_reason(mut self, reason: Option<&str>) -> Self {
+        if let Some(reason) = reason {
+            self.text.push_str(": ");
+            self.text.push_str(reason);
+            self.reason = Some(reason.to_owned());
+        }
+        self
     }
 
     /// The same as what the trail is told of it: in which cluster, by its number and its name; by whom, and because of which entry.
     #[must_use]
     pub fn into_told(self, (cluster_number, cluster): (u32, &str), by: &str, because: Option<u64>) -> Told {
-        let Self { at, kind, text, tenants, machines, hosts, events, work, rollout } = self;
+        let Self { at, kind, text, tenants, machines, hosts, events, work, rollout, reason } = self;
         let (cluster, by, command) = (cluster.to_owned(), by.to_owned(), None);
         Told {
             at,
@@ -77,6 +92,7 @@ impl Happening {
             because,
             command,
             notices: Vec::new(),
+            reason,
         }
     }
 }

@@ -24,6 +24,7 @@ mod command;
 mod difference;
 mod entry;
 mod explain;
+mod failure;
 mod find;
 mod fleet;
 mod growth;
@@ -67,6 +68,7 @@ pub use explain::{
     MachineExplanation, Onlooker, Poll, PollView, RefusedView, Resource, ScaleSetExplanation, Scene, Step,
     Wanted, explain_event, explain_machine, explain_scale_set,
 };
+pub use failure::{FAILURES_MAX, FailureView};
 pub use find::{
     Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, pick_machine,
     pick_tenant, similar,

@@ -83,6 +83,9 @@ pub struct TrailEntry {
     /// What has become of events by it, for those who are told of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// The reason of a failure, as the driver program gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// SHA-256 over the hash before and all of the above, in lower-case hexadecimal digits.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub hash: String,
@@ -122,6 +125,7 @@ pub struct Told {
     pub because: Option<u64>,
     pub command: Option<Value>,
     pub notices: Vec<Notice>,
+    pub reason: Option<String>,
 }
 
 impl Default for Told {
@@ -147,6 +151,7 @@ impl Default for Told {
             because,
             command,
             notices: Vec::new(),
+            reason: None,
         }
     }
 }
@@ -211,7 +216,7 @@ impl Chain {
     pub fn seal(&mut self, told: Told) -> TrailEntry {
         let told = told.bounded();
         let Told { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, events, .. } = told;
-        let Told { work, rollout, because, command, notices, .. } = told;
+        let Told { work, rollout, because, command, notices, reason, .. } = told;
         let (number, hash) = (self.number + 1, String::new());
         let mut entry = TrailEntry {
             number,
@@ -230,6 +235,7 @@ impl Chain {
             because,
             command,
             notices,
+            reason,
             hash,
         };
         *self = Self { number, hash: self.hash_of(&entry.to_line()) };

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Eviction, PolicyEntry, notices, spot};
+use super::failure::FailureView;
 use super::find::full_name;
 use super::resolve::Details;
 use super::schema;
@@ -164,12 +165,15 @@ pub struct Unfinished {
 }
 
 /// Work that is over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EndedView {
     /// Its number.
     pub work: u64,
     /// How it ended.
     pub how: Ending,
+    /// The machines for which it has failed, and why: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureView>,
 }
 
 /// How work ended.

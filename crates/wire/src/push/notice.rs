@@ -4,11 +4,13 @@
 //! An entry is all that there is later: the event, its machines and its tenant may be gone when somebody is told of its end.
 
 use forewarn_lifecycle::{
-    Announcement, Change, Cluster, MachineId, Maintenance, Part, Plan, ScaleSetId, Shape, TenantId,
+    Announcement, Change, Cluster, MachineId, Maintenance, MaintenanceId, Part, Plan, ScaleSetId, Shape,
+    TenantId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::operator::{FAILURES_MAX, FailureView};
 use crate::span::Moment;
 use crate::words;
 
@@ -40,6 +42,9 @@ pub struct Notice {
     pub resource: String,
     /// The names of the machines, in an order that stays.
     pub resources: Vec<String>,
+    /// The machines for which it could not be done, and why: the first of them, once it is over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureView>,
 }
 
 /// Where an event stands for those who are told of it: as in a document, and how it ended.
@@ -86,11 +91,13 @@ pub struct Beside<'a> {
     pub decided: &'a [Change],
     /// Under which id somebody is known, if not under that of a resource in the group of the cluster.
     pub id_of: &'a dyn Fn(Owner) -> Option<String>,
+    /// The reason why some work has failed for a machine, if it has.
+    pub failure_of: &'a dyn Fn(MaintenanceId, MachineId) -> Option<String>,
 }
 
 impl Beside<'_> {
     /// Nothing is.
-    pub const NOTHING: Beside<'static> = Beside { decided: &[], id_of: &|_| None };
+    pub const NOTHING: Beside<'static> = Beside { decided: &[], id_of: &|_| None, failure_of: &|_, _| None };
 }
 
 /// What a change does to events, in a cluster to which it has not been applied yet.
@@ -188,7 +195,20 @@ impl Teller<'_> {
             tenant,
             resource,
             resources: announcement.resources.iter().map(ToString::to_string).collect(),
+            failures: match status {
+                NoticeStatus::Completed => self.failures(plan, part),
+                NoticeStatus::Scheduled | NoticeStatus::Started | NoticeStatus::Canceled => Vec::new(),
+            },
         }
+    }
+
+    fn failures(&self, plan: &Plan, part: &Part) -> Vec<FailureView> {
+        let failures = part.machines.iter().filter_map(|id| {
+            let reason = (self.beside.failure_of)(plan.id, *id)?;
+            let machine = self.cluster.machine(*id).map(|machine| machine.name.to_string());
+            Some(FailureView { machine: machine.unwrap_or_else(|| id.to_string()), reason })
+        });
+        failures.take(FAILURES_MAX).collect()
     }
 
     /// The tenant of a part, and what its machines belong to. A standalone machine has the name of its tenant.

@@ -1,5 +1,5 @@
 //! Pushes as JSON: CloudEvents 1.0 (structured), and the schema of Event Grid. Members and their order are those of what the
-//! cloud sends for `MaintenanceResources`.
+//! cloud sends for `MaintenanceResources`; what only Forewarn has is in the member `forewarn` of the data.
 
 use serde::Serialize;
 use serde_json::json;
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::notice::{Notice, NoticeStatus};
 use crate::arm::GroupId;
 use crate::date::print_date;
-use crate::operator::{Site, TrailEntry};
+use crate::operator::{FailureView, Site, TrailEntry};
 use crate::span::Moment;
 
 /// The type of every push.
@@ -63,6 +63,7 @@ pub fn sample(webhook: &str, unique: &str, at: Moment, site: &Site) -> Push {
         tenant: "forewarn-test".to_owned(),
         resource: "virtualMachines/forewarn-test".to_owned(),
         resources: vec!["forewarn-test".to_owned()],
+        failures: Vec::new(),
     };
     Push { id: push_id(unique, &notice), at, site: site.clone(), notice }
 }
@@ -142,6 +143,7 @@ impl Push {
             },
             operational_info: OperationalInfo { resource_event_time: self.at },
             api_version: API_VERSION,
+            forewarn: Extension::of(&self.notice.failures),
         }
     }
 }
@@ -226,6 +228,21 @@ struct Data<'a> {
     resource_info: ResourceInfo<'a>,
     operational_info: OperationalInfo,
     api_version: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    forewarn: Option<Extension<'a>>,
+}
+
+/// Members that only Forewarn has. They stand apart, so that they never collide with those of the cloud.
+#[derive(Serialize)]
+struct Extension<'a> {
+    failures: &'a [FailureView],
+}
+
+impl<'a> Extension<'a> {
+    /// None, if there is nothing to say.
+    fn of(failures: &'a [FailureView]) -> Option<Self> {
+        (!failures.is_empty()).then_some(Self { failures })
+    }
 }
 
 #[derive(Serialize)]

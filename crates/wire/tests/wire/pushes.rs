@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use forewarn_lifecycle::*;
 use forewarn_wire::Moment;
-use forewarn_wire::operator::{Chain, Site, Told, TrailEntry};
+use forewarn_wire::operator::{Chain, FailureView, Site, Told, TrailEntry};
 use forewarn_wire::push::*;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::town::Town;
 use crate::world::random::{Happening, Layout, build, happenings, layouts};
@@ -42,6 +42,7 @@ fn freeze() -> Notice {
         tenant: "web:2".to_owned(),
         resource: "virtualMachineScaleSets/web".to_owned(),
         resources: vec!["web_0".to_owned(), "web_1".to_owned()],
+        failures: Vec::new(),
     }
 }
 
@@ -106,6 +107,23 @@ fn a_started_event_has_no_time_and_whole_ids_are_taken_as_they_are() {
     let properties = &push["data"]["resourceInfo"]["properties"];
     assert_eq!((&properties["NotBefore"], &properties["EventStatus"]), (&"".into(), &"Completed".into()));
     assert_eq!(push["subject"], id);
+}
+
+#[test]
+fn a_push_of_an_event_that_failed_says_for_which_machine_and_why() {
+    let failures = vec![FailureView { machine: "web_1".to_owned(), reason: "no such domain".to_owned() }];
+    let notice = Notice { status: NoticeStatus::Completed, not_before: None, failures, ..freeze() };
+    let push = &pushes(&entry(vec![notice]), &site())[0];
+    let cloud: Value = serde_json::from_str(&push.cloud_event()).unwrap();
+    let grid: Value = serde_json::from_str(&push.event_grid()).unwrap();
+    for data in [&cloud["data"], &grid[0]["data"]] {
+        let failures = json!({ "failures": [{ "machine": "web_1", "reason": "no such domain" }] });
+        assert_eq!(data["forewarn"], failures);
+    }
+    // Where nothing has failed, the data is that of the cloud, member by member.
+    let well: Value =
+        serde_json::from_str(&pushes(&entry(vec![freeze()]), &site())[0].cloud_event()).unwrap();
+    assert_eq!(well["data"].get("forewarn"), None);
 }
 
 /// Whoever is told twice can tell: the id is that of the entry, the event and where it stands, whatever else has changed.

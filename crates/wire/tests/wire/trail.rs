@@ -34,7 +34,24 @@ fn notice(machines: usize) -> Notice {
         tenant: "web".to_owned(),
         resource: "availabilitySets/web".to_owned(),
         resources: (0..machines).map(|number| format!("{number:0>80}")).collect(),
+        failures: Vec::new(),
     }
+}
+
+/// The reason is part of what the hash is of, and entries from before there were reasons verify as they did.
+#[test]
+fn the_reason_of_a_failure_is_sealed_and_bounded() {
+    let mut chain = Chain::default();
+    let plain = chain.seal(told(0));
+    assert!(!plain.to_line().contains("reason"));
+    let failed = chain.seal(Told { reason: Some("no such domain".to_owned()), ..told(1) });
+    assert!(failed.to_line().contains(r#","reason":"no such domain","hash":""#), "{}", failed.to_line());
+    let read: TrailEntry = serde_json::from_str(&failed.to_line()).unwrap();
+    assert!(verify(&[plain.clone(), read.clone()]).is_ok());
+    let changed = TrailEntry { reason: Some("none".to_owned()), ..read };
+    assert_eq!(verify(&[plain, changed]), Err(BrokenLink::Hash(2)));
+    let long = chain.seal(Told { reason: Some("ä".repeat(5_000)), ..told(2) });
+    assert!(long.reason.is_some_and(|reason| reason.len() <= 1_024 && reason.ends_with('…')));
 }
 
 fn sealed(count: usize) -> Vec<TrailEntry> {
@@ -248,8 +265,10 @@ fn tales() -> impl Strategy<Value = Told> {
     let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>());
     let lists = (names(), names(), names(), names());
     let numbers = (any::<Option<u64>>(), any::<Option<u64>>(), any::<Option<u64>>());
-    (any::<(i64, u32)>(), texts, lists, numbers, prop::option::of(values())).prop_map(
-        |((millis, cluster_number), (cluster, by, kind, text), lists, (work, rollout, because), command)| {
+    let reason = prop::option::of(any::<String>());
+    (any::<(i64, u32)>(), texts, lists, numbers, (prop::option::of(values()), reason)).prop_map(
+        |((millis, cluster_number), (cluster, by, kind, text), lists, numbers, (command, reason))| {
+            let (work, rollout, because) = numbers;
             let at = Moment(Timestamp::from_millis(millis));
             let (tenants, machines, hosts, events) = lists;
             Told {
@@ -268,6 +287,7 @@ fn tales() -> impl Strategy<Value = Told> {
                 because,
                 command,
                 notices: Vec::new(),
+                reason,
             }
         },
     )

@@ -5,7 +5,9 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{NamedCommand, PreviewView, RolloutEntry, RolloutView, Unfinished};
+use forewarn_wire::operator::{
+    AuditPage, FAILURES_MAX, NamedCommand, PreviewView, RolloutEntry, RolloutView, Unfinished,
+};
 
 use super::ask::{self, Errand, Patience};
 use super::session::{Session, print};
@@ -157,9 +159,26 @@ fn start(session: &Session, work: &Work, patience: Patience) -> Result<()> {
     }
     let left = view.failed.len() + view.skipped.len() + view.waiting.len();
     if left > 0 {
-        bail!("{left} hosts were not done, or not without failures\n  hint: forewarn rollout status {id}");
+        let reasons = reasons(session, *id)?;
+        bail!(
+            "{left} hosts were not done, or not without failures{reasons}\n  hint: forewarn rollout status {id}"
+        );
     }
     Ok(())
+}
+
+/// Entries of the trail that are searched for the reasons of failures.
+const SEARCHED_MAX: usize = 1_000;
+
+/// The reasons that driver programs gave for failures of a rollout, each on a line of its own.
+fn reasons(session: &Session, id: u64) -> Result<String> {
+    let page: AuditPage =
+        session.get(&format!("/v1/audit?kind=completed&rollout={id}&limit={SEARCHED_MAX}"))?;
+    let failures = page.items.iter().rev().filter_map(|entry| {
+        let (machine, reason) = (entry.machines.first()?, entry.reason.as_ref()?);
+        Some(format!("\n  {machine}: {reason}"))
+    });
+    Ok(failures.take(FAILURES_MAX).collect())
 }
 
 impl Work {

@@ -2,6 +2,7 @@
 
 use forewarn_lifecycle::{Approver, Event, EventId, EventKind, Phase, Stage, TenantId};
 
+use super::super::failure::{FAILURES_MAX, FailureView};
 use super::super::find::full_name;
 use super::super::trail::TrailEntry;
 use super::super::view::{cause, event_view, few};
@@ -46,6 +47,7 @@ impl Scene<'_> {
             blockers: behind.as_ref().map(|behind| self.blockers(behind)).unwrap_or_default(),
             next: behind.as_ref().map(|behind| self.next(behind)).unwrap_or_default(),
             machines: behind.as_ref().map(|behind| self.fates(behind)).unwrap_or_default(),
+            failures: self.failures(),
             hints: self.hints(tenant, event, &polls, &refused),
             event: Some(view),
             polls,
@@ -89,9 +91,20 @@ impl Scene<'_> {
             next: Vec::new(),
             machines: Vec::new(),
             refused: Vec::new(),
+            failures: self.failures(),
             hints: Vec::new(),
             history: self.chronicle.entries().map(|entry| self.step(entry)).collect(),
         }
+    }
+
+    /// The machines for which the event has failed, by what the trail tells.
+    fn failures(&self) -> Vec<FailureView> {
+        let known = self.chronicle.entries().filter(|entry| (self.onlooker.knows)(entry));
+        let failures = known.filter_map(|entry| {
+            let (machine, reason) = (entry.machines.first()?.clone(), entry.reason.clone()?);
+            Some(FailureView { machine, reason })
+        });
+        failures.take(FAILURES_MAX).collect()
     }
 
     /// The entry with which the event appeared.

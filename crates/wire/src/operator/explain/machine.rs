@@ -1,13 +1,13 @@
 //! What a machine is, what has happened to it, and what is coming.
 
-use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Tenant};
+use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, Tenant};
 
 use super::super::find::full_name;
 use super::super::notice::unannounced_told;
 use super::super::resolve::Details;
 use super::super::rollout::rollout_view;
-use super::super::view::{event_view, few, machine_view};
-use super::obstacles::Behind;
+use super::super::view::{cause, event_view, few, machine_view};
+use super::obstacles::{AGAIN, Behind};
 use super::{ComingView, MachineExplanation, RefusedView, Scene, notification};
 use crate::span::Moment;
 
@@ -97,18 +97,34 @@ impl Scene<'_> {
                 let work = self.cluster.maintenance(event.maintenance);
                 let behind = work.map(|work| Behind { work, tenant: machine.tenant, event });
                 let next = behind.map(|behind| self.next(&behind).join("; ")).unwrap_or_default();
-                let text = format!(
+                let mut text = format!(
                     "{} of {} ({}): {}; {next}",
                     view.kind,
                     few(&view.resources),
                     view.cause,
                     view.progress
                 );
-                ComingView { event: Some(view.id), text, not_before: view.not_before }
+                let trouble = self.troubles.get(&(event.maintenance, id)).cloned();
+                text.extend(trouble.iter().map(|trouble| format!("; {AGAIN}: {trouble}")));
+                ComingView { event: Some(view.id), text, not_before: view.not_before, trouble }
             })
             .collect();
+        all.extend(self.untold_troubles(id, tenant));
         all.extend(self.rollout_to_come(machine));
         all
+    }
+
+    /// Work that has no event, as its tenant is not enrolled, and that the driver program has to be asked for again.
+    fn untold_troubles(&self, id: MachineId, tenant: &Tenant) -> Vec<ComingView> {
+        let has_event =
+            |work: &Maintenance| tenant.events().iter().any(|event| event.maintenance == work.plan.id);
+        let untold = self.cluster.pending_of(id).filter(|work| !has_event(work));
+        let views = untold.filter_map(|work| {
+            let trouble = self.troubles.get(&(work.plan.id, id))?.clone();
+            let text = format!("{}: under way; {AGAIN}: {trouble}", cause(self.cluster, &work.plan.cause));
+            Some(ComingView { event: None, text, not_before: None, trouble: Some(trouble) })
+        });
+        views.collect()
     }
 
     /// The rollout that will come to its host, and what that waits for.
@@ -122,7 +138,7 @@ impl Scene<'_> {
         {
             text.push_str(&format!(" ({})", view.text));
         }
-        Some(ComingView { event: None, text, not_before: None })
+        Some(ComingView { event: None, text, not_before: None, trouble: None })
     }
 
     /// What of the usual troubles can be seen here.

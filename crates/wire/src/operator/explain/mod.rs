@@ -25,6 +25,7 @@ use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Now, TenantId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::failure::FailureView;
 use super::trail::TrailEntry;
 use super::view::{EventView, MachineView};
 use crate::edition::Edition;
@@ -130,6 +131,9 @@ pub struct EventExplanation {
     /// Requests of clients of Azure about its machine or its scale set that were refused since the server started: of each the newest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedView>,
+    /// The machines for which it has failed, and why: the first of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureView>,
     /// What is unusual, and what to do about it.
     pub hints: Vec<String>,
     /// What has happened, oldest first.
@@ -224,6 +228,9 @@ pub struct ComingView {
     pub text: String,
     /// The earliest start without approval.
     pub not_before: Option<Moment>,
+    /// The reason why the driver program is asked again, while it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// Something that has happened: an entry of the trail, as far as whoever asks may know of it.
@@ -242,6 +249,9 @@ pub struct Step {
     /// The events concerned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// The reason of a failure, as the driver program gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// The command that made this step happen, if one did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked: Option<AskedView>,
@@ -268,6 +278,7 @@ impl Scene<'_> {
             by,
             text,
             events,
+            reason: entry.reason.clone().filter(|_| knows),
             asked: asked.map(|command| self.asked_view(command)),
             origin: origin.map(|command| self.asked_view(command)),
         }

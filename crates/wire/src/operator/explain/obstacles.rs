@@ -8,6 +8,9 @@ use super::super::view::progress;
 use super::Scene;
 use crate::span::Moment;
 
+/// The words before the reason why the driver program is asked again.
+pub(super) const AGAIN: &str = "the order has to be given again";
+
 /// What is known of the work behind an event.
 pub(super) struct Behind<'a> {
     pub(super) work: &'a Maintenance,
@@ -94,7 +97,7 @@ impl Scene<'_> {
         let seen = of_work.filter_map(|((_, machine), trouble)| {
             let machine = self.cluster.machine(*machine)?;
             let is_seen = (self.onlooker.sees)(machine.tenant);
-            is_seen.then(|| format!("{}: the order has to be given again: {trouble}", machine.name))
+            is_seen.then(|| format!("{}: {AGAIN}: {trouble}", machine.name))
         });
         seen.collect()
     }

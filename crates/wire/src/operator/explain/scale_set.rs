@@ -102,7 +102,7 @@ impl Scene<'_> {
             let view = event_view(self.cluster, id, event);
             let machines = super::super::view::few(&view.resources);
             let text = format!("{} of {machines} ({}): {}", view.kind, view.cause, view.progress);
-            ComingView { event: Some(view.id), text, not_before: view.not_before }
+            ComingView { event: Some(view.id), text, not_before: view.not_before, trouble: None }
         });
         all.collect()
     }
