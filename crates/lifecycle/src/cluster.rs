@@ -133,6 +133,12 @@ impl Cluster {
         in_use
     }
 
+    /// Gives the cluster another secret. Work that was planned under an earlier one keeps the names of its actions.
+    pub(crate) fn replace_seed(&mut self, seed: Seed) {
+        self.former_seeds = self.seeds_in_use();
+        self.seed = seed;
+    }
+
     /// The secret of another cluster, made of that of this one.
     #[must_use]
     pub fn seed_of_cluster(&self, number: u32) -> Seed {

@@ -37,10 +37,10 @@ mod lost;
 mod notice;
 mod place;
 mod random;
+mod reasons;
 #[allow(dead_code, reason = "one test needs a webhook, and not all of it")]
 #[path = "../webhooks/receiver.rs"]
 mod receiver;
-mod reasons;
 mod refused;
 mod rollout;
 mod site;

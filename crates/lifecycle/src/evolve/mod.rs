@@ -23,10 +23,7 @@ impl Cluster {
         let mut effects = Vec::new();
         let out = &mut effects;
         match change {
-            Change::SeedSet(seed) => {
-                self.former_seeds = self.seeds_in_use();
-                self.seed = *seed;
-            }
+            Change::SeedSet(seed) => self.replace_seed(*seed),
             Change::HostAdmitted { host, name, zone } => self.host_admitted(*host, name, *zone),
             Change::HostRemoved(host) => self.host_removed(*host),
             Change::HealthChanged { host, health } => self.health_changed(*host, *health),

@@ -204,10 +204,7 @@ impl World {
             Happening::StepWall(seconds) => return self.step_wall((*seconds).into()),
             Happening::Poll(number) => return self.poll(pick(&tenants, *number).expect("some tenant")),
             Happening::CompleteAll => return self.complete_all(),
-            Happening::Late(millis, exposure) => {
-                self.pass(Duration::from_millis((*millis).into()));
-                Some(Command::EnsureNotice { maintenances: plans.clone(), exposure: *exposure })
-            }
+            Happening::Late(millis, exposure) => Some(self.read_late(*millis, *exposure)),
             Happening::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
             Happening::ApproveOne(tenant, event) => self.approval(pick(&busy, *tenant), Some(*event)),
             Happening::ApproveMixed(tenant, event) => self.mixed_approval(pick(&tenants, *tenant), *event),
@@ -236,14 +233,7 @@ impl World {
             Happening::Recover(number) => pick(&hosts, *number).map(Command::RecoverHost),
             Happening::Cancel(number) => pick(&plans, *number).map(Command::Cancel),
             Happening::Force(number) => pick(&plans, *number).map(Command::ForceStart),
-            Happening::Complete(number, report) => {
-                let actions: Vec<_> = self.cluster.unfinished().collect();
-                pick(&actions, *number).map(|Action { maintenance, machine, .. }| Command::Complete {
-                    maintenance,
-                    machine,
-                    report: *report,
-                })
-            }
+            Happening::Complete(number, report) => self.completion(*number, *report),
             Happening::Brake(brake) => Some(Command::Brake(*brake)),
             Happening::Terminate(set, seconds) => Some(model_change(*set, *seconds)),
             Happening::Upgrade(number) => pick(&machines, *number).map(Command::UpgradeInstance),
@@ -265,6 +255,20 @@ impl World {
             drop(self.submit(command));
             self.settle();
         }
+    }
+
+    /// Lets time pass before anything that waits can be read.
+    fn read_late(&mut self, millis: u32, exposure: Exposure) -> Command {
+        self.pass(Duration::from_millis(millis.into()));
+        let maintenances = self.cluster.maintenances().map(|maintenance| maintenance.plan.id).collect();
+        Command::EnsureNotice { maintenances, exposure }
+    }
+
+    /// Completes some action that is under way.
+    fn completion(&self, number: u8, report: Report) -> Option<Command> {
+        let actions: Vec<_> = self.cluster.unfinished().collect();
+        let Action { maintenance, machine, .. } = pick(&actions, number)?;
+        Some(Command::Complete { maintenance, machine, report })
     }
 
     /// Records a move of some machine to some host.

@@ -43,11 +43,8 @@ impl Driver {
             Entry::Described { cluster, machine, .. } => self.list(*cluster, *machine),
             Entry::Site(id, _) => self.list_all(*id),
             Entry::Catalogue(change) => self.follow_catalogue(change),
-            Entry::Change(..)
-            | Entry::Clock
-            | Entry::Booted(_)
-            | Entry::Unread(_)
-            | Entry::Failed { .. } => {}
+            Entry::Change(..) | Entry::Clock | Entry::Booted(_) | Entry::Unread(_) | Entry::Failed { .. } => {
+            }
         }
     }
 

@@ -136,12 +136,8 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
             teller.of_scale_set("changed", *scale_set, &format!("has model {version}"))
         }
         Change::UpgradePolicyChanged { scale_set, upgrade } => {
-            let how = UpgradeWord::from(*upgrade);
-            teller.of_scale_set(
-                "changed",
-                *scale_set,
-                &format!("has another way to upgrade instances: {how}"),
-            )
+            let text = format!("has another way to upgrade instances: {}", UpgradeWord::from(*upgrade));
+            teller.of_scale_set("changed", *scale_set, &text)
         }
         Change::BatchUpgraded(scale_set) => teller.batch_upgraded(now, *scale_set)?,
         Change::RollingEnded(scale_set) => {

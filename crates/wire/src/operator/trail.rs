@@ -160,7 +160,9 @@ impl From<TrailEntry> for Told {
     /// The entry without its number and its hash.
     fn from(entry: TrailEntry) -> Self {
         let TrailEntry { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, .. } = entry;
-        let TrailEntry { events, work, rollout, because, command, notices, reason, number: _, hash: _, .. } = entry;
+        let TrailEntry {
+            events, work, rollout, because, command, notices, reason, number: _, hash: _, ..
+        } = entry;
         Self {
             at,
             cluster,
