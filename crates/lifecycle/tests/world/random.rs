@@ -197,10 +197,7 @@ impl World {
             Happening::StepWall(seconds) => return self.step_wall((*seconds).into()),
             Happening::Poll(number) => return self.poll(pick(&tenants, *number).expect("some tenant")),
             Happening::CompleteAll => return self.complete_all(),
-            Happening::Late(millis, exposure) => {
-                self.pass(Duration::from_millis((*millis).into()));
-                Some(Command::EnsureNotice { maintenances: plans.clone(), exposure: *exposure })
-            }
+            Happening::Late(millis, exposure) => Some(self.late(*millis, &plans, *exposure)),
             Happening::ApproveAll(tenant) => self.approval(pick(&busy, *tenant), None),
             Happening::ApproveOne(tenant, event) => self.approval(pick(&busy, *tenant), Some(*event)),
             Happening::ApproveMixed(tenant, event) => self.mixed_approval(pick(&tenants, *tenant), *event),
@@ -256,6 +253,12 @@ impl World {
             drop(self.submit(command));
             self.settle();
         }
+    }
+
+    /// Time passes while nothing is done; then everything gets its notice.
+    fn late(&mut self, millis: u32, plans: &[MaintenanceId], exposure: Exposure) -> Command {
+        self.pass(Duration::from_millis(millis.into()));
+        Command::EnsureNotice { maintenances: plans.to_vec(), exposure }
     }
 
     /// The machines that are told of their deletion.
