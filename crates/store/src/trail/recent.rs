@@ -42,7 +42,7 @@ impl Recent {
         self.chain = chain;
         self.entries.extend(entries.iter().cloned());
         let too_many = self.entries.len().saturating_sub(self.entries_max);
-        if let Some(last) = self.entries.drain(..too_many).last() {
+        if let Some(last) = self.entries.drain(..too_many).next_back() {
             self.swept = Chain::at(&last)?;
         }
         Ok(())

@@ -220,11 +220,9 @@ pub(super) fn rollout_happening(
             | Standing::Unwell
             | Standing::Unconfirmed
             | Standing::Brake => {
-                let words = match cluster.rollout(*rollout) {
-                    Some(known) => waits(cluster, now, known, *standing),
-                    None => "waits".to_owned(),
-                };
-                told("waits", rollout, words)
+                let known = cluster.rollout(*rollout);
+                let words = known.map(|known| waits(cluster, now, known, *standing));
+                told("waits", rollout, words.unwrap_or_else(|| "waits".to_owned()))
             }
         },
         Change::RolloutPaused { rollout, why } => {
