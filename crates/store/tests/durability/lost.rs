@@ -13,8 +13,8 @@ use crate::damage::DeadJournal;
 use crate::disk::scratch;
 use crate::writer::{append, chain_after, inspect, options, record, state_after};
 
-/// The last checkpoint is some commits ago then: the log has what the journal has not.
-const RECORDS: u64 = 36;
+/// An odd number: with the options of these tests, a checkpoint follows every second commit. So the last commit is in the log only.
+const RECORDS: u64 = 37;
 
 fn open(directory: &Path) -> Result<(Journal, Recovered), OpenError> {
     Journal::open(directory, &options(Syncs::EachCommit))
@@ -64,7 +64,7 @@ fn a_log_that_is_deleted_emptied_or_cut_short_is_refused_and_left_as_it_is() {
         }
     }
     // The log is reused: old frames follow its end, and without them it is complete.
-    assert!(complete > 0 && short > 50, "{complete} {short}");
+    assert!(complete > 0 && short > 20, "{complete} {short}");
 }
 
 #[test]
@@ -202,8 +202,8 @@ fn an_accepted_loss_goes_on_with_the_brake_on_another_secret_and_an_entry_that_s
     let dead = DeadJournal::with_records(&scratch.path().join("first"), RECORDS);
     let directory = scratch.path().join("second");
     fs::create_dir(&directory).unwrap();
-    dead.write_to(&directory, &dead.log[..dead.log.len() / 2]);
-    is_refused(&directory, "cut in half");
+    dead.write_to(&directory, &dead.log[..dead.log.len() / 8]);
+    is_refused(&directory, "cut short");
     let accepted = accept_loss(&directory, &other_seed()).unwrap();
     let found = accepted.found.records;
     assert!((1..RECORDS).contains(&found) && accepted.due.is_some_and(|due| due.records == RECORDS));
