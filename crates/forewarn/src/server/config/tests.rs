@@ -138,6 +138,6 @@ fn settings_are_read() {
 
 #[test]
 fn a_byte_order_mark_before_the_settings_is_skipped() {
-    let config = Config::parse("\u{feff}data_dir = '/var/lib/forewarn'\n").unwrap();
-    assert!(config.data_dir().unwrap().is_some());
+    let config = Config::parse(&format!("\u{feff}{LEAST}")).unwrap();
+    assert_eq!(config.api.doors(None).unwrap(), [ApiDoor::Unix("/run/forewarn/api.sock".into())]);
 }
