@@ -34,7 +34,6 @@ mod tests {
     use crate::captured::lines;
 
     #[test]
-    #[expect(clippy::panic, reason = "it is what is tested")]
     fn a_panic_is_one_object_of_a_json_log() {
         let usual = take_hook();
         log_panics();
