@@ -75,7 +75,7 @@ fn terms(line: &mut Line<'_>) -> Result<TermsEntry, Mistake> {
             "share" => terms.tenant_share = Some(percent(line)?),
             "one-fault-domain" => terms.one_fault_domain = Some(true),
             "window" if line.take_if("any").is_some() => {
-                terms.windows = Some(WindowSelection::Any(AnyWord::Any))
+                terms.windows = Some(WindowSelection::Any(AnyWord::Any));
             }
             "window" => {
                 let before = terms.windows.iter().flat_map(WindowSelection::entries).copied();
