@@ -172,8 +172,13 @@ fn a_notice_is_rounded_up_to_a_whole_second() {
     server.enrol(&["solo"]);
     server.restart("solo");
     assert_eq!(server.document("solo")["Events"][0]["NotBefore"], "Thu, 01 Jan 2026 00:15:01 GMT");
-    server.advance("15m");
-    assert_eq!(server.status("solo"), "Scheduled", "a quarter of an hour has passed, and not quite a second");
+    server.advance("14m59s");
+    assert_eq!(
+        server.get("solo", NEWEST).header("Date"),
+        Some("Thu, 01 Jan 2026 00:15:00 GMT"),
+        "a whole second"
+    );
+    assert_eq!(server.status("solo"), "Scheduled", "a second is left");
     server.advance("1s");
     assert_eq!(server.status("solo"), "Started");
     assert_eq!(server.get("solo", NEWEST).header("Date"), Some("Thu, 01 Jan 2026 00:15:01 GMT"));
