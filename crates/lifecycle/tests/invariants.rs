@@ -315,7 +315,7 @@ fn random_histories_are_eventful() {
 
     let mut runner = TestRunner::deterministic();
     let mut seen = std::collections::BTreeMap::new();
-    for _ in 0..100 {
+    for _ in 0..150 {
         let layout = layouts().new_tree(&mut runner).expect("a layout").current();
         let history = happenings().new_tree(&mut runner).expect("a history").current();
         for (what, count) in live(&layout, &history).observer.seen {

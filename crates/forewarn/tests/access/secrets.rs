@@ -26,9 +26,14 @@ fn has(bytes: &[u8], text: &str) -> bool {
 
 /// The token that a new server prints, and what it says besides.
 fn first(server: &Server) -> (String, String) {
-    let said = until("the first token", || Some(server.log()).filter(|log| log.contains("shown once: ")));
-    let (line, rest): (Vec<_>, Vec<_>) = said.lines().partition(|line| line.contains("shown once: "));
-    (line[0].rsplit(' ').next().unwrap().to_owned(), rest.join("\n"))
+    let said = until("the first token", || Some(server.log()).filter(|log| log.contains("shown once")));
+    let (line, rest): (Vec<_>, Vec<_>) = said.lines().partition(|line| line.contains("shown once"));
+    // A text for people, or an object beside a JSON log.
+    let token = match serde_json::from_str::<serde_json::Value>(line[0]) {
+        Ok(object) => object["token"].as_str().unwrap().to_owned(),
+        Err(_) => line[0].rsplit(' ').next().unwrap().to_owned(),
+    };
+    (token, rest.join("\n"))
 }
 
 #[test]

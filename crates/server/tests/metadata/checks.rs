@@ -106,8 +106,11 @@ async fn what_is_not_there_is_not_found() {
     ] {
         assert_eq!(world.get(WEB_0, target).await.short(), not_found, "{target}");
     }
-    let bare = request("GET /elsewhere", "");
-    assert_eq!(world.say(WEB_0, &bare).await.short(), not_found, "outside, before the header");
+    let no_header = (400, r#"{ "error": "Bad request: . Required metadata header not specified" }"#);
+    for target in ["GET /", "GET /elsewhere"] {
+        let bare = request(target, "");
+        assert_eq!(world.say(WEB_0, &bare).await.short(), no_header, "the header is checked before the path");
+    }
 }
 
 #[tokio::test]

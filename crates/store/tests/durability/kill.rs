@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use forewarn_store::{Journal, OpenError, Syncs, check};
 
 use crate::random::Random;
-use crate::writer::{command, inspect, options};
+use crate::writer::{append, command, inspect, options};
 
 /// How often; a longer run sets it.
 fn rounds() -> usize {
@@ -65,12 +65,17 @@ fn whatever_was_answered_survives_the_death_of_the_process() {
 fn two_processes_cannot_own_one_directory() {
     let scratch = tempfile::tempdir().unwrap();
     let (directory, acks) = (scratch.path().join("data"), scratch.path().join("acks"));
-    let mut child = start(&directory, &acks);
-    let problem = Journal::open(&directory, &options(Syncs::EachCommit)).unwrap_err();
-    let still = last_ack(&acks);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    let open = || Journal::open(&directory, &options(Syncs::EachCommit));
+    let (mut journal, _) = open().unwrap();
+    append(&mut journal, 1..=1).unwrap();
+    let other = command(&directory, &acks, 1, Syncs::EachCommit).output().unwrap();
+    let printed = String::from_utf8_lossy(&other.stderr);
+    assert!(!other.status.success() && printed.contains("InUse"), "{printed}");
+    assert_eq!(last_ack(&acks), None, "the other process has written something");
+    let problem = open().unwrap_err();
     assert!(matches!(problem, OpenError::InUse(_)), "{problem}");
     assert!(problem.to_string().contains("hint: one server owns a data directory"), "{problem}");
-    inspect(&directory, still.unwrap()).unwrap();
+    append(&mut journal, 2..=2).unwrap();
+    journal.close().unwrap();
+    inspect(&directory, 2).unwrap();
 }
