@@ -8,13 +8,12 @@
 //! names ([`NamedFiles`]). About once a second, also while it has no orders, the thread checks the names and syncs the record.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::Now;
 use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use rusqlite::Connection;
 
@@ -24,71 +23,17 @@ use crate::embedded::Options;
 use crate::error::{AppendFailed, CopyError};
 use crate::files::{Directory, NamedFiles};
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
+use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{Reach, ReachFile};
 use crate::state::State;
 use crate::trail::{
     Answer, ReadFailed, Sweeping, TrailQuery, chain_before, read_page, rewrite_entry, write_entry,
 };
 
-/// What the thread is asked for.
-pub(crate) enum Order {
-    /// Records and entries are to be kept.
-    Append(Append),
-    /// The state after everything that was asked for before this.
-    Fold(Box<State>),
-    /// Entries of the trail are to be read.
-    Read { query: TrailQuery, answer: Answer },
-    /// A copy of everything that is committed.
-    Copy { to: PathBuf, done: Box<dyn FnOnce(Result<(), CopyError>) + Send> },
-    /// The end, after everything that was asked for before.
-    Close { done: Done },
-}
-
-/// Records, what the trail tells of them, and what is to be called when they are durable or will never be.
-pub(crate) struct Append {
-    pub(crate) records: Vec<Vec<u8>>,
-    pub(crate) trail: Vec<Arc<TrailEntry>>,
-    pub(crate) how: TrailWrite,
-    /// What the clocks showed then, if there are any.
-    pub(crate) clock: Option<Now>,
-    pub(crate) done: Done,
-}
-
-/// The place of the entries of an append in the trail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TrailWrite {
-    /// After the last one.
-    Append,
-    /// That of the last ones, which no reader has seen.
-    Rewrite,
-}
-
 /// What may go into one commit.
 enum Write {
     Append(Append),
     Fold(Box<State>),
-}
-
-pub(crate) type Done = Box<dyn FnOnce(Result<(), AppendFailed>) + Send>;
-
-impl Order {
-    /// Nobody is there who could do it.
-    pub(crate) fn refuse(self) {
-        match self {
-            Self::Append(Append { done, .. }) | Self::Close { done } => done(Err(AppendFailed::Closed)),
-            Self::Copy { done, .. } => done(Err(CopyError::Closed)),
-            // An answer that is dropped says it.
-            Self::Fold(_) | Self::Read { .. } => {}
-        }
-    }
-
-    /// Too much waits to be done; the same as nobody being there, but for who only wants to read.
-    pub(crate) fn refuse_as_busy(self) {
-        match self {
-            Self::Read { answer, .. } => answer.give(Err(ReadFailed::Busy)),
-            Self::Append(_) | Self::Fold(_) | Self::Copy { .. } | Self::Close { .. } => self.refuse(),
-        }
-    }
 }
 
 /// What others may know of the thread's work.

@@ -12,11 +12,12 @@ use forewarn_lifecycle::{MaintenanceId, Now, Seed};
 use forewarn_wire::operator::TrailEntry;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
-use crate::committer::{Append, Committer, Done, Order, Shared, TrailWrite, Written};
+use crate::committer::{Committer, Shared, Written};
 use crate::database::{self, Heading, Look, Syncs, write_heading, write_record};
 use crate::error::{AppendFailed, CopyError, OpenError};
 use crate::files::{Directory, NamedFiles};
 use crate::fold::Folding;
+use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{self, Reach, ReachFile};
 use crate::record::Record;
 use crate::recover::{Recovered, open_and_recover, read_swept};

@@ -23,6 +23,7 @@ mod files;
 mod fold;
 mod log;
 mod loss;
+mod order;
 mod reach;
 mod record;
 mod recover;

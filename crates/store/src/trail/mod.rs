@@ -20,7 +20,7 @@ use std::time::Duration;
 use forewarn_lifecycle::Timestamp;
 use forewarn_wire::operator::{Subject, TrailEntry};
 
-use crate::committer::Order;
+use crate::order::Order;
 
 pub(crate) use check::{check_ends, check_trail, link_at};
 pub(crate) use recent::Recent;
