@@ -10,6 +10,7 @@ use std::time::Duration;
 use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MaintenanceId, Now, Seed};
 use forewarn_wire::operator::TrailEntry;
+use rusqlite::Transaction;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::committer::{Committer, Shared, Written};
@@ -222,6 +223,19 @@ fn later(one: Now, other: Now) -> Now {
     Now { wall: one.wall.max(other.wall), steady: one.steady.max(other.steady) }
 }
 
+/// Writes records that name announcements that no VM has read.
+pub(crate) fn write_unread(
+    transaction: &Transaction<'_>,
+    heading: &mut Heading,
+    unread: &[(ClusterId, MaintenanceId)],
+) -> rusqlite::Result<()> {
+    for record in Record::unread(heading.clock, unread) {
+        heading.last += 1;
+        write_record(transaction, heading.last, &to_bytes(&record))?;
+    }
+    Ok(())
+}
+
 /// Makes a journal that holds a state, and announcements that no VM has read. It appears whole or not at all.
 pub(crate) fn create(
     directory: &Directory,
@@ -234,10 +248,7 @@ pub(crate) fn create(
     let write = |heading: &mut Heading| {
         let transaction = connection.unchecked_transaction()?;
         Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
-        for record in Record::unread(heading.clock, unread) {
-            heading.last += 1;
-            write_record(&transaction, heading.last, &to_bytes(&record))?;
-        }
+        write_unread(&transaction, heading, unread)?;
         write_heading(&transaction, heading)?;
         transaction.commit()
     };

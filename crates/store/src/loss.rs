@@ -2,7 +2,7 @@
 //!
 //! VMs may have seen documents, and drivers may have done actions, that the journal does not know any more. So the journal
 //! continues as after an import: incarnations take a step, visible events get new ids, later ids and action names are made of
-//! another secret, and the brake is on. Unlike an import, the trail continues, and its next entry says what was accepted.
+//! another secret, their notice counts from when VMs can read them, and the brake is on. Unlike an import, the trail continues, and its next entry says what was accepted.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use forewarn_wire::operator::{Chain, Told, TrailEntry};
 use rusqlite::Connection;
 
 use crate::database::{Heading, Log, Look, Syncs, checkpoint, write_heading};
-use crate::embedded::Options;
+use crate::embedded::{Options, write_unread};
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::Folding;
@@ -19,7 +19,7 @@ use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{Recovered, open_and_recover};
 use crate::state::State;
 use crate::trail::write_entry;
-use crate::transfer::{INCARNATION_STEP, renewed};
+use crate::transfer::{INCARNATION_STEP, announced, renewed};
 
 /// A loss that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,9 @@ fn write(
     (chain, entry): (Chain, &TrailEntry),
 ) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
+    let unread = announced(&state);
     Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
+    write_unread(&transaction, heading, &unread)?;
     write_entry(&transaction, entry, &entry.to_line())?;
     heading.trail = chain;
     write_heading(&transaction, heading)?;

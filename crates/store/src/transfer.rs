@@ -138,8 +138,8 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     create(&directory, heading, state, &unread)
 }
 
-/// Every announcement that waits. After an import it has a new id, which no VM has read.
-fn announced(state: &State) -> Vec<(ClusterId, MaintenanceId)> {
+/// Every announcement that waits. In a renewed state it has a new id, which no VM has read.
+pub(crate) fn announced(state: &State) -> Vec<(ClusterId, MaintenanceId)> {
     let of_cluster = |(id, estate): (&ClusterId, &Estate)| {
         let waiting = estate.cluster.maintenances().filter(|maintenance| maintenance.wait().is_some());
         let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());

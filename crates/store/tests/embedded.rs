@@ -22,7 +22,7 @@ use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::*;
 use forewarn_store::{
     AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
-    Recovered, State, check, export, import,
+    Recovered, State, accept_loss, check, export, import,
 };
 use forewarn_wire::operator::{Details, Home, Site};
 use proptest::prelude::*;
@@ -157,7 +157,35 @@ proptest! {
         });
         let next = planned.chain([next]).max().unwrap_or(next);
         prop_assert_ne!(name(cluster, next), name(&world.cluster, next));
+        prop_assert_eq!(found.unread, waiting(cluster));
+        // A loss that is accepted is treated alike.
+        lose_last_commit(from.path());
+        let is_short = matches!(Journal::open(from.path(), &options(50)), Err(OpenError::Short { .. }));
+        prop_assert!(is_short);
+        accept_loss(from.path(), &other).unwrap();
+        let (_journal, found) = Journal::open(from.path(), &options(50)).unwrap();
+        let again = &found.state.clusters[&ClusterId::DEFAULT].cluster;
+        prop_assert!(again.tenants().eq(cluster.tenants()));
+        prop_assert_eq!(found.unread, waiting(again));
     }
+}
+
+/// The announcements of a cluster that wait.
+fn waiting(cluster: &Cluster) -> Vec<(ClusterId, MaintenanceId)> {
+    let waiting = cluster.maintenances().filter(|maintenance| maintenance.wait().is_some());
+    let announced =
+        waiting.filter(|maintenance| maintenance.plan.parts.iter().any(|part| part.announcement.is_some()));
+    announced.map(|maintenance| (ClusterId::DEFAULT, maintenance.plan.id)).collect()
+}
+
+/// Appends a record to a journal, and puts back the file from before it.
+fn lose_last_commit(directory: &Path) {
+    let file = directory.join("journal.db");
+    let before = fs::read(&file).unwrap();
+    let (mut journal, _) = open(directory);
+    journal.append(&[Record { now: Now::at_millis(5), entry: Entry::Clock }], &[]).unwrap();
+    journal.close().unwrap();
+    fs::write(file, before).unwrap();
 }
 
 #[test]

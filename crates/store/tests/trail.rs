@@ -2,6 +2,7 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -519,6 +520,25 @@ fn entries_that_are_hidden_are_rewritten_before_a_reader_sees_them() {
         journal.close().unwrap();
     }
     assert_eq!(check(directory.path()).unwrap().entries_kept, 7, "the chain holds, and the index does");
+}
+
+#[test]
+fn a_kill_right_after_entries_were_rewritten_is_no_loss() {
+    let directory = tempdir().unwrap();
+    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let entries = sealed((0..6).map(|number| number * MINUTE));
+    let mut journal = open(directory.path());
+    journal.append(std::slice::from_ref(&clock), &entries[..3]).unwrap();
+    journal.hide_trail_after(3);
+    journal.append(std::slice::from_ref(&clock), &entries[3..]).unwrap();
+    // The commit of the rewritten entries is durable, and its record is not written yet.
+    let reach = directory.path().join("journal.reach");
+    let before = fs::read(&reach).unwrap();
+    journal.rewrite(std::slice::from_ref(&clock), &sealed_again(&entries, 5)[4..]).unwrap();
+    journal.close().unwrap();
+    fs::write(reach, before).unwrap();
+    let (journal, _) = Journal::open(directory.path(), &options()).unwrap();
+    assert_eq!(journal.length(), 3);
 }
 
 #[test]
