@@ -67,9 +67,20 @@ impl ProcessTree {
     /// Kills all of its processes, and those that they start meanwhile.
     pub fn kill(&self) {
         let Some(root) = &self.root else { return };
+        // A process with a pending kill cannot fork again, but stays in the table until the kernel is done with it.
+        let mut killed = BTreeSet::new();
         for _ in 0..KILL_ROUNDS_MAX {
-            if root.signal(Signal::KILL) == 0 {
+            let Some(members) = root.members() else { return root.signal_group(Signal::KILL) };
+            let fresh =
+                members.into_iter().filter(|member| !killed.contains(&(member.pid, member.stat.start)));
+            let fresh: Vec<_> = fresh.collect();
+            if fresh.is_empty() {
                 return;
+            }
+            for member in fresh {
+                if member.signal(Signal::KILL) {
+                    killed.insert((member.pid, member.stat.start));
+                }
             }
         }
     }
@@ -93,28 +104,32 @@ impl Drop for ProcessTree {
 }
 
 impl Root {
-    /// Sends a signal to every process, and gives their number.
-    fn signal(&self, signal: Signal) -> usize {
-        if !cfg!(target_os = "linux") {
-            // If none is left, the signal reaches none.
-            return usize::from(kill_process_group(self.pid, signal).is_ok());
+    /// Sends a signal to every process.
+    fn signal(&self, signal: Signal) {
+        match self.members() {
+            Some(members) => members.iter().for_each(|member| {
+                member.signal(signal);
+            }),
+            None => self.signal_group(signal),
         }
-        let members = self.members();
-        members.iter().for_each(|member| member.signal(signal));
-        members.len()
+    }
+
+    /// Sends a signal to the process group. If no process is left in it, the signal reaches none.
+    fn signal_group(&self, signal: Signal) {
+        kill_process_group(self.pid, signal).ok();
     }
 
     fn is_empty(&self) -> bool {
-        if cfg!(target_os = "linux") {
-            self.members().is_empty()
-        } else {
-            test_kill_process_group(self.pid).is_err()
-        }
+        self.members()
+            .map_or_else(|| test_kill_process_group(self.pid).is_err(), |members| members.is_empty())
     }
 
-    /// Every process that belongs to the program and has not ended.
-    fn members(&self) -> Vec<Entry> {
+    /// Every process that belongs to the program and has not ended. `None` if processes cannot be listed: the system is another one,
+    /// or no file descriptor is left.
+    fn members(&self) -> Option<Vec<Entry>> {
         let table = ProcessTable::read();
+        let own = i32::try_from(std::process::id()).unwrap_or(0);
+        table.get(own)?;
         let pid = self.pid.as_raw_nonzero().get();
         // The number may belong to another process by now. A number that names a group with processes in it is not given away.
         let is_ours = |entry: &Entry| entry.pid == pid && Some(entry.stat.start) == self.start;
@@ -131,7 +146,6 @@ impl Root {
             }
         }
         table.add_descendants(&mut found);
-        let own = i32::try_from(std::process::id()).unwrap_or(0);
-        table.into_entries().filter(|entry| found.contains(&entry.pid) && entry.pid != own).collect()
+        Some(table.into_entries().filter(|entry| found.contains(&entry.pid) && entry.pid != own).collect())
     }
 }

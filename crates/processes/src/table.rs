@@ -72,20 +72,21 @@ impl Entry {
         variables.any(|(name, value)| name == mark.name && value == mark.value)
     }
 
-    /// Sends a signal to this process, and to no other that has its number by now.
+    /// Sends a signal to this process, and to no other that has its number by now. Says whether it was sent.
     #[cfg(target_os = "linux")]
-    pub(crate) fn signal(&self, signal: Signal) {
+    pub(crate) fn signal(&self, signal: Signal) -> bool {
         use rustix::process::{PidfdFlags, pidfd_open, pidfd_send_signal};
-        let Some(pid) = Pid::from_raw(self.pid) else { return };
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return };
+        let Some(pid) = Pid::from_raw(self.pid) else { return false };
+        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
         // Compared after it is held: the handle never leads to another process.
-        if stat(self.pid).is_some_and(|stat| stat.start == self.stat.start) {
-            pidfd_send_signal(&handle, signal).ok();
-        }
+        let is_same = stat(self.pid).is_some_and(|stat| stat.start == self.stat.start);
+        is_same && pidfd_send_signal(&handle, signal).is_ok()
     }
 
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn signal(&self, _: Signal) {}
+    pub(crate) fn signal(&self, _: Signal) -> bool {
+        false
+    }
 }
 
 /// All processes that run.

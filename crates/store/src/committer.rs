@@ -225,6 +225,7 @@ impl Committer {
             }
             work.commit(connection, together);
             reads.answer_one(connection, work);
+            work.look_if_due();
             if work.health == Health::Well { Ok(()) } else { Err(CopyError::Closed) }
         });
         (copied, closing)
@@ -396,7 +397,7 @@ impl Work {
             return;
         }
         let looked = self.files.check();
-        let synced = looked.and_then(|()| self.reach.sync_if_due().map_err(|problem| (&problem).into()));
+        let synced = looked.and_then(|()| self.reach.sync().map_err(|problem| (&problem).into()));
         if let Err(problem) = synced {
             self.fail(problem);
         }

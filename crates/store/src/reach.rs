@@ -17,7 +17,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use forewarn_lifecycle::Timestamp;
 use forewarn_wire::Moment;
@@ -30,9 +29,6 @@ use crate::database::Heading;
 use crate::error::OpenError;
 use crate::files::{Directory, remove_if_there, rename_durably, with_suffix};
 use crate::trail::link_at;
-
-/// The longest time between two syncs of the file while the journal is written to.
-pub(crate) const SYNC_EVERY: Duration = Duration::from_secs(1);
 
 /// Bytes from one block to the next: no disk writes both blocks at once.
 const BLOCK_BYTES: usize = 4_096;
@@ -147,8 +143,6 @@ pub(crate) struct ReachFile {
     file: File,
     /// The block that takes the next write: not the one that was synced last.
     block: usize,
-    /// The moment of the last sync.
-    synced: Instant,
     state: WriteState,
 }
 
@@ -186,7 +180,7 @@ impl ReachFile {
     }
 
     fn new(file: File, block: usize) -> Self {
-        Self { file, block, synced: Instant::now(), state: WriteState::Synced }
+        Self { file, block, state: WriteState::Synced }
     }
 
     /// Records where the journal ends now. The commit is durable already.
@@ -195,13 +189,8 @@ impl ReachFile {
         self.file.write_all_at(&block_bytes(reach)?, (self.block * BLOCK_BYTES) as u64)
     }
 
-    pub(crate) fn sync_if_due(&mut self) -> io::Result<()> {
-        if self.synced.elapsed() < SYNC_EVERY { Ok(()) } else { self.sync() }
-    }
-
     /// Makes the last record durable. The other block takes the next one.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.synced = Instant::now();
         match self.state {
             WriteState::Synced => Ok(()),
             WriteState::Unsynced => {

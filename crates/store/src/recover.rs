@@ -54,7 +54,6 @@ pub(crate) fn open_and_recover(
         due.iter().try_for_each(|reach| reach.check(directory, connection, &heading))
     })?;
     let (heading, recovered) = recover(&connection, &journal)?;
-    due.iter().try_for_each(|reach| reach.check(directory, &connection, &heading))?;
     Ok((connection, heading, recovered))
 }
 

@@ -30,6 +30,8 @@ pub struct Watcher {
     pub(crate) has_seen: bool,
     /// Events of the last document that were skipped.
     skipped: BTreeSet<MalformedEvent>,
+    /// Number of events of the last document whose ids cannot be read.
+    nameless: usize,
 }
 
 impl Watcher {
@@ -43,6 +45,7 @@ impl Watcher {
             told_undoing: false,
             has_seen: false,
             skipped: BTreeSet::new(),
+            nameless: 0,
         }
     }
 
@@ -93,7 +96,8 @@ impl Watcher {
                 None => self.open(now, deadline, seen, &mut deeds),
             }
         }
-        self.mark_malformed(&there, &malformed);
+        let nameless = sight.document.malformed.iter().filter(|event| event.id.is_none()).count();
+        self.mark_malformed(&there, &malformed, nameless);
         for index in known.into_values() {
             let case = &mut self.memory.cases[index];
             match (case.gone, there.contains(&case.seen.id)) {
@@ -271,15 +275,22 @@ impl Watcher {
         }
     }
 
-    /// Marks the cases that the document has in a form that cannot be read. An event without an id that can be read may be any of
-    /// those that the document lacks.
-    fn mark_malformed(&mut self, there: &BTreeSet<EventId>, malformed: &BTreeSet<MalformedEvent>) {
+    /// Marks the cases that the document has in a form that cannot be read. An event without a readable id that was not there before
+    /// may be any of those that the document lacks now.
+    fn mark_malformed(
+        &mut self,
+        there: &BTreeSet<EventId>,
+        malformed: &BTreeSet<MalformedEvent>,
+        nameless: usize,
+    ) {
         let ids: BTreeSet<_> = malformed.iter().filter_map(|event| event.id).collect();
-        let has_nameless = malformed.iter().any(|event| event.id.is_none());
+        let has_more = nameless > self.nameless;
         for case in &mut self.memory.cases {
             let id = &case.seen.id;
-            case.live.is_malformed = ids.contains(id) || (has_nameless && !there.contains(id));
+            let may_be_nameless = nameless > 0 && !there.contains(id) && (has_more || case.live.is_malformed);
+            case.live.is_malformed = ids.contains(id) || may_be_nameless;
         }
+        self.nameless = nameless;
     }
 
     /// Goes on with an event as it was last seen.

@@ -76,7 +76,7 @@ pub use instance::{
     versions_body,
 };
 pub use json::DEPTH_MAX;
-pub use mark::without_mark;
+pub use mark::{BYTE_ORDER_MARK_BYTES, without_mark};
 pub use problem::{Methods, Problem, UnwantedHeader};
 pub use read::{
     DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, MalformedEvent, ReadDocument, ReadEvent, Reading, Unreadable,

@@ -27,7 +27,7 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// A program that somebody is still writing is tried again for so long.
 const BUSY: Duration = Duration::from_secs(1);
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A program to run.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ pub(super) async fn run(
     listener: &mut impl Listener,
 ) -> Result<(), String> {
     // Written down before it is there: whatever ends this agent, the next one knows of it.
-    let entry = program.register.and_then(Register::enter);
+    let entry = program.register.map(Register::enter);
     let mut child =
         start(program, entry.as_ref()).await.map_err(|problem| not_started(program.path, &problem))?;
     let mut tree = ProcessTree::of(child.id(), entry.as_ref().map(Entry::mark));

@@ -33,7 +33,8 @@ pub(super) struct Register(PathBuf);
 /// A program that is written down for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Entry {
-    path: PathBuf,
+    /// The file that names it; `None` if it could not be written.
+    path: Option<PathBuf>,
     word: String,
 }
 
@@ -51,8 +52,10 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        // What stays is a word that nobody has.
-        fs::remove_file(&self.path).ok();
+        if let Some(path) = &self.path {
+            // A file that stays names a word that no process has.
+            fs::remove_file(path).ok();
+        }
     }
 }
 
@@ -61,15 +64,14 @@ impl Register {
         Self(directory)
     }
 
-    /// Writes a program down. If that cannot be done, it runs all the same.
-    pub(super) fn enter(&self) -> Option<Entry> {
+    /// Writes a program down. If that cannot be done, the program runs all the same, with its word.
+    pub(super) fn enter(&self) -> Entry {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let word = format!("{}-{}-{count}", clock::wall().millis(), std::process::id());
-        fs::create_dir_all(&self.0).ok()?;
         let path = self.0.join(&word);
-        fs::write(&path, "").ok()?;
-        Some(Entry { path, word })
+        let written = fs::create_dir_all(&self.0).and_then(|()| fs::write(&path, ""));
+        Entry { path: written.is_ok().then_some(path), word }
     }
 
     /// Ends what an agent before this one has left running; gives how many processes there were.
@@ -114,7 +116,7 @@ mod tests {
     async fn what_was_left_running_is_ended() {
         let folder = tempfile::tempdir().unwrap();
         let register = Register::new(folder.path().join("running"));
-        let entry = register.enter().unwrap();
+        let entry = register.enter();
         let mut child = sleeper(&entry);
         // As if the agent had died: nobody crosses it out.
         std::mem::forget(entry);
@@ -128,10 +130,10 @@ mod tests {
     async fn what_was_meant_to_stay_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let register = Register::new(folder.path().to_owned());
-        let entry = register.enter().unwrap();
+        let entry = register.enter();
         let mut child = sleeper(&entry);
         drop(entry);
-        std::mem::forget(register.enter().unwrap());
+        std::mem::forget(register.enter());
         assert_eq!(register.end_all().await, 0);
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();

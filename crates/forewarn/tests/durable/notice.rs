@@ -160,7 +160,7 @@ fn a_process_that_is_stopped_for_longer_than_the_notice_before_it_publishes_move
     let server = place.start_with(&["--clock", &format!("{SPEED}x")]);
     server.enrol(&["spot-0"]);
     let seen = Seen::now(&server);
-    let disk = SlowDisk::under(&server, Duration::from_millis(300));
+    let disk = SlowDisk::under(&server, Duration::from_millis(1_500));
     let (event, resumed) = std::thread::scope(|scope| {
         scope.spawn(|| evict(&server).unwrap());
         until_syncing(&server);

@@ -125,6 +125,7 @@ impl Cluster {
         self.remove_machine(id);
         self.look_at_unwell();
         self.look_after(id);
+        self.look_again_if_held(id);
         self.advance_rollout_of(host);
         self.drop_if_abandoned(tenant, out);
     }

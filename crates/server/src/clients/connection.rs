@@ -67,6 +67,10 @@ impl Shared {
         builder.max_buf_size(HEAD_BYTES_MAX).max_header_size(HEAD_BYTES_MAX).max_headers(HEAD_FIELDS_MAX);
         let mut connection = builder.serve_connection(io, answer);
         let end = poll_fn(|context| {
+            // A connection that has lost its place begins no request: the request would be carried out and not answered.
+            if !is_busy(standing.stage()) && guard.is_replaced(context) {
+                return Poll::Ready(Some(Interruption::Replaced));
+            }
             loop {
                 // A client that hangs up or breaks the protocol has had its answer from the library.
                 if let Poll::Ready(done) = Pin::new(&mut connection).poll(context) {
@@ -206,8 +210,13 @@ impl ConnectionWatch {
     }
 
     /// The next interruption. That the server stops is said once.
+    /// Whether another connection has the place. After that, nothing may be asked of this.
+    fn is_replaced(&mut self, context: &mut Context<'_>) -> bool {
+        self.replaced.as_mut().poll(context).is_ready()
+    }
+
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Interruption> {
-        if self.replaced.as_mut().poll(context).is_ready() {
+        if self.is_replaced(context) {
             return Poll::Ready(Interruption::Replaced);
         }
         if self.stopped.as_mut().is_some_and(|stopped| stopped.as_mut().poll(context).is_ready()) {

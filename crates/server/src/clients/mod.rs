@@ -25,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use rustix::io::Errno;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
@@ -185,9 +186,17 @@ impl Clients {
             let listener = counts.listener();
             tracing::warn!(listener, %error, unlogged, "a connection of an operator could not be accepted");
         }
-        if let Some(reason) = self.table.relieve(|permit| self.is_good(permit)) {
+        if is_shortage(error)
+            && let Some(reason) = self.table.relieve(|permit| self.is_good(permit))
+        {
             counts.dropped(reason);
         }
         tokio::time::sleep(ACCEPT_PAUSE).await;
     }
+}
+
+/// Whether a connection could not be accepted because something has run out that another connection holds.
+fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| shortages.contains(&errno))
 }

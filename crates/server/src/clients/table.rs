@@ -3,6 +3,7 @@
 //! A connection that has authenticated keeps its place. A newcomer takes the place of a connection that has not, oldest
 //! first, of the origin that has most of them; then that of an idle one. A request that a handler works on is never cut off.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -148,9 +149,12 @@ fn decide(limits: &ClientLimits, origin: Origin, stage: Stage, occupants: &[Occu
     if reached(strangers().count(), limits.per_address) {
         return replace(oldest(strangers()), Reason::Address);
     }
-    let handshakes = || occupants.iter().filter(|other| other.stage == Stage::Handshake);
-    if stage == Stage::Handshake && handshakes().count() >= HANDSHAKES_MAX {
-        return replace(oldest(handshakes()), Reason::Handshakes);
+    if stage == Stage::Handshake {
+        let handshakes = occupants.iter().filter(|other| other.stage == Stage::Handshake);
+        let handshakes: Vec<_> = handshakes.copied().collect();
+        if handshakes.len() >= HANDSHAKES_MAX {
+            return replace(weakest(&handshakes), Reason::Handshakes);
+        }
     }
     if reached(occupants.len(), limits.max) {
         return replace(weakest(occupants), Reason::Full);
@@ -164,10 +168,15 @@ fn replace(number: Option<u64>, reason: Reason) -> Verdict {
 
 /// The connection that can best be done without; none, if all of them have authenticated and are at work.
 fn weakest(occupants: &[Occupant]) -> Option<u64> {
-    let mut counts = BTreeMap::<Origin, usize>::new();
+    // For each origin the number of its connections, and the oldest: of equals, the one that has waited for longest gives way.
+    let mut origins = BTreeMap::<Origin, (usize, Reverse<(Instant, u64)>)>::new();
     let weak = || occupants.iter().filter(|other| other.is_weak());
-    weak().for_each(|other| *counts.entry(other.origin).or_default() += 1);
-    let most = counts.iter().max_by_key(|(_, count)| **count).map(|(origin, _)| *origin);
+    for other in weak() {
+        let age = Reverse((other.since, other.number));
+        let (count, oldest) = origins.entry(other.origin).or_insert((0, age));
+        (*count, *oldest) = (*count + 1, age.max(*oldest));
+    }
+    let most = origins.iter().max_by_key(|(_, rank)| **rank).map(|(origin, _)| *origin);
     let stranger = oldest(weak().filter(|other| Some(other.origin) == most));
     stranger.or_else(|| oldest_idle(occupants.iter()))
 }

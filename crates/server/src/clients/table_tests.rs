@@ -69,6 +69,23 @@ fn a_full_listener_drops_the_unauthenticated_of_the_greediest_address_first() {
 }
 
 #[test]
+fn of_addresses_with_equally_many_connections_the_one_that_has_waited_for_longest_gives_way() {
+    // The operator has the greatest address, and came last.
+    let strangers: Vec<_> = (1..7).map(|origin| (origin, Stage::Head, false)).collect();
+    let verdict = decide(&LIMITS, address(9), Stage::New, &occupants(&strangers));
+    assert_eq!(verdict, Verdict::Replace(0, Reason::Full));
+}
+
+#[test]
+fn an_address_with_one_handshake_keeps_it_while_another_has_more() {
+    let limits = ClientLimits { max: 10_000, per_address: 10_000, ..LIMITS };
+    let mut handshakes = vec![(1, Stage::Handshake, false)];
+    handshakes.extend(vec![(2, Stage::Handshake, false); HANDSHAKES_MAX - 1]);
+    let verdict = decide(&limits, address(3), Stage::Handshake, &occupants(&handshakes));
+    assert_eq!(verdict, Verdict::Replace(1, Reason::Handshakes));
+}
+
+#[test]
 fn one_user_of_a_socket_leaves_room_for_another() {
     let of_user = |user: u32, count: usize| {
         let mut all = occupants(&vec![(1, Stage::Answer, true); count]);

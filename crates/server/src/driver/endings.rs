@@ -89,13 +89,20 @@ impl Endings {
             | Change::SettingsChanged(_) => return,
         };
         if cluster.maintenance(work).is_none() {
-            let failures = estate.failures_of(work).take(FAILURES_MAX);
+            let failures = estate.failures_of(work);
             let failure = |(machine, reason): (MachineId, &str)| {
                 let whose = called(cluster, cluster.machine(machine)?.tenant)?.clone();
                 let (machine, reason) = (full_name(cluster, machine), reason.to_owned());
                 Some((whose, FailureView { machine, reason }))
             };
-            let failures: Vec<_> = failures.filter_map(failure).collect();
+            // Each tenant may read its own.
+            let mut counts = BTreeMap::new();
+            let is_within_limit = |(whose, _): &(Name, FailureView)| {
+                let count = counts.entry(whose.clone()).or_insert(0);
+                *count += 1;
+                *count <= FAILURES_MAX
+            };
+            let failures: Vec<_> = failures.filter_map(failure).filter(is_within_limit).collect();
             // What failed before a restart is known by its reason.
             let has_failed = self.failing.remove(&work) || !failures.is_empty();
             let how = if has_failed { Ending::Failed } else { how };

@@ -403,6 +403,7 @@ impl Driver {
         batch.publish.iter().for_each(|(id, tenant)| self.publish(*id, *tenant));
         batch.unpublish.iter().for_each(|(id, tenant)| drop(self.ward(*id).slots.remove(tenant)));
         self.keeping.show_trail();
+        let readable = self.clock.now();
         self.shown = self.chain;
         batch.replies.into_iter().for_each(Reply::send);
         if !batch.records.is_empty() || !batch.trail.is_empty() {
@@ -410,7 +411,7 @@ impl Driver {
             self.keeping.fold_if_wanted(&self.kept);
         }
         batch.perform.into_iter().for_each(|(id, action)| self.perform(id, action, own));
-        self.after_publication(batch.announced);
+        self.after_publication(batch.announced, readable);
         if !self.batch.records.is_empty() {
             self.commit(own);
         }

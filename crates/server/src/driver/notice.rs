@@ -11,12 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forewarn_catalogue::{Answer, Change as CatalogueChange, ClusterId};
-use forewarn_lifecycle::{
-    Change, Command, EventId, Exposure, MaintenanceId, Now, Seed, Steady, TenantId, Timestamp,
-};
+use forewarn_lifecycle::{Change, Command, Exposure, MaintenanceId, Now, Seed, Steady, TenantId, Timestamp};
 use forewarn_store::{AppendFailed, Entry, Record, State as Kept};
 use forewarn_wire::operator::{Chain, Outcome, Told, TrailEntry, moved};
 
@@ -53,13 +51,13 @@ impl Found {
     }
 }
 
-/// A time that has moved.
-struct MovedTime {
-    announced: Announced,
-    events: Vec<EventId>,
-    from: Timestamp,
-    to: Timestamp,
-    steady_due: Steady,
+/// The times that one commit moves.
+#[derive(Default)]
+struct MovedTimes {
+    /// The former and the new end of each notice.
+    by_work: BTreeMap<Announced, (Timestamp, Timestamp)>,
+    /// The new end of the notice of each event, by its id as people read it.
+    by_event: BTreeMap<String, (Timestamp, Steady)>,
 }
 
 impl Driver {
@@ -70,7 +68,7 @@ impl Driver {
             return Ok(());
         }
         let unread: Vec<_> = self.unread.union(&batch.announced).copied().collect();
-        let mut began = self.clock.now();
+        let (mut began, mut started) = (self.clock.now(), Instant::now());
         batch.records.extend(Record::unread(began, &unread));
         if !batch.announced.is_empty() {
             self.keeping.hide_trail_after(self.shown.number);
@@ -80,19 +78,18 @@ impl Driver {
         loop {
             let now = self.clock.now();
             let (mut records, times) = self.move_times(now, margin, &batch.announced);
-            if times.is_empty() {
+            if times.by_work.is_empty() {
                 return Ok(());
             }
-            let took = now.steady.since(began.steady);
-            report_slow_commit(took, times.len());
-            // A disk that is slow, or a clock that is fast, is so the next time as well.
-            margin = margin.saturating_mul(2).max(took);
+            // A disk that was slow once may be well again. One that is slow a second time, or a clock that is fast, stays so.
+            margin = margin.saturating_mul(2).max(now.steady.since(began.steady));
+            report_slow_commit(started.elapsed(), times.by_work.len());
             batch.publish.extend(self.tenants_of(&times));
             batch.replies.iter_mut().for_each(|reply| reply.show_moved(&times));
             records.extend(self.moved_receipts(now, &batch.records, &times));
             records.extend(Record::unread(now, &unread));
             let first = self.move_in_trail(&mut batch.trail, &times);
-            began = now;
+            (began, started) = (now, Instant::now());
             self.keeping.rewrite(&records, &batch.trail[first..])?;
             batch.records.extend(records);
         }
@@ -104,8 +101,8 @@ impl Driver {
         now: Now,
         margin: Duration,
         announced: &BTreeSet<Announced>,
-    ) -> (Vec<Record>, Vec<MovedTime>) {
-        let (mut records, mut times) = (Vec::new(), Vec::new());
+    ) -> (Vec<Record>, MovedTimes) {
+        let (mut records, mut times) = (Vec::new(), MovedTimes::default());
         for (id, maintenances) in by_cluster(announced) {
             let Some(estate) = self.kept.clusters.get_mut(&id) else { continue };
             let command = Command::EnsureNotice { maintenances, exposure: Exposure::Unread { margin } };
@@ -115,10 +112,9 @@ impl Driver {
                     continue;
                 };
                 let Some(known) = estate.cluster.maintenance(maintenance) else { continue };
-                let parts = known.plan.parts.iter();
-                let events = parts.filter_map(|part| Some(part.announcement.as_ref()?.id)).collect();
-                let (announced, from) = ((id, maintenance), known.plan.not_before);
-                times.push(MovedTime { announced, events, from, to, steady_due });
+                let announcements = known.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
+                times.by_event.extend(announcements.map(|one| (one.id.to_string(), (to, steady_due))));
+                times.by_work.insert((id, maintenance), (known.plan.not_before, to));
                 estate.cluster.evolve(now, &change);
                 records.push(Record { now, entry: Entry::Change(id, change) });
             }
@@ -127,18 +123,17 @@ impl Driver {
     }
 
     /// The tenants whose documents show one of these times.
-    fn tenants_of(&self, times: &[MovedTime]) -> Vec<(ClusterId, TenantId)> {
-        let of_time = |time: &MovedTime| {
-            let (id, maintenance) = time.announced;
-            let known = self.estate(id).ok().and_then(|estate| estate.cluster.maintenance(maintenance));
+    fn tenants_of(&self, times: &MovedTimes) -> Vec<(ClusterId, TenantId)> {
+        let of_work = |(id, maintenance): &Announced| {
+            let known = self.estate(*id).ok().and_then(|estate| estate.cluster.maintenance(*maintenance));
             let parts = known.into_iter().flat_map(|known| &known.plan.parts);
-            parts.map(|part| (id, part.tenant)).collect::<Vec<_>>()
+            parts.map(|part| (*id, part.tenant)).collect::<Vec<_>>()
         };
-        times.iter().flat_map(of_time).collect()
+        times.by_work.keys().flat_map(of_work).collect()
     }
 
     /// Receipts of this batch that tell of a time that has moved, kept again.
-    fn moved_receipts(&mut self, now: Now, written: &[Record], times: &[MovedTime]) -> Vec<Record> {
+    fn moved_receipts(&mut self, now: Now, written: &[Record], times: &MovedTimes) -> Vec<Record> {
         let mut latest = BTreeMap::new();
         for record in written {
             if let Entry::Catalogue(CatalogueChange::ReceiptKept { by, key, fingerprint, answer }) =
@@ -151,7 +146,7 @@ impl Driver {
         for ((by, key), (fingerprint, answer)) in latest {
             let Ok(told) = serde_json::from_slice::<Outcome>(&answer.0) else { continue };
             let mut outcome = told.clone();
-            times.iter().for_each(|time| time.show_in(&mut outcome));
+            times.show_in(&mut outcome);
             if outcome == told {
                 continue;
             }
@@ -164,8 +159,8 @@ impl Driver {
     }
 
     /// Seals the entries of a batch again, from the first that tells of a time that has moved. Gives the place of that one.
-    fn move_in_trail(&mut self, trail: &mut [Arc<TrailEntry>], times: &[MovedTime]) -> usize {
-        let told = |entry: &TrailEntry| times.iter().find_map(|time| time.told_in(entry));
+    fn move_in_trail(&mut self, trail: &mut [Arc<TrailEntry>], times: &MovedTimes) -> usize {
+        let told = |entry: &TrailEntry| times.told_in(entry);
         let Some(first) = trail.iter().position(|entry| told(entry).is_some()) else { return trail.len() };
         let before = first.checked_sub(1).and_then(|before| Chain::at(&trail[before]).ok());
         let mut chain = before.unwrap_or(self.shown);
@@ -179,10 +174,10 @@ impl Driver {
 
     /// VMs can read the announcements of a batch. If that took so long that less than the minimum notice is left, nobody knows
     /// who has read them: their starts wait.
-    pub(super) fn after_publication(&mut self, announced: BTreeSet<Announced>) {
+    pub(super) fn after_publication(&mut self, announced: BTreeSet<Announced>, readable: Now) {
         match self.readers {
             Readers::Absent => self.unread.extend(announced),
-            Readers::Present => self.hold_starts(&announced),
+            Readers::Present => self.hold_starts(readable, &announced),
         }
     }
 
@@ -194,11 +189,10 @@ impl Driver {
             return;
         }
         let unread = std::mem::take(&mut self.unread);
-        self.hold_starts(&unread);
+        self.hold_starts(self.clock.now(), &unread);
     }
 
-    fn hold_starts(&mut self, announced: &BTreeSet<Announced>) {
-        let now = self.clock.now();
+    fn hold_starts(&mut self, now: Now, announced: &BTreeSet<Announced>) {
         for (id, maintenances) in by_cluster(announced) {
             let command = Command::EnsureNotice { maintenances, exposure: Exposure::PerhapsRead };
             match self.decide(now, id, &command) {
@@ -217,39 +211,38 @@ impl Driver {
     }
 }
 
-impl MovedTime {
+impl MovedTimes {
     fn show_in(&self, outcome: &mut Outcome) {
-        self.events.iter().for_each(|event| outcome.move_event(&event.to_string(), self.to));
+        outcome.move_events(|id| self.by_event.get(id).map(|(to, _)| *to));
     }
 
-    /// The entry of the announcement, if it is this one, with the moved time.
+    /// The entry of an announcement whose time has moved, with the moved time.
     fn told_in(&self, entry: &TrailEntry) -> Option<Told> {
-        let (id, maintenance) = self.announced;
-        let is_of_it = entry.cluster_number == id.0 && entry.work == Some(maintenance.0);
-        if is_of_it { moved(entry, self.from, self.to) } else { None }
+        let announced = (ClusterId(entry.cluster_number), MaintenanceId(entry.work?));
+        let (from, to) = self.by_work.get(&announced)?;
+        moved(entry, *from, *to)
     }
 
     fn show_in_change(&self, change: &mut Change) {
         let Change::Planned(plan) = change else { return };
         let mut announcements = plan.parts.iter().filter_map(|part| part.announcement.as_ref());
-        if announcements.any(|announcement| self.events.contains(&announcement.id)) {
-            (plan.not_before, plan.steady_due) = (self.to, self.steady_due);
+        let moved = announcements.find_map(|announcement| self.by_event.get(&announcement.id.to_string()));
+        if let Some(end) = moved {
+            (plan.not_before, plan.steady_due) = *end;
         }
     }
 }
 
 impl Reply {
     /// Has the answer tell times that have moved.
-    fn show_moved(&mut self, times: &[MovedTime]) {
-        for time in times {
-            match self {
-                Self::Decided(_, decided) => {
-                    decided.changes.iter_mut().for_each(|change| time.show_in_change(change));
-                }
-                Self::Outcome(_, outcome) => time.show_in(outcome),
-                Self::Arranged(_, arranged) => time.show_in(&mut arranged.outcome),
-                Self::Reported(_) | Self::Readable(_) => {}
+    fn show_moved(&mut self, times: &MovedTimes) {
+        match self {
+            Self::Decided(_, decided) => {
+                decided.changes.iter_mut().for_each(|change| times.show_in_change(change));
             }
+            Self::Outcome(_, outcome) => times.show_in(outcome),
+            Self::Arranged(_, arranged) => times.show_in(&mut arranged.outcome),
+            Self::Reported(_) | Self::Readable(_) => {}
         }
     }
 }

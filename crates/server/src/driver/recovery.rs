@@ -15,12 +15,12 @@ use forewarn_catalogue::ClusterId;
 use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
     AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Reach, Record, Recovered,
-    State as Kept, TRAIL_KEEP, TrailReader,
+    State as Kept, TRAIL_KEEP, TrailQuery, TrailReader,
 };
 use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{Driver, Readers};
+use super::{Driver, Readers, Reply};
 use crate::engine::Request;
 use crate::roster::Roster;
 
@@ -111,7 +111,7 @@ impl Keeping {
             None => return Err(AppendFailed::Closed),
         }
         #[cfg(test)]
-        self.slow_disk.pass();
+        self.slow_disk.pass(&self.trail_reader());
         Ok(())
     }
 
@@ -124,7 +124,7 @@ impl Keeping {
         let journal = self.journal.as_mut().ok_or(AppendFailed::Closed)?;
         journal.rewrite(records, trail)?;
         #[cfg(test)]
-        self.slow_disk.pass();
+        self.slow_disk.pass(&self.trail_reader());
         Ok(())
     }
 
@@ -234,6 +234,8 @@ impl Driver {
     pub(super) fn notice_failure(&mut self) {
         if let Some(problem) = self.keeping.failure() {
             self.break_off(&problem);
+            // Whatever was decided since the last commit never was.
+            std::mem::take(&mut self.batch).replies.into_iter().for_each(Reply::fail);
         }
     }
 
@@ -243,14 +245,28 @@ impl Driver {
         let Some(Recovered { state, trail, unread, .. }) = self.keeping.reopen(self.identity, now) else {
             return;
         };
+        let published = self.heralds.published();
         (self.kept, self.chain, self.shown) = (state, trail, trail);
         self.unread = unread.into_iter().collect();
         self.heralds.can_read(self.keeping.trail_reader());
         self.show_all();
+        self.tell_missed(published);
         self.heralds.is_troubled(None);
         tracing::info!("the journal can be written again");
         // It may fail again at once, and say so.
         self.resume(own);
+    }
+
+    /// Tells entries that were found in the journal and that no listener has heard of: their commit was taken for failed.
+    fn tell_missed(&self, mut after: u64) {
+        let reader = self.keeping.trail_reader();
+        let read = |after| reader.read(TrailQuery { after: Some(after), ..TrailQuery::default() });
+        while let Ok(page) = read(after)
+            && let Some(last) = page.entries.last()
+        {
+            after = last.number;
+            self.heralds.tell(page.entries);
+        }
     }
 
     /// Publishes every document, and lists every machine.

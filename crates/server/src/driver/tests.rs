@@ -7,7 +7,7 @@ use std::time::Duration;
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
-use forewarn_store::TrailQuery;
+use forewarn_store::{TrailQuery, TrailReader};
 use forewarn_wire::Moment;
 use forewarn_wire::operator::Chain;
 
@@ -25,12 +25,14 @@ struct Delays {
     commits: Mutex<VecDeque<Duration>>,
     /// How long it takes from the last look at the clock until the next documents are published.
     publications: Mutex<VecDeque<Duration>>,
+    /// The last entry that a reader saw after each commit, before anything was published.
+    heads: Mutex<Vec<u64>>,
 }
 
 impl SlowDisk {
     fn new(clock: Clock) -> Self {
-        let (commits, publications) = <(Mutex<_>, Mutex<_>)>::default();
-        Self(Some(Arc::new(Delays { clock, commits, publications })))
+        let (commits, publications, heads) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
+        Self(Some(Arc::new(Delays { clock, commits, publications, heads })))
     }
 
     fn delay(&self, commits: &[u64], publications: &[u64]) {
@@ -41,8 +43,16 @@ impl SlowDisk {
     }
 
     /// A commit is over.
-    pub(super) fn pass(&self) {
+    pub(super) fn pass(&self, reader: &TrailReader) {
         self.wait(|delays| &delays.commits);
+        let Some(delays) = &self.0 else { return };
+        let head = reader.read(TrailQuery::default()).map_or(0, |page| page.head);
+        delays.heads.lock().unwrap_or_else(PoisonError::into_inner).push(head);
+    }
+
+    /// The last entry that a reader saw after each commit since the last call.
+    fn heads(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.0.as_ref().unwrap().heads.lock().unwrap())
     }
 
     /// Documents are published.
@@ -264,8 +274,10 @@ async fn a_trail_is_not_read_before_its_times_are_sure() {
     let (engine, disk) = on_slow_disk(0).await;
     let before = engine.read_trail(TrailQuery::default()).await.unwrap().head;
     disk.delay(&[60_000, 60_000], &[]);
+    disk.heads();
     let mut entries = engine.entries();
     engine.submit(Command::Evict(MachineId(0))).await.unwrap();
+    assert_eq!(disk.heads(), [before; 3], "a reader saw an entry whose time could still move");
     let heard = entries.recv().await.unwrap();
     assert!(heard.number > before && heard.text.ends_with(&Moment(published(&engine)[0]).to_string()));
     assert!(

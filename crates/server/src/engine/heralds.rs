@@ -55,6 +55,11 @@ impl Heralds {
         self.published.store(entry, Ordering::Release);
     }
 
+    /// The number of the last entry of the trail that is visible.
+    pub(crate) fn published(&self) -> u64 {
+        self.published.load(Ordering::Acquire)
+    }
+
     /// The trail is read by this from now on.
     pub(crate) fn can_read(&self, reader: TrailReader) {
         self.reader.store(Arc::new(reader));

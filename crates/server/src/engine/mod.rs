@@ -370,7 +370,7 @@ impl Engine {
     /// The number of the last entry of the trail whose consequences are visible, in the roster for one.
     #[must_use]
     pub(crate) fn published_entry(&self) -> u64 {
-        self.heralds.published.load(std::sync::atomic::Ordering::Acquire)
+        self.heralds.published()
     }
 
     /// Reads the trail. The driver has nothing to do with it.

@@ -65,11 +65,11 @@ pub(super) async fn apply(
         Err(BadFleet::Entry { place, text }) => return Err(Fault::conflict(text).at(&place, &body)),
         Err(bad @ (BadFleet::TooLong | BadFleet::Malformed(_))) => return Err(bad.into()),
     };
-    let applied = differences.iter().filter(|one| !how.skips(one));
-    let commands: Vec<_> = applied.filter_map(|one| one.command.clone()).collect();
+    let applied: Vec<_> = differences.iter().filter(|one| !how.skips(one)).cloned().collect();
+    let commands: Vec<_> = applied.iter().filter_map(|one| one.command.clone()).collect();
     if how.dry_run {
         if let Some(refused) = visit.engine.find_refused(commands).await? {
-            let place = refused_place(&differences, &refused);
+            let place = refused_place(&applied, &refused);
             return Err(Fault::from(refused.problem).at(&place, &body));
         }
         return Ok(Json(report(&differences, |one| match one.command {
@@ -82,7 +82,7 @@ pub(super) async fn apply(
     if !commands.is_empty() {
         because = match visit.order(commands.clone(), &body).await {
             Ok(outcome) => outcome.entry,
-            Err(fault) => return Err(located(&visit, &differences, commands, fault, &body).await),
+            Err(fault) => return Err(located(&visit, &applied, commands, fault, &body).await),
         };
     }
     let left = compare(&visit, &wanted, how).await??;
@@ -90,7 +90,7 @@ pub(super) async fn apply(
     for Difference { command, .. } in &removals {
         // Something may have come since; then it stays, and is still there to be removed next time.
         if let Some(command) = command {
-            let terms = Terms { by: visit.permit.by.clone(), because, ..Terms::default() };
+            let terms = Terms { because, ..visit.permit.terms() };
             let outcome = visit.engine.order(Order { commands: vec![command.clone()], terms }).await;
             because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
         }

@@ -10,9 +10,9 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
 use forewarn_wire::operator::{
-    self, ClockView, Details, EndedView, EventView, HostView, MachineView, NoPreview, PreviewView,
-    RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view, find_event,
-    find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
+    self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, NoPreview,
+    PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view,
+    find_event, find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
 use forewarn_wire::{Document, Edition, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -233,7 +233,7 @@ fn left_of(state: &engine::State<'_>, permit: &Permit, work: &[u64], rollouts: &
         let is_seen = sees_all || whose.iter().any(|name| permit.sees_named(name.as_str()));
         // Who is limited to tenants is told of failures of theirs.
         let told = failures.iter().filter(|(whose, _)| sees_all || permit.sees_named(whose.as_str()));
-        let failures = || told.map(|(_, failure)| failure.clone()).collect();
+        let failures = || told.map(|(_, failure)| failure.clone()).take(FAILURES_MAX).collect();
         is_seen.then(|| EndedView { work: *id, how: *how, failures: failures() })
     });
     let ended = ended.collect();

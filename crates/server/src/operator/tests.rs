@@ -216,6 +216,17 @@ async fn a_fleet_that_is_refused_names_the_entry_and_its_line() {
             ("/availability_set/0/machine/1/update_domain", 3),
             "on host h1, n3 already has update domain 0",
         ),
+        // A move that is listed and not applied does not shift the position.
+        (
+            "{\"vm\": [\n {\"name\": \"solo\", \"host\": \"h3\"},\n {\"name\": \"n2\", \"host\": \"nowhere\"}]}",
+            ("/vm/1/host", 3),
+            "no such host: nowhere",
+        ),
+        (
+            "\u{feff}{\"vm\": [\n {\"name\": \"n1\", \"host\": \"nowhere\"}]}",
+            ("/vm/0/host", 2),
+            "no such host: nowhere",
+        ),
     ];
     for path in ["/v1/fleet", "/v1/fleet?dry_run=true"] {
         for (body, (pointer, line), words) in cases {

@@ -110,8 +110,8 @@ impl Teller {
                 return Err(Over);
             }
             match next {
-                Ok(entry) => self.show(&entry).await?,
-                Err(RecvError::Lagged(_)) => self.catch_up().await?,
+                Ok(entry) if entry.number <= self.seen.saturating_add(1) => self.show(&entry).await?,
+                Ok(_) | Err(RecvError::Lagged(_)) => self.catch_up().await?,
                 Err(RecvError::Closed) => return Err(Over),
             }
         }

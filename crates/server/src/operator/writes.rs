@@ -2,8 +2,8 @@
 
 use axum::Json;
 use axum::body::Bytes;
-use forewarn_wire::Span;
 use forewarn_wire::operator::{ClockOrder, ClockView, NamedCommand, Outcome, SPEED_MAX};
+use forewarn_wire::{BYTE_ORDER_MARK_BYTES, Span};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -14,14 +14,11 @@ use super::wording::plain;
 use crate::clock::Speed;
 use crate::engine::ClockCommand;
 
-/// The mark that some shells and editors write before UTF-8 text.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Reads a body, which has to be an object; what is wrong with it is said.
 ///
 /// The decoder alone would take a list for an object whose members come in their order.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Fault> {
-    let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
+    let body = body.strip_prefix(BYTE_ORDER_MARK_BYTES).unwrap_or(body);
     match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'{') => {}
         Some(_) => return Err(Fault::bad("the body is not a JSON object")),

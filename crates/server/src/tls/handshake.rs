@@ -2,13 +2,16 @@
 
 use std::io;
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 /// First byte of TLS: a record that is a handshake.
 const HANDSHAKE_RECORD: u8 = 22;
+
+/// Bytes of a client that does not speak TLS that are read before the connection is closed.
+const DRAINED_BYTES_MAX: u64 = 64 * 1_024;
 
 /// Answer to a client that does not speak TLS.
 const SPEAK_TLS: &str = r#"{"title":"Bad Request","status":400,"detail":"this port speaks TLS\n  hint: https:// instead of http://"}"#;
@@ -34,6 +37,6 @@ async fn refuse(stream: &mut TcpStream) -> io::Result<()> {
     );
     stream.write_all(answer.as_bytes()).await?;
     stream.shutdown().await?;
-    tokio::io::copy(stream, &mut tokio::io::sink()).await?;
+    tokio::io::copy(&mut stream.take(DRAINED_BYTES_MAX), &mut tokio::io::sink()).await?;
     Ok(())
 }

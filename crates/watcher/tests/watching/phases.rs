@@ -249,6 +249,19 @@ fn an_event_that_can_no_longer_be_read_has_not_ended_and_is_not_approved() {
 }
 
 #[test]
+fn an_event_ends_beside_an_unreadable_one_that_was_there_before() {
+    let unreadable = || Event::reboot(2).with("EventId", 7);
+    let mut machine = Machine::with_hooks(&[drain(), hook("after", Phase::Completed)]);
+    machine.see(&[Event::reboot(1), unreadable()]);
+    machine.settle();
+    machine.see(&[Event::reboot(1).started(), unreadable()]);
+    machine.see(&[unreadable()]);
+    machine.settle();
+    assert_eq!(machine.log, ["scheduled drain 1", "completed after 1", "undo drain 1"]);
+    assert!(!machine.watcher.is_drained());
+}
+
+#[test]
 fn what_is_in_hand_comes_with_the_end_of_its_notice() {
     let mut machine = Machine::with_hooks(&[drain()]);
     machine.see(&[Event::reboot(1), Event::new(2, "Freeze", &["web_1"], 600)]);

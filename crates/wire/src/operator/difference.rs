@@ -5,6 +5,7 @@
 //! Nothing is removed unless that is asked for: then machines are forgotten, or deleted by the rules of deletion, and what
 //! is announced first goes later.
 
+mod moves;
 mod removals;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use super::entry::{
 use super::fleet::{BadFleet, Fleet};
 use super::fleet_place::FleetPlace;
 use crate::span::{Span, show_duration};
+use moves::HostChange;
 use removals::{Farewell, removals};
 
 /// One thing in which two fleets differ.
@@ -52,7 +54,7 @@ pub fn difference(
     unmentioned: Unmentioned,
 ) -> Result<Vec<Difference>, BadFleet> {
     let place = FleetPlace::default().member("site");
-    let mut list = List { entries: Vec::new(), fixed: Vec::new(), place };
+    let mut list = List { entries: Vec::new(), moves: Vec::new(), fixed: Vec::new(), place };
     let was = current.site.apply(&Site::default());
     let is = wanted.site.apply(&was);
     if was != is {
@@ -66,6 +68,7 @@ pub fn difference(
     }
     scale_sets(&mut list, current, wanted)?;
     list.place = FleetPlace::default();
+    list.entries.extend(moves::in_order(std::mem::take(&mut list.moves)));
     match unmentioned {
         Unmentioned::Keep => {}
         Unmentioned::Remove => removals(&mut list, current, wanted, Farewell::Delete),
@@ -79,6 +82,8 @@ const FIXED_NAMED_MAX: usize = 20;
 
 struct List {
     entries: Vec<Difference>,
+    /// Machines that are wanted on other hosts.
+    moves: Vec<HostChange>,
     /// Differences that nothing can apply.
     fixed: Vec<FixedPart>,
     /// The entry of the wanted fleet that is compared now.
@@ -140,7 +145,10 @@ impl List {
     fn placement(&mut self, machine: Called<'_>, was: &str, is: &str) {
         if was != is {
             let command = NamedCommand::Move { machine: machine.full(), host: is.to_owned(), force: false };
-            self.push(format!("~ {machine}: host {was} -> {is}"), command);
+            let text = format!("~ {machine}: host {was} -> {is}");
+            let difference = Difference { text, command: Some(command), place: self.place.clone() };
+            let (tenant, from, to) = (machine.tenant().to_owned(), was.to_owned(), is.to_owned());
+            self.moves.push(HostChange { tenant, from, to, difference });
         }
     }
 
@@ -172,6 +180,12 @@ enum Called<'a> {
 }
 
 impl Called<'_> {
+    fn tenant(&self) -> &str {
+        match self {
+            Self::Alone(tenant) | Self::Member(tenant, _) => tenant,
+        }
+    }
+
     fn full(self) -> String {
         match self {
             Self::Alone(name) => format!("{name}/{name}"),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::mark::BYTE_ORDER_MARK_BYTES;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Position of an entry or of one of its members in a fleet, as a JSON pointer: `/vm/3/host`. The empty pointer is the whole
@@ -48,6 +49,7 @@ impl FleetPlace {
     /// The line of a JSON text at which the value is, counted from 1.
     #[must_use]
     pub fn line_in_json(&self, json: &[u8]) -> Option<usize> {
+        let json = json.strip_prefix(BYTE_ORDER_MARK_BYTES).unwrap_or(json);
         self.first_found(|steps| {
             let mut deserializer = serde_json::Deserializer::from_slice(json);
             let error = Search { steps, fail: Fail::Before }.deserialize(&mut deserializer).err()?;

@@ -29,10 +29,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Has the event of that id, if it is among the events, show another time.
-    pub fn move_event(&mut self, id: &str, to: Timestamp) {
-        let events = self.events.iter_mut().filter(|event| event.id == id);
-        events.filter_map(|event| event.not_before.as_mut()).for_each(|time| *time = Moment(to));
+    /// Has events show other times: `moved` gives the time of an event that has moved, by its id.
+    pub fn move_events(&mut self, moved: impl Fn(&str) -> Option<Timestamp>) {
+        for event in &mut self.events {
+            if let (Some(time), Some(to)) = (event.not_before.as_mut(), moved(&event.id)) {
+                *time = Moment(to);
+            }
+        }
     }
 }
 

@@ -279,6 +279,27 @@ fn a_machine_on_another_host_is_a_difference_whose_command_records_a_move() {
 }
 
 #[test]
+fn a_machine_leaves_a_host_before_another_one_of_its_tenant_comes_there() {
+    let file = "host = [{ name = 'h1' }, { name = 'h2' }, { name = 'h3' }]\n\
+                availability_set = [{ name = 'db', machine = [\
+                { name = 'db-0', host = 'h1', update_domain = 0 }, { name = 'db-1', host = 'h2', update_domain = 1 }] }]";
+    let mut town = Town::new();
+    apply(&mut town, &Fleet::parse(file).unwrap(), Unmentioned::Keep);
+    let mut wanted = town.fleet();
+    wanted.availability_sets[0].machines[0].host = "h2".to_owned();
+    wanted.availability_sets[0].machines[1].host = "h3".to_owned();
+    let done = apply(&mut town, &wanted, Unmentioned::Keep);
+    assert_eq!(texts(&done), ["~ db/db-1: host h2 -> h3", "~ db/db-0: host h1 -> h2"]);
+    assert_eq!(town.fleet(), wanted);
+    // Two that trade places are named, in the order of the file.
+    let mut wanted = town.fleet();
+    wanted.availability_sets[0].machines[0].host = "h3".to_owned();
+    wanted.availability_sets[0].machines[1].host = "h2".to_owned();
+    let both = difference(&town.fleet(), &wanted, Unmentioned::Keep).unwrap();
+    assert_eq!(texts(&both), ["~ db/db-0: host h2 -> h3", "~ db/db-1: host h3 -> h2"]);
+}
+
+#[test]
 fn every_part_that_cannot_be_changed_is_named_at_once() {
     let mut town = Town::new();
     apply(&mut town, &Fleet::parse(FLAT).unwrap(), Unmentioned::Keep);
