@@ -53,12 +53,17 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 impl Directory {
     /// Makes the directory if need be, and keeps every other process out.
     pub(crate) fn own(path: &Path) -> Result<Self, OpenError> {
+        Self::own_within(path, LOCK_PATIENCE)
+    }
+
+    /// Fails if another process still holds the lock after `patience`.
+    fn own_within(path: &Path, patience: Duration) -> Result<Self, OpenError> {
         make_directory(path).map_err(OpenError::io("make the data directory", path))?;
         let lock_path = path.join(LOCK);
         let mut options = OpenOptions::new();
         let lock = options.create(true).truncate(false).read(true).write(true).mode(0o600).open(&lock_path);
         let lock = lock.map_err(OpenError::io("open the lock", &lock_path))?;
-        let deadline = Instant::now() + LOCK_PATIENCE;
+        let deadline = Instant::now() + patience;
         let taken = take_lock(&lock, || {
             thread::sleep(LOCK_PAUSE);
             Instant::now() < deadline
@@ -292,6 +297,8 @@ pub(crate) fn read_header(path: &Path) -> Result<Option<FileHeader>, OpenError> 
 
 #[cfg(test)]
 mod tests {
+    use std::process::{Command, Stdio};
+
     use super::*;
 
     #[test]
@@ -308,6 +315,21 @@ mod tests {
         let mut owner = Some(owner);
         take_lock(&open(), || owner.take().is_some()).unwrap();
         assert!(owner.is_none(), "the lock was held at first");
+    }
+
+    #[test]
+    fn a_directory_is_taken_over_from_a_child_of_a_killed_process() {
+        let scratch = tempfile::tempdir().unwrap();
+        let lock = File::create_new(scratch.path().join(LOCK)).unwrap();
+        lock.lock().unwrap();
+        // Only the child holds the lock now, as a program does that the killed process was starting.
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(lock).spawn().unwrap();
+        let refused = Directory::own_within(scratch.path(), Duration::ZERO);
+        assert!(matches!(refused, Err(OpenError::InUse(_))), "{refused:?}");
+        // It ends by itself, a little later.
+        drop(child.stdin.take());
+        Directory::own_within(scratch.path(), Duration::from_secs(60)).unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
