@@ -1,9 +1,9 @@
 //! Documents, as an agent reads them: within their limits, with times that can be written again.
 
-use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::{
+use forewarn_imds::{
     DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, Reading, parse_date, print_date, read_document,
 };
+use forewarn_lifecycle::{EventId, Timestamp};
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
     match read_document(bytes) {

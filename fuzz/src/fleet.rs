@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use forewarn_control::{Details, Fleet, Resolved, Site, Unmentioned, difference, fleet_of};
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Seed, Steady, Timestamp};
-use forewarn_wire::operator::{Details, Fleet, Resolved, Site, Unmentioned, difference, fleet_of};
 
 /// Commands of one file that are carried out: enough to reach every rule, few enough for one step of fuzzing.
 const COMMANDS_MAX: usize = 200;

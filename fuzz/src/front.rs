@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use forewarn_control::{Fleet, NamedCommand, Unmentioned, difference};
 use forewarn_lifecycle::{Command, Seed, TenantId, Timestamp};
 use forewarn_server::metadata::fuzzing::{Script, converse};
 use forewarn_server::metadata::{Front, Identity, IdentityToken, Settings};
 use forewarn_server::{Clock, Engine, Speed, Telemetry};
-use forewarn_wire::operator::{Fleet, NamedCommand, Unmentioned, difference};
 use tokio::runtime::Runtime;
 
 const FLEET: &str = "

@@ -1,7 +1,7 @@
 //! Start requests: read and written as they were, within their limits, or refused with a reason.
 
+use forewarn_imds::{BODY_BYTES_MAX, parse_start_requests, render_start_requests};
 use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
-use forewarn_wire::{BODY_BYTES_MAX, parse_start_requests, render_start_requests};
 
 pub(crate) fn examine(bytes: &[u8]) -> String {
     match parse_start_requests(bytes) {

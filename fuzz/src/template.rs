@@ -1,7 +1,8 @@
 //! Templates: whatever they ask for has its limits, comes out the same again, and shows no secret.
 
-use forewarn_wire::arm::template::{Context, expand, read};
-use forewarn_wire::arm::{ArmError, GroupId, ResourceId, deployment};
+use forewarn_azure::template::{Context, expand, read};
+use forewarn_azure::{ArmError, deployment};
+use forewarn_control::resource_id::{GroupId, ResourceId};
 use serde_json::{Value, json};
 
 /// Resources that a template may declare.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forewarn_watcher::PeerWord;
+use forewarn_agent_core::PeerWord;
 
 use crate::run::Status;
 

@@ -1,6 +1,6 @@
 //! The agent inside a virtual machine: watches Scheduled Events, prepares, waits for its peers, approves, and undoes.
 //!
-//! What is to be done is decided in `forewarn-watcher`, which does nothing itself; here is everything around it. One task owns the
+//! What is to be done is decided in `forewarn-agent-core`, which does nothing itself; here is everything around it. One task owns the
 //! watcher; whatever else happens tells it so.
 //!
 //! ```text

@@ -11,7 +11,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use forewarn_watcher::Memory;
+use forewarn_agent_core::Memory;
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 

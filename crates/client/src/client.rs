@@ -5,11 +5,11 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
-use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::{
+use forewarn_imds::{
     DOCUMENT_BYTES_MAX, Edition, ReadDocument, ReadEvent, Reading, parse_date, read_document,
     render_start_requests,
 };
+use forewarn_lifecycle::{EventId, Timestamp};
 use serde_json::Value;
 
 use crate::backoff::Backoff;

@@ -3,7 +3,7 @@
 //! A refusal that names versions leads to the newest of them that is known here. One that names none leads one edition down at a
 //! time, and from the oldest back to the newest: it may have been about something else, and pass.
 
-use forewarn_wire::Edition;
+use forewarn_imds::Edition;
 use serde_json::Value;
 
 use crate::http::Answer;

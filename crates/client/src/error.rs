@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_wire::{Unreadable, parse_date};
+use forewarn_imds::{Unreadable, parse_date};
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;

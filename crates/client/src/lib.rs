@@ -76,9 +76,9 @@ mod turn;
 pub use client::{Client, News, Sighting};
 pub use endpoint::{BadEndpoint, Endpoint};
 pub use error::Error;
-pub use forewarn_lifecycle::{EventId, EventKind, EventSource, Timestamp};
 #[doc(inline)]
-pub use forewarn_line as http;
-pub use forewarn_wire::{Edition, MalformedEvent, ReadDocument, ReadEvent, Status, Unreadable, Word};
+pub use forewarn_http_client as http;
+pub use forewarn_imds::{Edition, MalformedEvent, ReadDocument, ReadEvent, Status, Unreadable, Word};
+pub use forewarn_lifecycle::{EventId, EventKind, EventSource, Timestamp};
 pub use search::{Found, How, NotFound, Search, Tried, VARIABLE};
 pub use turn::Turn;

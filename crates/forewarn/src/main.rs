@@ -79,7 +79,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
-            forewarn_daemon::log::fail("forewarn", &format!("{problem:#}"));
+            forewarn_cli_support::log::fail("forewarn", &format!("{problem:#}"));
             if problem.is::<client::NotAnAddress>() { ExitCode::from(USAGE) } else { ExitCode::FAILURE }
         }
     }

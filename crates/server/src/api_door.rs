@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use forewarn_catalogue::{Role, Scope};
+use forewarn_control::shared::{Role, Scope};
 use forewarn_lifecycle::Name;
 use tokio::task::JoinHandle;
 

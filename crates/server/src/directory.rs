@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use forewarn_imds::Instance;
 use forewarn_lifecycle::{MachineId, Name};
-use forewarn_wire::Instance;
 
 use crate::load::Load;
 use crate::polls::LastPoll;

@@ -2,11 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use forewarn_control::Details;
+use forewarn_control::resource_id::{group_of, machine_id, scale_set_id};
+use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, Unique, computer_name};
 use forewarn_lifecycle::{MachineId, Seed, Shape};
 use forewarn_store::Estate;
-use forewarn_wire::arm::{group_of, machine_id, scale_set_id};
-use forewarn_wire::operator::Details;
-use forewarn_wire::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, Unique, computer_name};
 
 /// What a machine is told of itself; nothing, if it is not there.
 pub(crate) fn instance_of(estate: &Estate, id: MachineId, seed: &Seed) -> Option<Instance> {
@@ -80,8 +80,8 @@ fn v4(address: IpAddr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
+    use forewarn_control::{Home, NamedCommand, Resolved};
     use forewarn_lifecycle::Now;
-    use forewarn_wire::operator::{Home, NamedCommand, Resolved};
 
     use super::*;
 

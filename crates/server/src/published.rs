@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_imds::{Document, Edition};
 use forewarn_lifecycle::{Name, Steady, Tenant, TenantId};
-use forewarn_wire::{Document, Edition};
 use tokio::sync::Notify;
 
 /// The place where a tenant's document is published.

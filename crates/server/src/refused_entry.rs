@@ -1,7 +1,7 @@
 //! Entries of a fleet that the driver refuses.
 
+use forewarn_control::{BadCommand, Difference, FleetPlace};
 use forewarn_lifecycle::Refusal;
-use forewarn_wire::operator::{BadCommand, Difference, FleetPlace};
 
 use crate::engine::{Problem, RefusedCommand};
 

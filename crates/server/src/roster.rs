@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_catalogue::{Catalogue, ClusterId, Token, Webhook};
+use forewarn_control::shared::{Catalogue, ClusterId, Token, Webhook};
 use forewarn_lifecycle::Name;
 
 /// Clusters, tokens and webhooks as they were at one moment; how far webhooks have come may be older. It never changes.

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forewarn_control::{BadFleet, DriverKind, Fleet, FleetPlace, ServerView, Unmentioned, difference};
 use forewarn_lifecycle::Seed;
-use forewarn_wire::operator::{BadFleet, DriverKind, Fleet, FleetPlace, ServerView, Unmentioned, difference};
 use tokio::sync::watch;
 
 use crate::api_door::{ApiDoor, Opened, first_token};

@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use forewarn_catalogue::{ClusterId, Refusal};
+use forewarn_control::shared::{ClusterId, Refusal};
+use forewarn_control::{NamedCommand, Outcome};
 use forewarn_lifecycle::{Name, Seed};
 use forewarn_server::{
     Administration, ClockCommand, ClockPlan, Condition, Engine, Hands, Once, Order, Problem, Speed, Terms,
 };
 use forewarn_store::TrailQuery;
-use forewarn_wire::operator::{NamedCommand, Outcome};
 
 fn open(place: &Path) -> Engine {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };

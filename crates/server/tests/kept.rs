@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::mpsc;
 
+use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
 use forewarn_server::{ClockCommand, ClockPlan, Engine, Hands, Problem, Speed};
-use forewarn_wire::operator::NamedCommand;
 use tempfile::TempDir;
 
 /// A millisecond is a quarter of an hour.

@@ -4,10 +4,10 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use forewarn_control::NamedCommand;
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::{CLOCK_END, Clock, ClockCommand, Engine, Hands, Problem, Speed};
-use forewarn_wire::operator::NamedCommand;
 use serde_json::{Value, json};
 
 fn frozen() -> Clock {

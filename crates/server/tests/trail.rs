@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use forewarn_control::{Chain, NamedCommand, Outcome, TrailEntry};
 use forewarn_lifecycle::{Approver, Command, Name, Seed};
 use forewarn_server::{Administration, ClockCommand, ClockPlan, Engine, Hands, Order, Problem, Speed, Terms};
 use forewarn_store::TrailQuery;
-use forewarn_wire::operator::{Chain, NamedCommand, Outcome, TrailEntry};
 
 fn open(place: &Path) -> Engine {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };

@@ -7,14 +7,14 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Chain, Subject, Told};
+use forewarn_imds::Moment;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
 use forewarn_store::{Direction, Entry, Journal, Options, Record, TrailQuery};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{Chain, Subject, Told};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
+use forewarn_control::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use rusqlite::Connection;
 
 use crate::copy::copy_database;

@@ -15,8 +15,8 @@ use crate::codec::stored_struct;
 use crate::error::OpenError;
 use crate::files::{self, FileHeader};
 use crate::log::{LogLook, look_at_log};
+use forewarn_control::Chain;
 use forewarn_lifecycle::{Now, Seed, Timestamp};
-use forewarn_wire::operator::Chain;
 
 /// `FWRN`: what this file is, for programs that look at the first bytes of files.
 const APPLICATION: i64 = 0x4657_524e;

@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::TrailEntry;
+use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{MaintenanceId, Now, Seed};
-use forewarn_wire::operator::TrailEntry;
 use rusqlite::Transaction;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};

@@ -129,7 +129,7 @@ pub enum AppendFailed {
     TooLarge(usize),
     /// An entry of the trail does not follow those before it.
     #[error("the trail would be broken: {0}")]
-    Unchained(#[from] forewarn_wire::operator::BrokenLink),
+    Unchained(#[from] forewarn_control::BrokenLink),
     /// An entry of the trail would take the place of one that is about something else.
     #[error("an entry of the trail would replace another one")]
     OtherEntry,

@@ -34,7 +34,7 @@ mod transfer;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forewarn_wire::operator::TrailEntry;
+use forewarn_control::TrailEntry;
 
 use trail::Recent;
 

@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{Chain, Told, TrailEntry};
+use forewarn_control::{Chain, Told, TrailEntry};
+use forewarn_imds::Moment;
 use rusqlite::Connection;
 
 use crate::database::{Heading, Log, Look, Syncs, checkpoint, write_heading};

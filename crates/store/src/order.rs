@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use forewarn_control::TrailEntry;
 use forewarn_lifecycle::Now;
-use forewarn_wire::operator::TrailEntry;
 
 use crate::error::{AppendFailed, CopyError};
 use crate::state::State;

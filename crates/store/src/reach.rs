@@ -18,9 +18,9 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
+use forewarn_control::Chain;
+use forewarn_imds::Moment;
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::Moment;
-use forewarn_wire::operator::Chain;
 use rusqlite::Connection;
 
 use crate::codec::seal::{self, Place};

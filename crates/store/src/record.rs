@@ -1,8 +1,8 @@
 //! What is kept: one thing that has happened, and when.
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Details, Site};
 use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
-use forewarn_wire::operator::{Details, Site};
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{self, Malformed};
@@ -35,7 +35,7 @@ pub enum Entry {
     /// All machines of a cluster are told something else of where they are.
     Site(ClusterId, Site),
     /// A change of the catalogue.
-    Catalogue(forewarn_catalogue::Change),
+    Catalogue(forewarn_control::shared::Change),
     /// The steady clock goes with that boot of the computer.
     Booted(Boot),
     /// As the last entry of a journal: no VM may have read these announcements. What follows it says that VMs can read them.

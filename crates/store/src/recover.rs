@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::Chain;
+use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{MaintenanceId, Now, Seed, Timestamp};
-use forewarn_wire::operator::Chain;
 use rusqlite::{Connection, params};
 
 use crate::codec::seal::{self, Place};

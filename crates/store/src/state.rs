@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_catalogue::{Catalogue, ClusterId};
+use forewarn_control::shared::{Catalogue, ClusterId};
+use forewarn_control::{Details, Site};
 use forewarn_lifecycle::{BadRows, Change, Cluster, MachineId, MaintenanceId, Now, Restoring, Row, Seed};
-use forewarn_wire::operator::{Details, Site};
 
 use crate::record::{Boot, Entry, Record};
 
@@ -41,13 +41,13 @@ pub(crate) enum StateRow {
     Failed(MaintenanceId, MachineId, String),
     Booted(Boot),
     Cluster(ClusterId),
-    Catalogue(forewarn_catalogue::Row),
+    Catalogue(forewarn_control::shared::Row),
 }
 
 /// A state that is being made from its rows.
 #[derive(Debug, Default)]
 pub(crate) struct RestoringState {
-    catalogue: forewarn_catalogue::Restoring,
+    catalogue: forewarn_control::shared::Restoring,
     clusters: BTreeMap<ClusterId, Estate>,
     /// The cluster whose rows come now.
     current: Option<RestoringEstate>,
@@ -107,8 +107,8 @@ impl State {
     }
 
     /// Lets the catalogue change. Clusters come and go with their names.
-    pub fn apply_to_catalogue(&mut self, now: Now, change: &forewarn_catalogue::Change) {
-        use forewarn_catalogue::Change as Step;
+    pub fn apply_to_catalogue(&mut self, now: Now, change: &forewarn_control::shared::Change) {
+        use forewarn_control::shared::Change as Step;
         self.catalogue.evolve(now, change);
         match change {
             Step::ClusterCreated { cluster, seed, .. } => {
@@ -215,6 +215,6 @@ impl RestoringState {
 }
 
 /// Rows of the catalogue that do not fit together.
-fn of_catalogue(forewarn_catalogue::BadRows(what): forewarn_catalogue::BadRows) -> BadRows {
+fn of_catalogue(forewarn_control::shared::BadRows(what): forewarn_control::shared::BadRows) -> BadRows {
     BadRows(what)
 }

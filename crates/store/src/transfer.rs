@@ -10,11 +10,11 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::Chain;
+use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{
     BadRows, Brake, Cluster, EventId, MaintenanceId, Now, Restoring, Row, Seed, Timestamp,
 };
-use forewarn_wire::operator::Chain;
 use rusqlite::Connection;
 
 use crate::codec::seal::{self, Place};

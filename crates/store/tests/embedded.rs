@@ -18,13 +18,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Details, Home, Site};
 use forewarn_lifecycle::*;
 use forewarn_store::{
     AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
     Recovered, State, accept_loss, check, export, import,
 };
-use forewarn_wire::operator::{Details, Home, Site};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use world::World;

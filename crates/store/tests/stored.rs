@@ -16,10 +16,10 @@ mod world;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Details, Home, Site};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Steady, Timestamp};
 use forewarn_store::{Boot, Entry, Malformed, Record};
-use forewarn_wire::operator::{Details, Home, Site};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use world::random::{Happening, Layout, build, happenings, layouts};

@@ -8,14 +8,15 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_catalogue::{ClusterId, Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
+use forewarn_control::shared::{ClusterId, Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
+use forewarn_control::{BrokenLink, Chain, Subject, Told, TrailEntry};
+use forewarn_imds::Moment;
 use forewarn_lifecycle::{MaintenanceId, Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendFailed, Direction, Entry, Journal, OpenError, Options, ReadFailed, Record, SUBJECTS_PER_QUERY_MAX,
     TrailPage, TrailQuery, TrailReader, check, export, import,
 };
-use forewarn_wire::operator::{BrokenLink, Chain, Subject, Told, TrailEntry};
-use forewarn_wire::{Moment, Url};
+use forewarn_url::Url;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::{TempDir, tempdir};
@@ -347,7 +348,7 @@ fn an_import_begins_a_new_trail() {
         handshake: Handshake::Wanted,
         progress: Progress::from(3),
     };
-    let added = forewarn_catalogue::Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
+    let added = forewarn_control::shared::Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
     journal.append(&[Record { now: Now::at_millis(6), entry: Entry::Catalogue(added) }], &[]).unwrap();
     journal.close().unwrap();
     let (to, file) = (tempdir().unwrap(), directory.path().join("export"));

@@ -1,7 +1,7 @@
 //! Whether what a story expects has come.
 
-use forewarn_wire::operator::Unknown;
-use forewarn_wire::{Status, Word};
+use forewarn_control::Unknown;
+use forewarn_imds::{Status, Word};
 
 use crate::error::Mistake;
 use crate::play::Player;

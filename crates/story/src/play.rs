@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::{EventId, Refusal};
-use forewarn_wire::operator::{
+use forewarn_control::{
     ApproveWord, EventSelection, MachineView, NamedCommand, TenantView, Unknown, pick_machine, pick_tenant,
 };
-use forewarn_wire::{ReadEvent, Reading, read_document, show_duration};
+use forewarn_imds::{ReadEvent, Reading, read_document, show_duration};
+use forewarn_lifecycle::{EventId, Refusal};
 
 use crate::error::Mistake;
 use crate::rules::Rules;

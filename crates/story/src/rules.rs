@@ -6,16 +6,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use forewarn_control::{
+    BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, find_machine,
+    find_tenant, machine_view, rollout_view, tenant_view,
+};
 use forewarn_hypervisor::Pretend;
+use forewarn_imds::{Document, Edition};
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, Effect, EventId, MachineId, Now, Refusal, Report, Seed,
     Steady, TenantId, Timestamp, limits,
 };
-use forewarn_wire::operator::{
-    BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, find_machine,
-    find_tenant, machine_view, rollout_view, tenant_view,
-};
-use forewarn_wire::{Document, Edition};
 
 use crate::stage::{ClockStep, Stage, Undone};
 

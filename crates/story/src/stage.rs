@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
+use forewarn_control::{MachineView, NamedCommand, RolloutView, TenantView};
 use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::operator::{MachineView, NamedCommand, RolloutView, TenantView};
 
 /// A world on which a story is played, with a clock of its own that stands still unless it is told to run.
 ///

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_wire::operator::{ApproveWord, NamedCommand, TermsEntry};
+use forewarn_control::{ApproveWord, NamedCommand, TermsEntry};
 
 use crate::error::Mistake;
 use crate::stage::{ClockStep, ONLY_BY_THE_RULES};

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
+use forewarn_control::{MachineView, TenantView};
+use forewarn_imds::{ReadEvent, Reading, Word, read_document, show_duration};
 use forewarn_lifecycle::{EventId, Timestamp};
-use forewarn_wire::operator::{MachineView, TenantView};
-use forewarn_wire::{ReadEvent, Reading, Word, read_document, show_duration};
 
 use crate::stage::{Stage, Undone};
 

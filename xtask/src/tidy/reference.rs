@@ -24,7 +24,7 @@ const SETTINGS_SOURCE: &str = "crates/forewarn/src/server/config/";
 
 /// Where settings of the agent are, and where its metrics are.
 const AGENT_SETTINGS_SOURCES: [&str; 3] =
-    ["crates/agent/src/config/file.rs", "crates/agent/src/hands/", "crates/watcher/src/condition.rs"];
+    ["crates/agent/src/config/file.rs", "crates/agent/src/hands/", "crates/agent-core/src/condition.rs"];
 const AGENT_METRICS_SOURCE: &str = "crates/agent/src/metrics.rs";
 
 /// What is called with the name of a metric.

@@ -4,10 +4,10 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use forewarn_agent_core::{Seen, Status};
+use forewarn_cli_support::visible::one_line;
 use forewarn_client::Client;
-use forewarn_daemon::visible::one_line;
 use forewarn_lifecycle::EventId;
-use forewarn_watcher::{Seen, Status};
 
 use super::events::Listing;
 use super::{Options, block_on, print};

@@ -1,10 +1,10 @@
 //! `forewarn-agent check-config`: all that is wrong with the settings, or what they come to.
 
 use anyhow::Result;
-use forewarn_daemon::table::Table;
-use forewarn_daemon::visible::visible;
-use forewarn_watcher::Phase;
-use forewarn_wire::show_duration;
+use forewarn_agent_core::Phase;
+use forewarn_cli_support::table::Table;
+use forewarn_cli_support::visible::visible;
+use forewarn_imds::show_duration;
 
 use super::{Options, print};
 

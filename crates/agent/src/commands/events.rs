@@ -2,11 +2,11 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
+use forewarn_agent_core::{Seen, Status};
+use forewarn_cli_support::table::{Table, some};
+use forewarn_cli_support::visible::{self, one_line};
 use forewarn_client::{Client, MalformedEvent, News, Sighting};
-use forewarn_daemon::table::{Table, some};
-use forewarn_daemon::visible::{self, one_line};
-use forewarn_watcher::{Seen, Status};
-use forewarn_wire::show_duration;
+use forewarn_imds::show_duration;
 use serde_json::json;
 
 use super::{Options, block_on, print};

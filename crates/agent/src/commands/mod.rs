@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use forewarn_cli_support::log;
 use forewarn_client::{Client, Endpoint};
-use forewarn_daemon::log;
 
 use crate::config::{Config, Problem};
 use crate::run;

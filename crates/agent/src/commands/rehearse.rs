@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use forewarn_agent_core::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Treatment, Watcher, What};
+use forewarn_cli_support::log;
+use forewarn_cli_support::visible::one_line;
 use forewarn_client::{Client, MalformedEvent, News, Sighting};
-use forewarn_daemon::log;
-use forewarn_daemon::visible::one_line;
+use forewarn_imds::{Edition, ReadDocument, ReadEvent, Span, Word};
 use forewarn_lifecycle::{EventId, EventKind};
-use forewarn_watcher::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Treatment, Watcher, What};
-use forewarn_wire::{Edition, ReadDocument, ReadEvent, Span, Word};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Options, block_on};
@@ -206,7 +206,7 @@ impl<'a> Drill<'a> {
         let seconds = arguments.duration.and_then(|Span(span)| i64::try_from(span.as_secs()).ok());
         let event = ReadEvent {
             id: EventId::from_bytes(chance::bytes().context("no random numbers to be had")?),
-            status: Word::Known(forewarn_wire::Status::Scheduled),
+            status: Word::Known(forewarn_imds::Status::Scheduled),
             kind: Word::Known(arguments.kind.into()),
             resource_type: "VirtualMachine".to_owned(),
             resources: vec![me.to_owned()],
@@ -243,7 +243,7 @@ impl<'a> Drill<'a> {
         }
         self.report.prepared(begun.elapsed());
         if !cancelled && self.interrupts == 0 {
-            self.event.status = Word::Known(forewarn_wire::Status::Started);
+            self.event.status = Word::Known(forewarn_imds::Status::Started);
             self.event.not_before = None;
             self.show(vec![self.event.clone()]);
             self.settle(1).await;
@@ -338,7 +338,7 @@ impl<'a> Drill<'a> {
                 self.report.ignored();
             }
             What::HookFailed { phase, hook, why } => self.report.lost(*phase, hook, why),
-            What::UndoFailed { hook, why } => self.report.lost(forewarn_watcher::Phase::Undo, hook, why),
+            What::UndoFailed { hook, why } => self.report.lost(forewarn_agent_core::Phase::Undo, hook, why),
             What::Seen { .. }
             | What::UnknownType
             | What::TooLate

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use forewarn_cli_support::table::{Table, listed, some};
+use forewarn_cli_support::visible::json;
 use forewarn_client::http::{Limits, Line, Request, Trust, Url};
-use forewarn_daemon::table::{Table, listed, some};
-use forewarn_daemon::visible::json;
-use forewarn_wire::show_duration;
+use forewarn_imds::show_duration;
 
 use super::{Options, block_on, print};
 use crate::config::Config;
@@ -119,7 +119,7 @@ fn shown(status: &Status) -> String {
 }
 
 fn row(event: &EventView) -> [String; 8] {
-    use forewarn_watcher::{Consent, Gone};
+    use forewarn_agent_core::{Consent, Gone};
     let approved = match event.consent {
         Consent::None => "no",
         Consent::Tried => "trying",

@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use forewarn_daemon::log::{Detail, Format};
-use forewarn_watcher::{Approval, Condition, Failure, Phase, Treatment};
-use forewarn_wire::Span;
+use forewarn_agent_core::{Approval, Condition, Failure, Phase, Treatment};
+use forewarn_cli_support::log::{Detail, Format};
+use forewarn_imds::Span;
 use serde::Deserialize;
 use toml::Spanned;
 

@@ -9,8 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use forewarn_watcher::{Condition, Hook, Mine, Phase};
-use forewarn_wire::{Span, show_duration};
+use forewarn_agent_core::{Condition, Hook, Mine, Phase};
+use forewarn_imds::{Span, show_duration};
 use toml::Spanned;
 
 use super::HOOK_LIMIT_MAX;

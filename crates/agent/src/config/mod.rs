@@ -17,10 +17,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use forewarn_agent_core::{Approval, Failure, Hook, Rule, Settings};
+use forewarn_cli_support::log::{Detail, Format};
 use forewarn_client::Endpoint;
-use forewarn_daemon::log::{Detail, Format};
-use forewarn_watcher::{Approval, Failure, Hook, Rule, Settings};
-use forewarn_wire::{Span, show_duration, without_mark};
+use forewarn_imds::{Span, show_duration, without_mark};
 use toml::Spanned;
 
 use crate::hands::Work;
@@ -111,7 +111,7 @@ impl Config {
     /// Finds the format of the log that a file of settings asks for, also where something is wrong with it.
     pub(crate) fn log_format(file: Option<&Path>) -> Format {
         let text = read(file.unwrap_or(Path::new(FILE)));
-        text.map(|text| forewarn_daemon::log::log_format(&text)).unwrap_or_default()
+        text.map(|text| forewarn_cli_support::log::log_format(&text)).unwrap_or_default()
     }
 
     fn parse(path: &Path, text: &str) -> Result<Self, Vec<Problem>> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use forewarn_watcher::{Peers, Silence};
-use forewarn_wire::Span;
+use forewarn_agent_core::{Peers, Silence};
+use forewarn_imds::Span;
 use toml::Spanned;
 
 use super::file::{PeersTable, SilenceWord};

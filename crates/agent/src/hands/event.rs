@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use forewarn_agent_core::{Gone, Seen};
+use forewarn_imds::{Moment, print_date};
 use forewarn_lifecycle::Timestamp;
-use forewarn_watcher::{Gone, Seen};
-use forewarn_wire::{Moment, print_date};
 use serde_json::{Map, Value, json};
 
 use super::Job;
@@ -145,7 +145,7 @@ fn outcome(gone: Option<Gone>) -> &'static str {
 mod tests {
     use super::*;
     use crate::hands::samples;
-    use forewarn_watcher::Phase;
+    use forewarn_agent_core::Phase;
 
     #[test]
     fn a_hook_is_told_everything_and_nothing_but_plain_text() {

@@ -34,9 +34,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_agent_core::{Ending, Run};
 use forewarn_client::backoff::Backoff;
 use forewarn_client::http::Trust;
-use forewarn_watcher::{Ending, Run};
 use serde_json::Value;
 use tokio::sync::watch;
 

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use forewarn_watcher::Phase;
+use forewarn_agent_core::Phase;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use forewarn_agent_core::{Phase, Run, Seen, Status, Task};
+use forewarn_imds::Moment;
 use forewarn_lifecycle::{EventId, Steady, Timestamp};
-use forewarn_watcher::{Phase, Run, Seen, Status, Task};
-use forewarn_wire::Moment;
 use tokio::sync::watch;
 
 use super::{Hands, Job};

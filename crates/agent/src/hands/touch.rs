@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::hands::samples::{go_on, hands, job};
     use crate::hands::{Hands, Work};
-    use forewarn_watcher::{Ending, Phase};
+    use forewarn_agent_core::{Ending, Phase};
 
     struct Place {
         hands: Hands,

@@ -31,7 +31,7 @@ impl Turns {
 mod tests {
     use crate::hands::samples::{go_on, hands, job};
     use crate::hands::{TouchWork, Work};
-    use forewarn_watcher::Phase;
+    use forewarn_agent_core::Phase;
     use std::time::Duration;
 
     #[tokio::test(flavor = "current_thread")]

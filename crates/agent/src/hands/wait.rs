@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use forewarn_wire::Span;
+use forewarn_imds::Span;
 
 use super::Setting;
 use super::bounds::Bounds;
@@ -32,7 +32,7 @@ impl WaitWork {
 #[cfg(test)]
 mod tests {
     use crate::hands::{Work, samples};
-    use forewarn_watcher::Phase;
+    use forewarn_agent_core::Phase;
     use std::time::Duration;
     use tokio::sync::watch;
 

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use forewarn_agent_core::{Asking, PeerReport, PeerWord};
+use forewarn_cli_support::visible::flat;
 use forewarn_client::Endpoint;
 use forewarn_client::http::{self, HeaderName, HeaderValue, Limits, Line, Request, Trust, Url};
-use forewarn_daemon::visible::flat;
-use forewarn_watcher::{Asking, PeerReport, PeerWord};
 
 use super::PATH;
 use super::addresses::PeerAddresses;

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use forewarn_agent_core::Asking;
 use forewarn_client::{Client, Endpoint};
-use forewarn_watcher::Asking;
 use tokio::net::lookup_host;
 use tokio::sync::Mutex;
 use tokio::time::timeout;

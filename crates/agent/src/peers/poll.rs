@@ -5,8 +5,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use forewarn_agent_core::{Asking, PeerReport};
 use forewarn_lifecycle::Steady;
-use forewarn_watcher::{Asking, PeerReport};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::ask::Asker;

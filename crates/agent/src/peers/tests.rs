@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forewarn_agent_core::{Asking, PeerReport, PeerWord, Stage, Standing};
 use forewarn_client::Endpoint;
-use forewarn_watcher::{Asking, PeerReport, PeerWord, Stage, Standing};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;

@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_agent_core::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
+use forewarn_cli_support::notify::{News, notify};
+use forewarn_cli_support::visible::one_line;
 use forewarn_client::http::told;
 use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
-use forewarn_daemon::notify::{News, notify};
-use forewarn_daemon::visible::one_line;
+use forewarn_imds::MalformedEvent;
 use forewarn_lifecycle::EventId;
-use forewarn_watcher::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
-use forewarn_wire::MalformedEvent;
 use tokio::sync::watch;
 
 use super::approvals::Approvals;
@@ -178,7 +178,7 @@ impl Agent {
         match &ending.result {
             Ok(()) => tracing::info!(%event, phase, hook, seconds, "a hook is done"),
             Err(why) => {
-                let why = forewarn_daemon::visible::flat(why);
+                let why = forewarn_cli_support::visible::flat(why);
                 tracing::warn!(%event, phase, hook, seconds, why, "a hook has not done what it should");
             }
         }

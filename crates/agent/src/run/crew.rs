@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_watcher::{Ending, Phase, Run, Task};
+use forewarn_agent_core::{Ending, Phase, Run, Task};
 use tokio::sync::watch;
 use tokio::task::{Id, JoinSet};
 

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use forewarn_daemon::visible::{flat, one_line};
-use forewarn_wire::{Edition, Moment, show_duration};
+use forewarn_cli_support::visible::{flat, one_line};
+use forewarn_imds::{Edition, Moment, show_duration};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use forewarn_client::{Client, Endpoint, Found, How, Search, Turn, backoff::Backoff};
-use forewarn_wire::Edition;
+use forewarn_imds::Edition;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 

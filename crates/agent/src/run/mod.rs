@@ -12,9 +12,9 @@ mod status;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use forewarn_daemon::log::Volume;
-use forewarn_daemon::notify::{News, notify, watchdog};
-use forewarn_watcher::Memory;
+use forewarn_agent_core::Memory;
+use forewarn_cli_support::log::Volume;
+use forewarn_cli_support::notify::{News, notify, watchdog};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -41,7 +41,10 @@ const STOP_MAX: Duration = GRACE.saturating_mul(2).saturating_add(Duration::from
 pub(crate) fn command(config: Config, dry_run: bool, volume: Volume) -> Result<()> {
     volume.set(config.level);
     for note in &config.notes {
-        tracing::warn!(note = forewarn_daemon::visible::flat(note), "something is odd about the settings");
+        tracing::warn!(
+            note = forewarn_cli_support::visible::flat(note),
+            "something is odd about the settings"
+        );
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(run(config, dry_run, volume))

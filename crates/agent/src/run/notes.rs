@@ -7,10 +7,10 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 
-use forewarn_daemon::table::some;
-use forewarn_daemon::visible::{flat, one_line};
-use forewarn_watcher::{Note, Seen, What};
-use forewarn_wire::Moment;
+use forewarn_agent_core::{Note, Seen, What};
+use forewarn_cli_support::table::some;
+use forewarn_cli_support::visible::{flat, one_line};
+use forewarn_imds::Moment;
 use serde_json::{Map, Value, json};
 
 use crate::clock;

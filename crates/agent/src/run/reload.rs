@@ -3,8 +3,8 @@
 //! Not while a hook runs or an approval is under way: what has begun ends by the settings with which it began. What is safe to
 //! change takes effect; what is not is named in the log; settings with errors change nothing.
 
-use forewarn_daemon::log::Volume;
-use forewarn_daemon::notify::{News, notify};
+use forewarn_cli_support::log::Volume;
+use forewarn_cli_support::notify::{News, notify};
 
 use super::agent::Agent;
 use crate::config::Config;
@@ -39,7 +39,7 @@ impl Reload {
             Ok(fresh) => self.take(agent, fresh),
             Err(problems) => {
                 for problem in &problems {
-                    let problem = forewarn_daemon::visible::flat(&problem.to_string());
+                    let problem = forewarn_cli_support::visible::flat(&problem.to_string());
                     tracing::error!(problem, "the settings are wrong: nothing has changed");
                 }
             }

@@ -1,8 +1,8 @@
 //! How everything stands, as JSON: what `forewarn-agent status` shows and `/status` answers.
 
+use forewarn_agent_core::{Case, Consent, Gone, PeerWord, Phase, State, Treatment, Watcher};
+use forewarn_imds::Moment;
 use forewarn_lifecycle::Steady;
-use forewarn_watcher::{Case, Consent, Gone, PeerWord, Phase, State, Treatment, Watcher};
-use forewarn_wire::Moment;
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::EndpointView;

@@ -55,7 +55,7 @@ impl<M: Fn() -> String> Desk<M> {
     }
 
     /// How this machine stands, for a peer that has the key.
-    fn word(&self, headers: &HeaderMap, word: &forewarn_watcher::PeerWord) -> Answer {
+    fn word(&self, headers: &HeaderMap, word: &forewarn_agent_core::PeerWord) -> Answer {
         let Some(key) = &self.key else {
             return say(StatusCode::NOT_FOUND, "this agent has no key, and so no peers\n");
         };
@@ -73,7 +73,7 @@ impl<M: Fn() -> String> Desk<M> {
         answer
     }
 
-    fn proven_word(key: &Key, nonce: &Nonce, word: &forewarn_watcher::PeerWord) -> Answer {
+    fn proven_word(key: &Key, nonce: &Nonce, word: &forewarn_agent_core::PeerWord) -> Answer {
         if word.name.is_empty() {
             return say(
                 StatusCode::SERVICE_UNAVAILABLE,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::peers::Nonce;
 use crate::run::{EndpointView, Status};
-use forewarn_watcher::PeerWord;
+use forewarn_agent_core::PeerWord;
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpSocket;

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use forewarn_client::http::Trouble;
 use forewarn_client::{Error, News};
+use forewarn_imds::{DOCUMENT_BYTES_MAX, Edition, Unreadable};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::{DOCUMENT_BYTES_MAX, Edition, Unreadable};
 
 use crate::script::{DATE, FOREWARN, Script, Step, bytes, document, empty, say};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use forewarn_wire::operator::{ClockView, ServerView};
+use forewarn_control::{ClockView, ServerView};
 use hyper::Method;
 
 use super::report::Report;

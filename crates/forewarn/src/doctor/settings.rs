@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use forewarn_control::Fleet;
 use forewarn_server::{ApiDoor, engine_with};
-use forewarn_wire::operator::Fleet;
 
 use super::report::Report;
 use super::{clock, encryption, network, storage};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_wire::operator::{EndedView, Ending, FailureView, NamedCommand, Outcome, Unfinished};
+use forewarn_control::{EndedView, Ending, FailureView, NamedCommand, Outcome, Unfinished};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{AuditPage, TrailEntry};
+use forewarn_control::{AuditPage, TrailEntry};
+use forewarn_imds::Moment;
 use serde_json::{Value, json};
 
 use super::identifier::Beginning;

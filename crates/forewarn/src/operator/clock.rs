@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_wire::operator::{ClockOrder, ClockView};
-use forewarn_wire::{Span, show_duration};
+use forewarn_control::{ClockOrder, ClockView};
+use forewarn_imds::{Span, show_duration};
 
 use super::say;
 use super::session::Session;

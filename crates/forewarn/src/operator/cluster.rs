@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use forewarn_wire::operator::{BrakeWord, ClusterChange, ClusterView, NewCluster, Outcome};
+use forewarn_control::{BrakeWord, ClusterChange, ClusterView, NewCluster, Outcome};
 use hyper::Method;
 
 use super::session::{Session, escaped};

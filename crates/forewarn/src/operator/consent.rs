@@ -6,7 +6,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use forewarn_wire::operator::{DriverKind, ServerView};
+use forewarn_control::{DriverKind, ServerView};
 
 use super::session::Session;
 use super::visible;

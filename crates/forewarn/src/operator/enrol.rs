@@ -1,7 +1,7 @@
 //! How a tenant comes to be told of events: one of its machines asks for them. This says by which request.
 
 use anyhow::Result;
-use forewarn_wire::operator::{MachineView, ServerView, TenantView};
+use forewarn_control::{MachineView, ServerView, TenantView};
 
 use super::session::{Session, escaped};
 use super::visible::one_line;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{AllWord, EventSelection, EventView, NamedCommand};
+use forewarn_control::{AllWord, EventSelection, EventView, NamedCommand};
+use forewarn_imds::Moment;
 
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};

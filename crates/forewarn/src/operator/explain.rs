@@ -1,11 +1,11 @@
 //! `event explain`, `vm explain` and `scaleset explain`: what the server explains, laid out to be read.
 
 use anyhow::Result;
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{
+use forewarn_control::{
     AskedView, ComingView, EventExplanation, MachineExplanation, PollView, RefusedView, ScaleSetExplanation,
     Step,
 };
+use forewarn_imds::Moment;
 use serde_json::Value;
 
 use super::Named;
@@ -160,7 +160,7 @@ fn notes(text: &mut String, refused: &[RefusedView], hints: &[String]) {
 }
 
 fn refusal(refused: &RefusedView) -> String {
-    let RefusedView { at, by, method, resource, api_version, code, message } = refused;
+    let RefusedView { at, by, method, resource, api_version, code, message, .. } = refused;
     let version = api_version.as_ref().map(|version| format!(" with api-version {version}"));
     let (at, version) = (say::date(*at), version.unwrap_or_default());
     format!("{at}  {method}{version}, by {by}: {code}, {message}\n    {resource}")

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{
-    DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetPlace, FleetReport,
-};
+use forewarn_control::{DifferenceState, DifferenceView, FLEET_BYTES_MAX, Fleet, FleetPlace, FleetReport};
 
 use super::consent::Consent;
 use super::session::{Session, understand};

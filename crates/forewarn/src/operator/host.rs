@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_wire::Span;
-use forewarn_wire::operator::{HostEntry, HostView, NamedCommand};
+use forewarn_control::{HostEntry, HostView, NamedCommand};
+use forewarn_imds::Span;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};

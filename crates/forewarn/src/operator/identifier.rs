@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use forewarn_wire::operator::{AuditPage, EventView};
+use forewarn_control::{AuditPage, EventView};
 
 use super::session::Session;
 

@@ -35,8 +35,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 
 use crate::client;
-pub(crate) use forewarn_daemon::visible::visible;
-use forewarn_daemon::{table, visible};
+pub(crate) use forewarn_cli_support::visible::visible;
+use forewarn_cli_support::{table, visible};
 use session::Session;
 pub(crate) use session::print;
 

@@ -2,12 +2,12 @@
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
-use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
-use forewarn_wire::operator::{
+use forewarn_control::{
     AllWord, DeleteInstances, INSTANCES_MAX, InstanceSelection, NamedCommand, NewScaleSet, OrchestrationWord,
     PolicyEntry, Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Upgrade, UpgradeWord,
 };
-use forewarn_wire::{Span, show_duration};
+use forewarn_imds::{Span, show_duration};
+use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 
 use super::ask::{self, Errand, Patience};
 use super::consent::Consent;

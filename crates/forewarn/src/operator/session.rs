@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{ClockView, Items};
+use forewarn_control::{ClockView, Items};
+use forewarn_imds::Moment;
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

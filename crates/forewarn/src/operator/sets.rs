@@ -2,10 +2,8 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{
-    AvailabilitySetSummary, AvailabilitySetView, NamedCommand, PolicyEntry, SetEntry,
-};
-use forewarn_wire::show_duration;
+use forewarn_control::{AvailabilitySetSummary, AvailabilitySetView, NamedCommand, PolicyEntry, SetEntry};
+use forewarn_imds::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand};

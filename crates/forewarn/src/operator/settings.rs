@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use forewarn_wire::operator::{FailureWord, Outcome, SettingsChange, SettingsView, UnenrolledWord};
+use forewarn_control::{FailureWord, Outcome, SettingsChange, SettingsView, UnenrolledWord};
 use hyper::Method;
 
 use super::cluster::brake;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Subcommand;
-use forewarn_wire::operator::{ApproveWord, NamedCommand, PolicyEntry, TenantView};
+use forewarn_control::{ApproveWord, NamedCommand, PolicyEntry, TenantView};
 
 use super::Named;
 use super::ask::{self, Errand};

@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use forewarn_wire::operator::{IssuedToken, NewToken, Outcome, RoleWord, TokenView};
-use forewarn_wire::{Moment, Span};
+use forewarn_control::{IssuedToken, NewToken, Outcome, RoleWord, TokenView};
+use forewarn_imds::{Moment, Span};
 use hyper::Method;
 
 use super::session::{Session, escaped, print, understand};

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
-use forewarn_wire::operator::{Eviction, MachineView, NamedCommand, PolicyEntry, VmEntry};
-use forewarn_wire::show_duration;
+use forewarn_control::{Eviction, MachineView, NamedCommand, PolicyEntry, VmEntry};
+use forewarn_imds::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};

@@ -9,8 +9,8 @@ use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 use anyhow::Result;
-use forewarn_wire::operator::{ClockView, EndedView, EventView, Outcome, RolloutView, Unfinished};
-use forewarn_wire::{Moment, show_duration};
+use forewarn_control::{ClockView, EndedView, EventView, Outcome, RolloutView, Unfinished};
+use forewarn_imds::{Moment, show_duration};
 
 use super::progress::{Progress, summary};
 use super::session::Session;

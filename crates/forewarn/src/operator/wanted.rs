@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
-use forewarn_wire::Span;
-use forewarn_wire::operator::{
+use forewarn_control::{
     ApproveWord, Eviction, MachineEntry, OrchestrationWord, PolicyChange, RollingEntry, UpgradeWord,
 };
+use forewarn_imds::Span;
 
 use super::Named;
 

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use forewarn_wire::Moment;
-use forewarn_wire::operator::TenantView;
+use forewarn_control::TenantView;
+use forewarn_imds::Moment;
 use serde::Deserialize;
 
 use super::session::{Session, escaped};

@@ -6,9 +6,8 @@ use std::io::{Read, stdin};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
-use forewarn_wire::operator::{
-    KindWord, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView,
-};
+use forewarn_control::{NewWebhook, Outcome, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};
+use forewarn_imds::KindWord;
 use hyper::Method;
 
 use super::session::{Session, escaped, understand};

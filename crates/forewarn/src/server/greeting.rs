@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use forewarn_control::find_machine;
 use forewarn_lifecycle::{Cluster, MachineId};
 use forewarn_server::Speed;
-use forewarn_wire::operator::find_machine;
 
 /// What is said of the fleet that is there, whether it was read from a file or kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn called(cluster: &Cluster, id: MachineId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_wire::operator::Fleet;
+    use forewarn_control::Fleet;
 
     use super::*;
 

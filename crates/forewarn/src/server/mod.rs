@@ -12,11 +12,11 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use forewarn_daemon::log;
-use forewarn_daemon::notify::{News, notify};
+use forewarn_cli_support::log;
+use forewarn_cli_support::notify::{News, notify};
+use forewarn_control::{FLEET_BYTES_MAX, Fleet};
 use forewarn_lifecycle::Seed;
 use forewarn_server::{Plan, Service, StartError};
-use forewarn_wire::operator::{FLEET_BYTES_MAX, Fleet};
 pub(crate) use resources::{files_allowed, files_needed};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use forewarn_daemon::log::log_format;
+use forewarn_cli_support::log::log_format;
+use forewarn_control::{Fleet, Unknown, find_machine};
 use forewarn_server::metadata::{Door, Identity, Settings};
 use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Descriptors, Engine, Plan, Service, State, engine_with};
-use forewarn_wire::operator::{Fleet, Unknown, find_machine};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::dev::cores;

@@ -6,12 +6,12 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use forewarn_lifecycle::{EventId, Refusal, Timestamp};
-use forewarn_story::{Stage, Undone};
-use forewarn_wire::operator::{
+use forewarn_control::{
     ClockOrder, ClockView, HostView, MachineView, NamedCommand, Outcome, RolloutView, ServerView, TenantView,
 };
-use forewarn_wire::{BadStartRequest, Edition, Problem, Span, render_start_requests};
+use forewarn_imds::{BadStartRequest, Edition, Problem, Span, render_start_requests};
+use forewarn_lifecycle::{EventId, Refusal, Timestamp};
+use forewarn_story::{Stage, Undone};
 use hyper::Method;
 use hyper::body::Bytes;
 

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use forewarn_imds::parse_date;
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::parse_date;
 use serde_json::Value;
 
 /// The shortest notice of what clients here ask for.

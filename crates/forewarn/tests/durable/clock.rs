@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::time::Duration;
 
-use forewarn_wire::parse_date;
+use forewarn_imds::parse_date;
 use rustix::process::Signal;
 use serde_json::json;
 

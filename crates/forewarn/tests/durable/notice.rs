@@ -6,8 +6,8 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use forewarn_imds::{Moment, parse_date};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::{Moment, parse_date};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

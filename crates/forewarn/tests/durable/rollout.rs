@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_wire::Moment;
+use forewarn_imds::Moment;
 use serde_json::{Value, json};
 
 use crate::harness::Server;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::Link;
+use forewarn_azure::ArmError;
+use forewarn_control::shared::Link;
+use forewarn_control::{EventSelection, NamedCommand};
 use forewarn_lifecycle::{Cluster, EventId, TenantId};
-use forewarn_wire::arm::ArmError;
-use forewarn_wire::operator::{EventSelection, NamedCommand};
 use serde_json::{Value, json};
 
 use super::compute::{Kind, Visit, check_commands, find};

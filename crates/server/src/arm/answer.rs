@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::Operation;
+use forewarn_control::shared::Operation;
 use serde_json::{Map, Value};
 
 use super::call::{Call, encoded};

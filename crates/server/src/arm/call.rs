@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Query;
 use axum::http::{HeaderMap, Method, Request, header};
-use forewarn_wire::arm::{ApiVersion, ArmError, BODY_BYTES_MAX, read_body};
+use forewarn_azure::{ApiVersion, ArmError, BODY_BYTES_MAX, read_body};
 use serde_json::Value;
 
 use crate::operator::Permit;

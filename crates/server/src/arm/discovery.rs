@@ -3,7 +3,7 @@
 //! There are three shapes of the first, by the version that a client understands. Every address in it is one of this server:
 //! nothing that a client has for it is to leave this computer.
 
-use forewarn_wire::arm::{ApiVersion, ArmError};
+use forewarn_azure::{ApiVersion, ArmError};
 use serde_json::{Value, json};
 
 /// What the cloud is called. `AzureCloud` would be another one: its clients ask elsewhere who they are.

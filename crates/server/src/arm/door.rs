@@ -17,7 +17,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
-use forewarn_wire::arm::ArmError;
+use forewarn_azure::ArmError;
 use serde_json::json;
 
 use super::entrance::{Credentials, Entrance};
@@ -204,7 +204,7 @@ impl Door {
             .get("metadata")
             .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"true"));
         if !is_meant {
-            let problem = forewarn_wire::Problem::TokenHeaderMissing;
+            let problem = forewarn_imds::Problem::TokenHeaderMissing;
             let kind = [(header::CONTENT_TYPE, "application/json")];
             let status = axum::http::StatusCode::from_u16(problem.status()).unwrap_or_default();
             return Ok((status, kind, problem.body().into_owned()).into_response());

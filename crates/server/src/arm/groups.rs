@@ -5,9 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::{ClusterId, Link, Role};
+use forewarn_azure::{ArmError, is_gone, merge, normal_location};
+use forewarn_control::resource_id::GroupId;
+use forewarn_control::shared::{ClusterId, Link, Role};
 use forewarn_lifecycle::Shape;
-use forewarn_wire::arm::{ArmError, GroupId, is_gone, merge, normal_location};
 use serde_json::{Value, json};
 
 use super::call::{Call, encoded};
@@ -191,7 +192,7 @@ fn body(state: &State<'_>, cluster: ClusterId, id: &GroupId) -> Value {
 
 fn shown(state: &State<'_>, group: &Group) -> Value {
     let entry = state.catalogue.entry(&group.id.key()).filter(|entry| entry.cluster == group.cluster);
-    let is_leaving = entry.is_some_and(|entry| entry.leaving == forewarn_catalogue::Leaving::Leaves);
+    let is_leaving = entry.is_some_and(|entry| entry.leaving == forewarn_control::shared::Leaving::Leaves);
     resource(
         &group.id,
         &body(state, group.cluster, &group.id),

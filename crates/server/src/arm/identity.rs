@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::Token;
+use forewarn_control::shared::Token;
 use forewarn_lifecycle::Timestamp;
 use serde_json::{Map, Value, json};
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::{Entry, Role};
-use forewarn_wire::arm::network::{
+use forewarn_azure::network::{
     Neighbours, assign_addresses, child, is_ours, put_child, remove_child, show, tidy,
 };
-use forewarn_wire::arm::{ApiVersion, ArmError, ResourceId, settle};
+use forewarn_azure::{ApiVersion, ArmError, settle};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::{Entry, Role};
 use serde_json::{Value, json};
 
 use super::compute::{Conditions, Visit, Way};

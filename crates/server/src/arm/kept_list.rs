@@ -4,8 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_catalogue::{Entry, Role};
-use forewarn_wire::arm::{ArmError, ResourceId};
+use forewarn_azure::ArmError;
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::{Entry, Role};
 use serde_json::{Value, json};
 
 use super::call::Call;

@@ -1,7 +1,7 @@
 //! Lists that are long.
 
 use axum::http::StatusCode;
-use forewarn_wire::operator::Fleet;
+use forewarn_control::Fleet;
 use serde_json::json;
 
 use super::tests::{Client, SEED, SUBSCRIPTION, clock, compute, group, own};

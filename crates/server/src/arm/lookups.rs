@@ -2,8 +2,8 @@
 
 use axum::http::Method;
 use axum::response::Response;
+use forewarn_azure::{ArmError, Image, providers, sizes};
 use forewarn_lifecycle::Shape;
-use forewarn_wire::arm::{ArmError, Image, providers, sizes};
 
 use super::call::Call;
 use super::{Arm, answer, engines_of, refusal, subscriptions};

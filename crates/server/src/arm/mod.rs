@@ -7,7 +7,7 @@
 //!                                                          └─▶ Engine::arrange: commands, rows and an operation in one commit
 //! ```
 //!
-//! Shapes and rules of bodies are [`forewarn_wire::arm`]; here are the routes, and what is asked of the engine.
+//! Shapes and rules of bodies are [`forewarn_azure`]; here are the routes, and what is asked of the engine.
 
 mod acknowledge;
 mod answer;
@@ -52,8 +52,9 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_wire::Moment;
-use forewarn_wire::arm::{ArmError, GroupId};
+use forewarn_azure::ArmError;
+use forewarn_control::resource_id::GroupId;
+use forewarn_imds::Moment;
 
 use crate::engine::Engine;
 pub(crate) use call::{Call, Scheme};
@@ -214,8 +215,8 @@ pub(crate) fn unsupported(call: &Call) -> ArmError {
 }
 
 /// JSON as it is kept.
-pub(crate) fn written(value: &serde_json::Value) -> forewarn_catalogue::Body {
-    forewarn_catalogue::Body(value.to_string().into_bytes().into())
+pub(crate) fn written(value: &serde_json::Value) -> forewarn_control::shared::Body {
+    forewarn_control::shared::Body(value.to_string().into_bytes().into())
 }
 
 /// Nothing answers to that path.

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use axum::http::StatusCode;
-use forewarn_catalogue::limits::OPERATIONS_OPEN_MAX;
-use forewarn_catalogue::{Change, ClusterId, Ending, Filed, Operation};
+use forewarn_azure::ArmError;
+use forewarn_control::NamedCommand;
+use forewarn_control::shared::limits::OPERATIONS_OPEN_MAX;
+use forewarn_control::shared::{Change, ClusterId, Ending, Filed, Operation};
 use forewarn_lifecycle::{Cause, MaintenanceId, Timestamp};
 use forewarn_store::State as Kept;
-use forewarn_wire::arm::ArmError;
-use forewarn_wire::operator::NamedCommand;
 use serde_json::{Value, json};
 
 use super::tests::{Client, SEED, clock, compute, own};
@@ -102,14 +102,14 @@ async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
 async fn of_tenant(client: &Client, tenant: &str) -> Client {
     let name = forewarn_lifecycle::Name::new(tenant).unwrap();
     let number = client.engine.roster().next_token;
-    let tenants = forewarn_catalogue::Reach::Only([name.clone()].into());
-    let scope = forewarn_catalogue::Scope { tenants, ..forewarn_catalogue::Scope::default() };
+    let tenants = forewarn_control::shared::Reach::Only([name.clone()].into());
+    let scope = forewarn_control::shared::Scope { tenants, ..forewarn_control::shared::Scope::default() };
     let issue = crate::engine::Administration::IssueToken {
         number,
         name,
-        role: forewarn_catalogue::Role::Operator,
+        role: forewarn_control::shared::Role::Operator,
         scope,
-        hash: forewarn_catalogue::TokenHash([7; 32]),
+        hash: forewarn_control::shared::TokenHash([7; 32]),
         expires: None,
     };
     client.engine.administer(issue, Terms::default()).await.unwrap();

@@ -2,9 +2,9 @@
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::{Ending, Operation};
-use forewarn_wire::Moment;
-use forewarn_wire::arm::ArmError;
+use forewarn_azure::ArmError;
+use forewarn_control::shared::{Ending, Operation};
+use forewarn_imds::Moment;
 use serde_json::{Value, json};
 
 use super::call::Call;

@@ -1,7 +1,7 @@
 //! What somebody may not do, and may not know.
 
 use axum::http::StatusCode;
-use forewarn_catalogue::Role;
+use forewarn_control::shared::Role;
 use serde_json::{Value, json};
 
 use super::tests::{Client, SUBSCRIPTION, compute, own};

@@ -3,9 +3,10 @@
 //! A resource group is in one cluster, and so is everything in it. Each cluster has one of its own besides, in which its fleet
 //! is: the one that its machines are told of. It is there as long as the cluster is, and nobody has to create it.
 
-use forewarn_catalogue::{ClusterId, Entry};
-use forewarn_wire::arm::{ArmError, GroupId, ResourceId, same_location};
-use forewarn_wire::operator::Site;
+use forewarn_azure::{ArmError, same_location};
+use forewarn_control::Site;
+use forewarn_control::resource_id::{GroupId, ResourceId};
+use forewarn_control::shared::{ClusterId, Entry};
 use serde_json::{Value, json};
 
 use super::Arm;
@@ -152,7 +153,8 @@ pub(crate) fn no_resource(id: &ResourceId) -> ArmError {
 
 /// Something that goes is gone once nobody waits for it any more.
 pub(crate) fn is_gone(state: &State<'_>, entry: &Entry) -> bool {
-    entry.leaving == forewarn_catalogue::Leaving::Leaves && !state.catalogue.is_operated_on(&entry.key())
+    entry.leaving == forewarn_control::shared::Leaving::Leaves
+        && !state.catalogue.is_operated_on(&entry.key())
 }
 
 fn of_site(cluster: ClusterId, site: &Site) -> Group {

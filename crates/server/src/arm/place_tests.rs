@@ -1,10 +1,10 @@
 //! Which cluster has a resource group, and who may know.
 
 use axum::http::StatusCode;
-use forewarn_catalogue::{ClusterId, Reach, Scope};
+use forewarn_control::shared::{ClusterId, Reach, Scope};
+use forewarn_control::{Fleet, NamedCommand, Site};
 use forewarn_lifecycle::Name;
 use forewarn_store::State as Kept;
-use forewarn_wire::operator::{Fleet, NamedCommand, Site};
 use serde_json::json;
 
 use super::tests::{Client, SEED, SUBSCRIPTION, compute, own};

@@ -1,6 +1,6 @@
 //! What the engine says no with, as clients of Azure read it.
 
-use forewarn_wire::arm::ArmError;
+use forewarn_azure::ArmError;
 
 use crate::engine::Problem;
 use crate::operator::Denied;
@@ -9,8 +9,8 @@ use crate::operator::Denied;
 pub(crate) fn of(problem: &Problem) -> ArmError {
     let text = problem.to_string();
     match problem {
-        Problem::Refused(refusal) => forewarn_wire::arm::refused(refusal),
-        Problem::Bad(bad) => forewarn_wire::arm::bad_command(bad),
+        Problem::Refused(refusal) => forewarn_azure::refused(refusal),
+        Problem::Bad(bad) => forewarn_azure::bad_command(bad),
         Problem::AddressTaken { .. }
         | Problem::GroupTaken(_)
         | Problem::ClusterInUse(_)

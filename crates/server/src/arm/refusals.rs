@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use axum::http::Method;
-use forewarn_wire::Moment;
-use forewarn_wire::arm::{ApiVersion, ArmError, GroupId, ResourceId, SCALE_SETS};
-use forewarn_wire::operator::RefusedView;
+use forewarn_azure::{ApiVersion, ArmError, SCALE_SETS, unknown_member};
+use forewarn_control::resource_id::{GroupId, ResourceId};
+use forewarn_control::{RefusedView, UnknownMember};
+use forewarn_imds::Moment;
 
 use super::call::Call;
 use super::compute::Kind;
@@ -61,6 +62,8 @@ impl Refusals {
             api_version: attempt.api_version.map(|version| cut(&version, WORD_CHARS_MAX)),
             code: cut(&refused.code, WORD_CHARS_MAX),
             message: cut(&refused.message, MESSAGE_CHARS_MAX),
+            unknown_member: unknown_member(&attempt.resource.kind(), &refused.message)
+                .map(|(member, since)| UnknownMember { member: member.to_owned(), since: since.to_string() }),
         };
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.count += 1;

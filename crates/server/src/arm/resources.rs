@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_catalogue::{Link, Role};
-use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, ResourceId};
+use forewarn_azure::{ApiVersion, ArmError, Expand};
+use forewarn_control::resource_id::{GroupId, ResourceId};
+use forewarn_control::shared::{Link, Role};
 use serde_json::{Value, json};
 
 use super::call::Call;

@@ -15,7 +15,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use forewarn_catalogue::Token;
+use forewarn_control::shared::Token;
 use forewarn_lifecycle::Timestamp;
 use ring::hmac;
 use serde_json::{Map, Value, json};
@@ -192,7 +192,7 @@ fn random() -> io::Result<[u8; KEY_BYTES]> {
 mod tests {
     use super::*;
     use crate::operator::hash;
-    use forewarn_catalogue::{Catalogue, Command, Role, Scope};
+    use forewarn_control::shared::{Catalogue, Command, Role, Scope};
     use forewarn_lifecycle::{Name, Now};
     use proptest::prelude::*;
     use std::os::unix::fs::PermissionsExt;

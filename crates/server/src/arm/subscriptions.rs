@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_wire::arm::ArmError;
+use forewarn_azure::ArmError;
 use serde_json::{Value, json};
 
 use super::call::Call;

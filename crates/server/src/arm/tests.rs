@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
+use forewarn_control::{Fleet, NamedCommand};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_store::State as Kept;
-use forewarn_wire::operator::{Fleet, NamedCommand};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 

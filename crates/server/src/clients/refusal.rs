@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_wire::arm::ArmError;
+use forewarn_azure::ArmError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stream::Duplex;

@@ -1,12 +1,12 @@
 //! What is done to the server as a whole: clusters, tokens; and receipts, so that nothing is done twice.
 
-use forewarn_catalogue::{
+use forewarn_control::Outcome;
+use forewarn_control::shared::{
     Answer, Catalogue, Change, ClusterId, Command, Filter, NewWebhook, Refusal, WebhookChange, WebhookCommand,
 };
+use forewarn_imds::{Moment, kind_word};
 use forewarn_lifecycle::{Name, Now};
 use forewarn_store::{Entry, Record};
-use forewarn_wire::operator::Outcome;
-use forewarn_wire::{Moment, kind_word};
 use serde_json::{Value, json};
 
 use super::Driver;
@@ -131,7 +131,7 @@ impl Driver {
         let Some(Once { key, fingerprint }) = terms.once.clone() else { return Ok(()) };
         let bytes = |outcome: &Outcome| serde_json::to_vec(outcome).unwrap_or_default();
         let mut answer = bytes(outcome);
-        if answer.len() > forewarn_catalogue::limits::ANSWER_BYTES_MAX {
+        if answer.len() > forewarn_control::shared::limits::ANSWER_BYTES_MAX {
             // It made more events than can be listed twice: who asks again is told how many changes there were.
             answer = bytes(&Outcome { events: Vec::new(), untold: Vec::new(), ..outcome.clone() });
         }

@@ -1,10 +1,12 @@
 //! Arrangements: commands, entries of the register and operations in one commit; and what becomes of them by themselves.
 
-use forewarn_catalogue::limits::OPERATION_WAITS_MAX;
-use forewarn_catalogue::{ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::limits::OPERATION_WAITS_MAX;
+use forewarn_control::shared::{
+    ClusterId, Command as Administered, Ending, Entry, Filing, Leaving, Link, Refusal,
+};
+use forewarn_control::{Details, Home, find_machine, find_scale_set, find_tenant};
 use forewarn_lifecycle::{Change, Command, EventId, MachineId, MaintenanceId, Now, Shape, Stage, Withdrawal};
-use forewarn_wire::arm::ResourceId;
-use forewarn_wire::operator::{Details, Home, find_machine, find_scale_set, find_tenant};
 
 use super::Driver;
 use super::listing::details_of;
@@ -107,7 +109,7 @@ impl Driver {
 
     fn linked(&self, cluster: ClusterId, link: &LinkTo) -> Result<Link, Problem> {
         let rules = &self.estate(cluster)?.cluster;
-        let unknown = |unknown| Problem::from(forewarn_wire::operator::BadCommand::Unknown(unknown));
+        let unknown = |unknown| Problem::from(forewarn_control::BadCommand::Unknown(unknown));
         Ok(match link {
             LinkTo::Known(link) => *link,
             LinkTo::Machine(name) => Link::Machine(find_machine(rules, name).map_err(unknown)?),
@@ -122,7 +124,7 @@ impl Driver {
         cluster: ClusterId,
         (about, token): (&str, Option<u32>),
         work: &[u64],
-    ) -> Result<forewarn_catalogue::Operation, Problem> {
+    ) -> Result<forewarn_control::shared::Operation, Problem> {
         let rules = &self.estate(cluster)?.cluster;
         let waits = |id: &MaintenanceId| {
             let work = rules.maintenance(*id);

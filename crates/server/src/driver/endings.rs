@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use forewarn_control::{Ending, FAILURES_MAX, FailureView, full_name};
 use forewarn_lifecycle::{Change, Cluster, MachineId, MaintenanceId, Name, Report, Shape, TenantId};
 use forewarn_store::Estate;
-use forewarn_wire::operator::{Ending, FAILURES_MAX, FailureView, full_name};
 
 /// Work whose end is remembered.
 const REMEMBERED_MAX: usize = 4_096;

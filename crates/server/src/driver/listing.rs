@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::Details;
+use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{Change, MachineId};
 use forewarn_store::{Entry, Estate};
-use forewarn_wire::operator::Details;
 
 use super::Driver;
 use crate::directory::Caller;

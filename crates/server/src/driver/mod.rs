@@ -25,13 +25,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Chain, Outcome, TrailEntry, happening};
 use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{
     Action, Change, Command, Effect, MachineId, Now, Report, Seed, Steady, TenantId, limits,
 };
 use forewarn_store::{Entry, Estate, Record, State as Kept};
-use forewarn_wire::operator::{Chain, Outcome, TrailEntry, happening};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;

@@ -13,10 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_catalogue::{Answer, Change as CatalogueChange, ClusterId};
+use forewarn_control::shared::{Answer, Change as CatalogueChange, ClusterId};
+use forewarn_control::{Chain, Outcome, Told, TrailEntry, moved};
 use forewarn_lifecycle::{Change, Command, Exposure, MaintenanceId, Now, Seed, Steady, TenantId, Timestamp};
 use forewarn_store::{AppendFailed, Entry, Record, State as Kept};
-use forewarn_wire::operator::{Chain, Outcome, Told, TrailEntry, moved};
 
 use super::{Batch, Driver, Reply};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Details, NamedCommand, Outcome, Resolved, Site, outcome};
 use forewarn_lifecycle::{Change, Cluster, MachineId, Now};
 use forewarn_store::{Entry, Estate, Record};
-use forewarn_wire::operator::{Details, NamedCommand, Outcome, Resolved, Site, outcome};
 
 use super::Driver;
 use super::listing::details_of;

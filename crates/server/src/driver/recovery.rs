@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Details, TrailEntry};
 use forewarn_lifecycle::{MachineId, Now, Seed};
 use forewarn_store::{
     AppendFailed, CopyError, Entry, Estate, Journal, Missing, Options, Reach, Record, Recovered,
     State as Kept, TRAIL_KEEP, TrailQuery, TrailReader,
 };
-use forewarn_wire::operator::{Details, TrailEntry};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Driver, Readers, Reply};

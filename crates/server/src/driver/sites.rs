@@ -1,10 +1,10 @@
 //! Where clusters are: a resource group is in one of them, so no two have the same.
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::resource_id::GroupId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Site, SiteChange};
 use forewarn_lifecycle::Now;
 use forewarn_store::{Entry, Record};
-use forewarn_wire::arm::GroupId;
-use forewarn_wire::operator::{Site, SiteChange};
 
 use super::Driver;
 use crate::engine::Problem;

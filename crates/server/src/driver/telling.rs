@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use forewarn_catalogue::{ClusterId, Link};
-use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now, Report};
-use forewarn_store::{Entry, Record};
-use forewarn_wire::Moment;
-use forewarn_wire::arm::ResourceId;
-use forewarn_wire::operator::{
+use forewarn_control::push::{Beside, Notice, Owner, notices};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::{ClusterId, Link};
+use forewarn_control::{
     Chain, Happening, NamedCommand, Told, TrailEntry, find_event, find_machine, full_name,
 };
-use forewarn_wire::push::{Beside, Notice, Owner, notices};
+use forewarn_imds::Moment;
+use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now, Report};
+use forewarn_store::{Entry, Record};
 use serde_json::{Value, json};
 
 use super::Driver;

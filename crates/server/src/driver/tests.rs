@@ -7,9 +7,9 @@ use std::time::Duration;
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
+use forewarn_control::Chain;
+use forewarn_imds::Moment;
 use forewarn_store::{TrailQuery, TrailReader};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::Chain;
 
 use crate::clock::{Clock, Speed, later};
 use crate::engine::{ClockCommand, Engine, Once, Order, Terms};
@@ -206,7 +206,7 @@ proptest! {
             let (engine, disk) = on_slow_disk(fraction).await;
             let (command, kind, notice) = ANNOUNCED[which];
             disk.delay(&commits, &[]);
-            let command: forewarn_wire::operator::NamedCommand = serde_json::from_str(command).unwrap();
+            let command: forewarn_control::NamedCommand = serde_json::from_str(command).unwrap();
             let once = Once { key: "k".to_owned(), fingerprint: [1; 32] };
             let order = || Order {
                 commands: vec![command.clone()],

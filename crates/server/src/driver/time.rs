@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use forewarn_control::ClockOrder;
+use forewarn_imds::Span;
 use forewarn_lifecycle::Now;
 use forewarn_store::{Entry, Record};
-use forewarn_wire::Span;
-use forewarn_wire::operator::ClockOrder;
 use serde_json::Value;
 use tokio::sync::mpsc;
 

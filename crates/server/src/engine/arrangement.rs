@@ -1,7 +1,7 @@
 //! Something that is to be done and written down, decided where the state is.
 
-use forewarn_catalogue::{Body, Link, Operation};
-use forewarn_wire::operator::{NamedCommand, Outcome};
+use forewarn_control::shared::{Body, Link, Operation};
+use forewarn_control::{NamedCommand, Outcome};
 
 use super::State;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
+use forewarn_control::TrailEntry;
 use forewarn_store::TrailReader;
-use forewarn_wire::operator::TrailEntry;
 use tokio::sync::{broadcast, watch};
 
 use crate::roster::Roster;

@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use forewarn_catalogue::{
+use forewarn_control::shared::{
     Authorization, Catalogue, ClusterId, Filter, Progress, Role, Schema, Scope, TokenHash, WebhookCommand,
 };
+use forewarn_control::{Details, NamedCommand, Outcome, Site, TrailEntry};
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Timestamp};
 use forewarn_store::{CopyError, Estate, ReadFailed, State as Kept, TrailPage, TrailQuery};
-use forewarn_wire::Url;
-use forewarn_wire::operator::{Details, NamedCommand, Outcome, Site, TrailEntry};
+use forewarn_url::Url;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
 use crate::arm::Refusals;

@@ -1,6 +1,6 @@
 //! Something that is to be done, for whom, and on which terms.
 
-use forewarn_wire::operator::NamedCommand;
+use forewarn_control::NamedCommand;
 
 use super::{Problem, State};
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use forewarn_lifecycle::{Name, Refusal};
 
-use forewarn_wire::operator::BadCommand;
+use forewarn_control::BadCommand;
 
 use crate::operator::Denied;
 
@@ -42,7 +42,7 @@ pub enum Problem {
     EndOfTime,
     /// The catalogue says no.
     #[error(transparent)]
-    Catalogue(#[from] forewarn_catalogue::Refusal),
+    Catalogue(#[from] forewarn_control::shared::Refusal),
     /// Whoever asks may not have it.
     #[error(transparent)]
     Denied(#[from] Denied),

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use forewarn_catalogue::{ClusterId, WebhookCommand};
+use forewarn_control::shared::{ClusterId, WebhookCommand};
+use forewarn_control::{NamedCommand, Outcome};
 use forewarn_lifecycle::{Command, MachineId, MaintenanceId, Now, Report};
 use forewarn_store::CopyError;
-use forewarn_wire::operator::{NamedCommand, Outcome};
 use tokio::sync::oneshot;
 
 use super::arrangement::{Arrange, Arranged};

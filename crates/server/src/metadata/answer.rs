@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use arc_swap::Guard;
+use forewarn_imds::{Edition, Problem, print_date};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::{Edition, Problem, print_date};
 
 use super::request::After;
 use crate::published::{Published, SERVER};
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_problem_says_everything_it_knows() {
-        let problem = Problem::MethodNotAllowed(forewarn_wire::Methods::GetPost);
+        let problem = Problem::MethodNotAllowed(forewarn_imds::Methods::GetPost);
         assert_eq!(
             written(problem, After::KeepAlive, Shown::Whole),
             "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: application/json; charset=utf-8\r\n\

@@ -2,7 +2,7 @@
 //!
 //! Chunks are read strictly: no extensions, no trailers, one way to end a line.
 
-use forewarn_wire::{BODY_BYTES_MAX, Problem};
+use forewarn_imds::{BODY_BYTES_MAX, Problem};
 
 use super::request::Body;
 

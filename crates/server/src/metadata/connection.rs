@@ -10,8 +10,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_imds::Problem;
 use forewarn_lifecycle::{MachineId, Now};
-use forewarn_wire::Problem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 

@@ -60,7 +60,7 @@ mod tests {
     use crate::metadata::answer::Shown;
     use crate::metadata::request::{After, Known};
     use crate::telemetry::Path;
-    use forewarn_wire::Edition;
+    use forewarn_imds::Edition;
 
     const TERMS: Terms = Terms {
         after: After::KeepAlive,

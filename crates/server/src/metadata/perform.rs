@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::Guard;
+use forewarn_imds::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
 use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
-use forewarn_wire::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 

@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use forewarn_wire::{Problem, UnwantedHeader};
+use forewarn_imds::{Problem, UnwantedHeader};
 
 use super::target::Target;
 

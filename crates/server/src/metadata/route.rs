@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_wire::{Edition, Format, InstanceVersion, Methods, Problem, VersionList};
+use forewarn_imds::{Edition, Format, InstanceVersion, Methods, Problem, VersionList};
 
 use super::request::{Head, Known, Method};
 use super::settings::{IdentityToken, Settings};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
+use forewarn_imds::Problem;
 use forewarn_lifecycle::MachineId;
-use forewarn_wire::Problem;
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::net::{TcpListener, UnixListener};
 

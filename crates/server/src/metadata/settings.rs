@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_wire::Edition;
+use forewarn_imds::Edition;
 
 use super::limits::{ConnectionLimits, Limits};
 use crate::directory::{Caller, Directory};

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use forewarn_wire::Problem;
+use forewarn_imds::Problem;
 
 /// Parameters in one query.
 const PARAMETERS_MAX: usize = 32;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_catalogue::{ClusterId, Reach, Refusal, Role, Scope, Token};
-use forewarn_lifecycle::{Name, TenantId, Timestamp};
-use forewarn_wire::operator::{
+use forewarn_control::shared::{ClusterId, Reach, Refusal, Role, Scope, Token};
+use forewarn_control::{
     ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, Outcome, RoleWord, TokenView,
     cluster_view, similar,
 };
-use forewarn_wire::{Moment, Span};
+use forewarn_imds::{Moment, Span};
+use forewarn_lifecycle::{Name, TenantId, Timestamp};
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Subject, TrailEntry, cluster_key};
 use forewarn_lifecycle::Name;
 use forewarn_store::SUBJECTS_PER_QUERY_MAX;
-use forewarn_wire::operator::{Subject, TrailEntry, cluster_key};
 
 use super::fault::Fault;
 use super::visit::Visit;
@@ -96,7 +96,7 @@ fn key((id, name): (ClusterId, &Name)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_wire::operator::{Chain, Told};
+    use forewarn_control::{Chain, Told};
 
     fn entry(cluster: &str, tenants: &[&str]) -> TrailEntry {
         let tenants = tenants.iter().map(ToString::to_string).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_wire::operator::{
+use forewarn_control::{
     BrakeView, BrakeWord, NamedCommand, Outcome, PolicyEntry, SettingsChange, SettingsView, Site, SiteChange,
     find_tenant, settings_view,
 };

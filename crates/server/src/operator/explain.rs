@@ -1,19 +1,19 @@
-//! Explanations: what is gathered for them. The words are those of [`forewarn_wire::operator`].
+//! Explanations: what is gathered for them. The words are those of [`forewarn_control`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, Query};
-use forewarn_catalogue::Link;
-use forewarn_lifecycle::EventId;
-use forewarn_store::{Direction, TrailPage, TrailQuery};
-use forewarn_wire::arm::GroupId;
-use forewarn_wire::operator::{
+use forewarn_control::resource_id::GroupId;
+use forewarn_control::shared::Link;
+use forewarn_control::{
     Azure, Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
     ScaleSetExplanation, Scene, Subject, TrailEntry, Wanted, explain_event, explain_machine,
     explain_scale_set, find_event, find_machine, find_scale_set, full_name,
 };
+use forewarn_lifecycle::EventId;
+use forewarn_store::{Direction, TrailPage, TrailQuery};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 

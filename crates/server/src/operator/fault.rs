@@ -3,9 +3,9 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::Refusal as NotThere;
+use forewarn_control::shared::Refusal as NotThere;
+use forewarn_control::{BadCommand, BadFleet, BadWish, FleetPlace, Unknown};
 use forewarn_store::ReadFailed;
-use forewarn_wire::operator::{BadCommand, BadFleet, BadWish, FleetPlace, Unknown};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Query;
-use forewarn_lifecycle::{Cause, Cluster, MachineId};
-use forewarn_wire::operator::{
+use forewarn_control::{
     BadFleet, Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand,
     Unmentioned, difference, find_machine, fleet_of,
 };
+use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

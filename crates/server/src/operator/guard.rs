@@ -7,7 +7,7 @@ use axum::extract::{Query, Request, State};
 use axum::http::{HeaderMap, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use forewarn_wire::operator::similar;
+use forewarn_control::similar;
 
 use super::fault::Fault;
 use super::header::Header;

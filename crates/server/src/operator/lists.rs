@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::extract::Query;
-use forewarn_lifecycle::{
-    Cluster, Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
-};
-use forewarn_wire::Status;
-use forewarn_wire::operator::schema;
-use forewarn_wire::operator::{
+use forewarn_control::schema;
+use forewarn_control::{
     EventView, HostView, MachineView, RolloutView, TenantView, find_host, find_tenant, host_view,
     rollout_view, tenant_view,
+};
+use forewarn_imds::Status;
+use forewarn_lifecycle::{
+    Cluster, Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;

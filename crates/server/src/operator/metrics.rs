@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use axum::extract::State;
 use axum::http::header;
 use axum::response::IntoResponse;
+use forewarn_imds::Status;
 use forewarn_lifecycle::{Cluster, Health, Power};
-use forewarn_wire::Status;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -119,7 +119,7 @@ impl Counts {
             let enabled = if tenant.is_enrolled() { "true" } else { "false" };
             *counts.tenants.entry(vec![("enabled", enabled)]).or_default() += 1;
             for event in tenant.events() {
-                let kind = forewarn_wire::kind_word(event.announcement.kind);
+                let kind = forewarn_imds::kind_word(event.announcement.kind);
                 let labels = vec![("type", kind), ("status", Status::of(&event.phase).as_str())];
                 *counts.events.entry(labels).or_default() += 1;
             }

@@ -1,7 +1,7 @@
 //! The operator API: what people and their tools ask for, as JSON under `/v1`.
 //!
 //! Handlers are thin: read, ask the engine, answer. What can be asked for, and what is shown, is
-//! [`forewarn_wire::operator`]; what is refused is a problem document (RFC 9457).
+//! [`forewarn_control`]; what is refused is a problem document (RFC 9457).
 //!
 //! ```text
 //!   table ──▶ router: gate (who) ──▶ guard (parameters, headers) ──▶ handler
@@ -56,7 +56,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use forewarn_wire::operator::ServerView;
+use forewarn_control::ServerView;
 use tokio::sync::watch;
 
 use crate::arm;

@@ -5,9 +5,9 @@
 //!
 //! What lies outside a permit and what is not there look alike: a name is not a thing to be found out.
 
-use forewarn_catalogue::{ClusterId, Reach, Role, Scope, Token};
+use forewarn_control::NamedCommand;
+use forewarn_control::shared::{ClusterId, Reach, Role, Scope, Token};
 use forewarn_lifecycle::{Cluster, MachineId, Name, Shape, TenantId, Timestamp};
-use forewarn_wire::operator::NamedCommand;
 
 use super::role::{is_within, named_host, needs};
 use crate::engine::Terms;

@@ -8,13 +8,13 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
-use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
-use forewarn_wire::operator::{
+use forewarn_control::{
     self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, NoPreview,
     PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view,
     find_event, find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
-use forewarn_wire::{Document, Edition, Span};
+use forewarn_imds::{Document, Edition, Span};
+use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -155,7 +155,7 @@ pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> TaggedAnswe
 pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
     let entry: RolloutEntry = super::writes::read(&body)?;
     let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
-    let played = tokio::task::spawn_blocking(move || operator::preview(&cluster, now, &entry)).await;
+    let played = tokio::task::spawn_blocking(move || forewarn_control::preview(&cluster, now, &entry)).await;
     let played = played.map_err(|_| Fault::from(engine::Problem::Unavailable))?;
     let view = played.map_err(|problem| match problem {
         NoPreview::Bad(bad) => Fault::from(engine::Problem::Bad(bad)),

@@ -4,11 +4,9 @@
 //! scale set has is the work of an operator, in this sense. Of what an operator
 //! may do, whoever is limited to tenants may do what touches no others: not hosts, not rollouts, not the brake.
 
-use forewarn_catalogue::{Reach, Role};
+use forewarn_control::shared::{Reach, Role};
+use forewarn_control::{NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use forewarn_lifecycle::{Cluster, Name, TenantId};
-use forewarn_wire::operator::{
-    NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant,
-};
 
 use super::permit::is_in_scope;
 

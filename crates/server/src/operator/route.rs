@@ -8,7 +8,7 @@ use axum::handler::Handler;
 use axum::http::Method;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodFilter, MethodRouter, on};
-use forewarn_catalogue::Role;
+use forewarn_control::shared::Role;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 

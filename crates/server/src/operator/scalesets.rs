@@ -9,15 +9,15 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_catalogue::Role;
-use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
-use forewarn_wire::operator::schema::Name;
-use forewarn_wire::operator::{
+use forewarn_control::schema::Name;
+use forewarn_control::shared::Role;
+use forewarn_control::{
     AvailabilitySetSummary, AvailabilitySetView, BadWish, DeleteInstances, Items, NamedCommand, NewScaleSet,
     Outcome, Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish,
     availability_set_summary, availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary,
     scale_set_view,
 };
+use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
 
 use super::fault::Fault;

@@ -2,9 +2,9 @@
 //!
 //! Whoever adds one writes it here, and nowhere else: see [`super::route`] for what is made of it.
 
-use forewarn_catalogue::Role;
-use forewarn_wire::operator::schema::{EventId, MachineName, Name};
-use forewarn_wire::operator::{
+use forewarn_control::schema::{EventId, MachineName, Name};
+use forewarn_control::shared::Role;
+use forewarn_control::{
     AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
     HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
     RolloutView, ScaleSetExplanation, ServerView, TenantView, Unfinished,

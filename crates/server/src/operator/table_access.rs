@@ -1,8 +1,8 @@
 //! The routes of clusters, tokens, and of how a cluster behaves.
 
-use forewarn_catalogue::Role;
-use forewarn_wire::operator::schema::Name;
-use forewarn_wire::operator::{
+use forewarn_control::schema::Name;
+use forewarn_control::shared::Role;
+use forewarn_control::{
     BrakeView, ClusterChange, ClusterView, IssuedToken, Items, NewCluster, NewToken, Outcome, PolicyEntry,
     SettingsChange, SettingsView, Site, SiteChange, TokenView,
 };

@@ -11,7 +11,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-use forewarn_catalogue::{Token, TokenHash};
+use forewarn_control::shared::{Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
@@ -108,7 +108,7 @@ pub(crate) fn find<'a>(roster: &'a Roster, text: &str, now: Timestamp) -> Result
 
 #[cfg(test)]
 mod tests {
-    use forewarn_catalogue::{Catalogue, Command, Role, Scope};
+    use forewarn_control::shared::{Catalogue, Command, Role, Scope};
     use forewarn_lifecycle::Now;
 
     use super::*;

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use forewarn_catalogue::{Reach, Role, Scope};
+use forewarn_control::shared::{Reach, Role, Scope};
+use forewarn_control::{Fleet, TrailEntry};
 use forewarn_lifecycle::{Command, Name, Seed};
-use forewarn_wire::operator::{Fleet, TrailEntry};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -119,7 +119,7 @@ async fn who_is_limited_to_tenants_reads_of_no_others() {
     assert_eq!(status, 403, "{body}");
     let (status, body) = town.get(&all, "/v1/audit/export").await;
     assert_eq!(status, 200);
-    let mut chain = forewarn_wire::operator::Chain::default();
+    let mut chain = forewarn_control::Chain::default();
     for line in body.lines() {
         let entry: TrailEntry = serde_json::from_str(line).unwrap();
         assert_eq!(entry.to_line(), line);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_catalogue::{Authorization, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
-use forewarn_lifecycle::Name;
-use forewarn_wire::Moment;
-use forewarn_wire::Url;
-use forewarn_wire::operator::{
+use forewarn_control::shared::{Authorization, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
+use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };
+use forewarn_imds::Moment;
+use forewarn_lifecycle::Name;
+use forewarn_url::Url;
 
 use super::access::new_name;
 use super::fault::Fault;
@@ -25,7 +25,7 @@ use super::writes::read;
 use crate::engine::{Administration, Problem};
 use crate::roster::Roster;
 use crate::webhooks::Post;
-use forewarn_catalogue::Role;
+use forewarn_control::shared::Role;
 
 const FIRST_NAME: &str = "$response.body#/items/0/name";
 const NAME: &str = "$response.body#/name";

@@ -2,7 +2,7 @@
 //!
 //! The decoders beneath say precisely what is wrong, but in names of this program's own. Only those are replaced.
 
-use forewarn_wire::operator::similar;
+use forewarn_control::similar;
 
 /// What a decoder has found, and what people call it.
 const FOUND: [(&str, &str); 4] =
@@ -76,7 +76,7 @@ fn type_expected(said: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_wire::operator::{ClockOrder, Fleet, NamedCommand};
+    use forewarn_control::{ClockOrder, Fleet, NamedCommand};
     use serde::de::DeserializeOwned;
 
     use super::*;

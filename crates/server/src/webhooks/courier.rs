@@ -11,10 +11,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_catalogue::{ClusterId, Failing, Handshake, Progress, Webhook};
+use forewarn_control::push::{Notice, Push, pushes};
+use forewarn_control::shared::{ClusterId, Failing, Handshake, Progress, Webhook};
+use forewarn_control::{Site, Subject, TrailEntry};
 use forewarn_store::{TrailPage, TrailQuery};
-use forewarn_wire::operator::{Site, Subject, TrailEntry};
-use forewarn_wire::push::{Notice, Push, pushes};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -187,7 +187,7 @@ impl Courier {
         let set = notice.tenant.split(':').next().unwrap_or_default();
         let tenants = &filter.scope.tenants;
         let is_of_kind = filter.kinds.is_all()
-            || filter.kinds.named().any(|kind| forewarn_wire::kind_word(*kind) == notice.kind);
+            || filter.kinds.named().any(|kind| forewarn_imds::kind_word(*kind) == notice.kind);
         filter.scope.clusters.includes(&ClusterId(entry.cluster_number))
             && (tenants.includes(notice.tenant.as_str()) || tenants.includes(set))
             && is_of_kind

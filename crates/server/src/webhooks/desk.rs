@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use forewarn_catalogue::Progress;
+use forewarn_control::shared::Progress;
 use tokio::sync::Notify;
 
 use crate::engine::Engine;

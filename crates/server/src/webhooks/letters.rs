@@ -1,11 +1,11 @@
 //! What is sent to a webhook, and what it has to say to a handshake.
 
-use forewarn_catalogue::{Schema, Webhook};
-use forewarn_line::header::{AUTHORIZATION, CONTENT_TYPE};
-use forewarn_line::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Request};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::Site;
-use forewarn_wire::push::{Push, is_validated, validation};
+use forewarn_control::Site;
+use forewarn_control::push::{Push, is_validated, validation};
+use forewarn_control::shared::{Schema, Webhook};
+use forewarn_http_client::header::{AUTHORIZATION, CONTENT_TYPE};
+use forewarn_http_client::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Request};
+use forewarn_imds::Moment;
 
 use super::line::{Trouble, check};
 
@@ -127,7 +127,7 @@ fn headers(webhook: &Webhook) -> HeaderMap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_line::Bytes;
+    use forewarn_http_client::Bytes;
 
     fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
         let pairs = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));

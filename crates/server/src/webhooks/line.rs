@@ -7,8 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_line::header::{HeaderMap, RETRY_AFTER};
-use forewarn_line::{Answer, Limits, Request, Trust, Url};
+use forewarn_http_client::header::{HeaderMap, RETRY_AFTER};
+use forewarn_http_client::{Answer, Limits, Request, Trust, Url};
 
 use super::patience::Failure;
 
@@ -19,7 +19,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const LIMITS: Limits = Limits {
     connect: Duration::MAX,
     answer: ANSWER_MAX,
-    body_bytes: forewarn_wire::push::VALIDATION_BYTES_MAX,
+    body_bytes: forewarn_control::push::VALIDATION_BYTES_MAX,
 };
 
 /// Why somebody could not be told.
@@ -70,9 +70,9 @@ impl Trouble {
     }
 }
 
-impl From<forewarn_line::Trouble> for Trouble {
-    fn from(trouble: forewarn_line::Trouble) -> Self {
-        use forewarn_line::Trouble as Why;
+impl From<forewarn_http_client::Trouble> for Trouble {
+    fn from(trouble: forewarn_http_client::Trouble) -> Self {
+        use forewarn_http_client::Trouble as Why;
         match trouble {
             Why::Late(_) => Self::Late,
             Why::Unreachable(why) | Why::Broken(why) => Self::Unreachable(why),
@@ -95,17 +95,17 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
     }
-    let at = forewarn_wire::parse_date(text)?;
+    let at = forewarn_imds::parse_date(text)?;
     Some(at.since(crate::clock::wall()))
 }
 
 /// A line to a webhook.
 #[derive(Debug)]
-pub(super) struct Line(forewarn_line::Line);
+pub(super) struct Line(forewarn_http_client::Line);
 
 impl Line {
     pub(super) fn new(url: &Url, trust: Arc<Trust>) -> Self {
-        Self(forewarn_line::Line::new(url.clone(), trust))
+        Self(forewarn_http_client::Line::new(url.clone(), trust))
     }
 
     /// Sends a request, and waits for the answer, but not for long.
@@ -122,7 +122,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_line::Bytes;
+    use forewarn_http_client::Bytes;
 
     fn refused(status: u16, retry: Option<&str>) -> Trouble {
         let mut headers = HeaderMap::new();
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_on_the_way_is_told_in_the_words_of_webhooks() {
-        use forewarn_line::Trouble as Why;
+        use forewarn_http_client::Trouble as Why;
         let told = |why: Why| {
             let trouble = Trouble::from(why);
             (trouble.to_string(), trouble.failure())

@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use forewarn_catalogue::{ClusterId, Handshake, Webhook};
-use forewarn_line::{HeaderValue, Trust};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{Site, WebhookState, WebhookTest};
-use forewarn_wire::push::sample;
+use forewarn_control::push::sample;
+use forewarn_control::shared::{ClusterId, Handshake, Webhook};
+use forewarn_control::{Site, WebhookState, WebhookTest};
+use forewarn_http_client::{HeaderValue, Trust};
+use forewarn_imds::Moment;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

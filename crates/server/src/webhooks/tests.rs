@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use forewarn_catalogue::{Filter, Handshake, Reach};
+use forewarn_control::NamedCommand;
+use forewarn_control::shared::{Filter, Handshake, Reach};
 use forewarn_lifecycle::{Command, EventKind, Name, Seed, Timestamp};
-use forewarn_wire::operator::NamedCommand;
 
 use super::*;
 use crate::clock::{Clock, Speed};
@@ -33,8 +33,8 @@ impl Town {
         let tenant = town.engine.look(find).await.unwrap().unwrap();
         town.engine.submit(Command::Enrol(tenant)).await.unwrap();
         let (name, url) =
-            (Name::new("ops").unwrap(), forewarn_wire::Url::parse("http://127.0.0.1:9/").unwrap());
-        let schema = forewarn_catalogue::Schema::CloudEvents;
+            (Name::new("ops").unwrap(), forewarn_url::Url::parse("http://127.0.0.1:9/").unwrap());
+        let schema = forewarn_control::shared::Schema::CloudEvents;
         let add = Administration::AddWebhook { name, url, schema, filter, authorization: None };
         town.engine.administer(add, Terms::default()).await.unwrap();
         town.engine.confirm_webhook(0, None).await.unwrap();

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use forewarn_control::{NamedCommand, Poll};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::MachineId;
 use forewarn_server::ClockCommand;
-use forewarn_wire::Edition;
-use forewarn_wire::operator::{NamedCommand, Poll};
 
 use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, World, get, restarting, world};
 

@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
 use forewarn_server::metadata::{Door, Front, Identity, Settings};
 use forewarn_server::{Caller, Clock, Engine, SERVER, Speed, Telemetry};
-use forewarn_wire::operator::NamedCommand;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_catalogue::{
+use forewarn_control::shared::{
     Answer, Body, Change, ClusterId, Counters, Ending, Entry, Filed, Leaving, Link, Operation, Reach,
     Receipt, Role, Row, Scope, Token, TokenHash,
 };
@@ -142,7 +142,7 @@ stored_enum!(Ending { 0 => Succeeded, 1 => Canceled, 2 => Failed { code, message
 stored_enum!(Role { 0 => Viewer, 1 => Operator, 2 => Admin });
 
 #[cfg(test)]
-#[path = "../../../catalogue/tests/world/mod.rs"]
+#[path = "../../../control/tests/world/mod.rs"]
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test world may be blunt")]
 mod world;
 
@@ -150,7 +150,7 @@ mod world;
 mod tests {
     use std::fmt::Debug;
 
-    use forewarn_catalogue::limits::{ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX};
+    use forewarn_control::shared::limits::{ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX};
     use proptest::prelude::*;
     use proptest::test_runner::TestCaseError;
 

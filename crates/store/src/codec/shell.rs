@@ -1,6 +1,6 @@
 //! Records, and what the shell knows besides the rules.
 
-use forewarn_wire::operator::{Details, Home, Site};
+use forewarn_control::{Details, Home, Site};
 
 use super::{stored_enum, stored_struct};
 use crate::record::{Boot, Entry, Record};

@@ -1,10 +1,10 @@
 //! Webhooks of the catalogue. Their secrets are kept as they are: whoever reads the journal can read them.
 
-use forewarn_catalogue::{
+use forewarn_control::shared::{
     Authorization, Failing, Filter, Handshake, Progress, Schema, Webhook, WebhookChange,
 };
 
-use forewarn_wire::Url;
+use forewarn_url::Url;
 
 use super::plain::{read_text, write_text};
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -50,8 +50,8 @@ stored_enum!(Handshake { 0 => Wanted, 1 => Done { at, per_minute } });
 mod tests {
     use std::sync::Arc;
 
-    use forewarn_catalogue::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX};
-    use forewarn_catalogue::{Change, ClusterId, Reach, Scope};
+    use forewarn_control::shared::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX};
+    use forewarn_control::shared::{Change, ClusterId, Reach, Scope};
     use forewarn_lifecycle::{Name, Timestamp};
 
     use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn the_greatest_webhook_fits_into_a_record_and_is_read_as_it_was_written() {
         let name = |number| Name::new(&format!("{number:0>80}")).unwrap();
-        let url = format!("https://h/{}", "x".repeat(forewarn_wire::URL_BYTES_MAX - 10));
+        let url = format!("https://h/{}", "x".repeat(forewarn_url::URL_BYTES_MAX - 10));
         let webhook = Webhook {
             number: u32::MAX,
             name: name(0),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX};
+use forewarn_control::{Chain, ENTRY_BYTES_MAX};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::table::{Shelf, hour_of, read_shelf};

@@ -1,4 +1,4 @@
-//! The trail as it is kept and read: see [`forewarn_wire::operator::TrailEntry`] for what is in it.
+//! The trail as it is kept and read: see [`forewarn_control::TrailEntry`] for what is in it.
 //!
 //! Entries are written in the commit of the records they tell of. They are read by asking the committer, which owns the only
 //! connection: between two commits it answers one question, whose work has a limit, so that nobody who writes waits for long.
@@ -17,8 +17,8 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use forewarn_control::{Subject, TrailEntry};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::operator::{Subject, TrailEntry};
 
 use crate::order::Order;
 

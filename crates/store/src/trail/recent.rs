@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use forewarn_wire::operator::{BrokenLink, Chain, TrailEntry};
+use forewarn_control::{BrokenLink, Chain, TrailEntry};
 
 use super::search::{Kept, Seen, Step, is_in_time, range, search};
 use super::table::is_about_the_same;
@@ -91,7 +91,7 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_wire::operator::Told;
+    use forewarn_control::Told;
 
     use super::*;
 

@@ -6,8 +6,8 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use forewarn_control::TrailEntry;
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::operator::TrailEntry;
 
 use super::{Direction, PAGE_ENTRIES_MAX, ReadFailed, TrailPage, TrailQuery};
 

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
+use forewarn_control::{Chain, TrailEntry};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::operator::{Chain, TrailEntry};
 use rusqlite::{Connection, params};
 
 use super::table::{hour_of, read_shelf};

@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
+use forewarn_control::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::search::{Kept, Seen, Step, is_in_time, range, search};

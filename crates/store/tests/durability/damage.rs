@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use forewarn_control::{Subject, TrailEntry};
 use forewarn_store::{Journal, OpenError, ReadFailed, Syncs, TrailQuery};
-use forewarn_wire::operator::{Subject, TrailEntry};
 
 use crate::disk::scratch;
 use crate::writer::{append, chain_after, entries, options, state_after};

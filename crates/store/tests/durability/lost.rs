@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{Brake, Now, Seed};
 use forewarn_store::{
     Journal, Missing, OpenError, Options, Recovered, Syncs, TrailQuery, accept_loss, check, export,
@@ -131,7 +131,7 @@ fn another_history_and_another_journal_are_refused() {
     let (mut journal, _) = open(&place("second")).unwrap();
     let records: Vec<_> = (1..=RECORDS).map(record).collect();
     let mut chain = chain_after(0);
-    let told = |number: u64| forewarn_wire::operator::Told {
+    let told = |number: u64| forewarn_control::Told {
         text: format!("another {number}"),
         ..crate::writer::told(number)
     };

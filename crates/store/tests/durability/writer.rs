@@ -10,11 +10,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forewarn_catalogue::ClusterId;
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Chain, Details, Site, Told, TrailEntry};
+use forewarn_imds::Moment;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
 use forewarn_store::{AppendFailed, Entry, Journal, Options, Record, State, Syncs, check};
-use forewarn_wire::Moment;
-use forewarn_wire::operator::{Chain, Details, Site, Told, TrailEntry};
 
 use crate::random::Random;
 

@@ -1,7 +1,7 @@
 //! What happens to the fleet.
 
-use forewarn_wire::Span;
-use forewarn_wire::operator::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use forewarn_control::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
+use forewarn_imds::Span;
 
 use super::fleet::{fleet_deed, profile, upgrading};
 use super::{choice, known, name, rollout};

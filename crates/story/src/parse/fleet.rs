@@ -1,11 +1,11 @@
 //! What sets the fleet up.
 
-use forewarn_lifecycle::TerminateNotice;
-use forewarn_wire::Span;
-use forewarn_wire::operator::{
+use forewarn_control::{
     Eviction, HostEntry, InstanceEntry, MachineEntry, NamedCommand, OrchestrationWord, PolicyEntry,
     RollingEntry, ScaleSetEntry, SetEntry, UpgradeWord, VmEntry,
 };
+use forewarn_imds::Span;
+use forewarn_lifecycle::TerminateNotice;
 
 use super::rollout::percent;
 use super::{choice, known, new_name};

@@ -1,10 +1,10 @@
 //! Rollouts on terms: `rollout update h1 h2 with at-once 2 window 22:00-06:00`.
 
-use forewarn_wire::Span;
-use forewarn_wire::operator::{
+use forewarn_control::{
     AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, RolloutEntry, TermsEntry,
     WindowEntry, WindowSelection, WorkWord, ZoneSelection,
 };
+use forewarn_imds::Span;
 
 use super::{choice, known};
 use crate::error::Mistake;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use forewarn_daemon::table::Table;
-use forewarn_daemon::visible::json;
-use forewarn_watcher::Phase;
-use forewarn_wire::{ReadEvent, show_duration};
+use forewarn_agent_core::Phase;
+use forewarn_cli_support::table::Table;
+use forewarn_cli_support::visible::json;
+use forewarn_imds::{ReadEvent, show_duration};
 use serde::Serialize;
 
 use super::super::print;

@@ -1,6 +1,6 @@
 //! What a program says, line by line to the log, and not more than anybody would read.
 
-use forewarn_watcher::Task;
+use forewarn_agent_core::Task;
 
 use crate::hands::event::plain;
 use crate::hands::process::{Listener, Pipe};

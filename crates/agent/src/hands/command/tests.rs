@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use forewarn_watcher::{Ending, Phase};
+use forewarn_agent_core::{Ending, Phase};
 use tokio::sync::watch;
 
 use super::output::{BYTES_MAX, LINE_BYTES_MAX, LINES_MAX, Output};

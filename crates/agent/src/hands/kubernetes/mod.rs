@@ -20,9 +20,9 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forewarn_agent_core::Phase;
 use forewarn_client::http::{Trust, Url};
-use forewarn_watcher::Phase;
-use forewarn_wire::Span;
+use forewarn_imds::Span;
 use serde::Deserialize;
 
 use self::api::Api;

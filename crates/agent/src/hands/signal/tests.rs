@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::SystemTime;
 
-use forewarn_watcher::{Ending, Phase};
+use forewarn_agent_core::{Ending, Phase};
 
 use super::*;
 use crate::hands::samples::{go_on, hands, job, script, until};

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use forewarn_watcher::{Ending, Phase};
+use forewarn_agent_core::{Ending, Phase};
 use serde_json::json;
 use tokio::sync::watch;
 

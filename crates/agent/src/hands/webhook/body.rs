@@ -1,6 +1,6 @@
 //! What is sent: a CloudEvent, a sentence, or a body of the administrator's own.
 
-use forewarn_watcher::Phase;
+use forewarn_agent_core::Phase;
 use serde_json::{Value, json};
 
 use super::{Format, WebhookWork};

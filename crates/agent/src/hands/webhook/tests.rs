@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Mutex;
 
-use forewarn_watcher::{Ending, Phase};
+use forewarn_agent_core::{Ending, Phase};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;

@@ -1,7 +1,7 @@
 //! Verifying a trail as it comes, a piece at a time: however long it is, one line is in memory.
 
 use anyhow::{Result, bail};
-use forewarn_wire::operator::{Chain, ENTRY_BYTES_MAX, TrailEntry};
+use forewarn_control::{Chain, ENTRY_BYTES_MAX, TrailEntry};
 
 /// Bytes of a line: an entry, its hash, and the end.
 const LINE_BYTES_MAX: usize = ENTRY_BYTES_MAX + 1_024;
@@ -88,7 +88,7 @@ impl Verifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_wire::operator::Told;
+    use forewarn_control::Told;
 
     fn lines(count: usize) -> Vec<String> {
         let mut chain = Chain::default();

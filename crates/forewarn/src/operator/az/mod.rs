@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::ServerView;
+use forewarn_control::ServerView;
 use hyper::Method;
 use hyper::body::Bytes;
 use serde_json::{Value, json};

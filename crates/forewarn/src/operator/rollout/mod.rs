@@ -5,7 +5,7 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_wire::operator::{
+use forewarn_control::{
     AuditPage, FAILURES_MAX, NamedCommand, PreviewView, RolloutEntry, RolloutView, Unfinished,
 };
 

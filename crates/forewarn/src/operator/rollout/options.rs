@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use forewarn_wire::Span;
-use forewarn_wire::operator::{
+use forewarn_control::{
     AllWord, ConfirmWord, HealthWord, HostSelection, NotAWindow, TermsEntry, WindowEntry, WorkWord,
     ZoneSelection,
 };
+use forewarn_imds::Span;
 
 use super::super::Named;
 use super::super::table::some;

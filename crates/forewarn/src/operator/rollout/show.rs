@@ -1,9 +1,9 @@
 //! Rollouts and previews, for people.
 
-use forewarn_wire::operator::{
+use forewarn_control::{
     ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, TermsEntry, WindowSelection,
 };
-use forewarn_wire::{Moment, Span, show_duration};
+use forewarn_imds::{Moment, Span, show_duration};
 
 use super::super::say::{capital, date, when};
 use super::super::table::{Table, listed, some};

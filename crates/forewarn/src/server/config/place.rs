@@ -92,7 +92,7 @@ pub(crate) fn check_interface(name: &str) -> Result<()> {
     let known = fs::read_dir(all).into_iter().flatten().flatten();
     let mut known: Vec<_> = known.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     known.sort();
-    let hint = match forewarn_wire::operator::similar(name, known.iter().map(String::as_str)) {
+    let hint = match forewarn_control::similar(name, known.iter().map(String::as_str)) {
         Some(similar) => format!("did you mean {similar}?"),
         None => "`ip link` lists them; it has to be there before the server starts".to_owned(),
     };

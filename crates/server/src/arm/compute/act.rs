@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_catalogue::Link;
+use forewarn_azure::{Action, ArmError, Chosen, plan_instances, read_instances, read_named_instances};
+use forewarn_control::full_name;
+use forewarn_control::shared::Link;
 use forewarn_lifecycle::MachineId;
-use forewarn_wire::arm::{Action, ArmError, Chosen, plan_instances, read_instances, read_named_instances};
-use forewarn_wire::operator::full_name;
 use serde_json::{Value, json};
 
 use super::found::{Found, Kind, find};

@@ -1,12 +1,12 @@
 //! Finding what an id means: a machine, a scale set or an availability set of the rules, and what clients have written of it.
 
-use forewarn_catalogue::{Entry, Leaving, Link};
-use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSetId, Shape, Tenant, TenantId, Timestamp};
-use forewarn_wire::arm::{
-    AVAILABILITY_SETS, ApiVersion, GroupId, Kept, Provisioning, ResourceId, SCALE_SETS, Sight,
-    VIRTUAL_MACHINES, availability_set_id, is_gone, plain_availability_set, plain_machine, plain_scale_set,
-    scale_set_id,
+use forewarn_azure::{
+    AVAILABILITY_SETS, ApiVersion, Kept, Provisioning, SCALE_SETS, Sight, VIRTUAL_MACHINES, is_gone,
+    plain_availability_set, plain_machine, plain_scale_set,
 };
+use forewarn_control::resource_id::{GroupId, ResourceId, availability_set_id, scale_set_id};
+use forewarn_control::shared::{Entry, Leaving, Link};
+use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSetId, Shape, Tenant, TenantId, Timestamp};
 use serde_json::{Value, json};
 
 use crate::arm::place::{self, Group};

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use forewarn_catalogue::Link;
-use forewarn_lifecycle::MachineId;
-use forewarn_wire::arm::{
-    Action, ApiVersion, ArmError, Chosen, Expand, INSTANCES, Own, Protection, Provisioning, ResourceId,
-    find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance,
-    read_protection, settle, show_instance,
+use forewarn_azure::{
+    Action, ApiVersion, ArmError, Chosen, Expand, INSTANCES, Own, Protection, Provisioning, find_instance,
+    hide_newer, instance_instance_view, instances_there, is_gone, plan_instance, read_protection, settle,
+    show_instance,
 };
-use forewarn_wire::operator::full_name;
+use forewarn_control::full_name;
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::Link;
+use forewarn_lifecycle::MachineId;
 use serde_json::{Value, json};
 
 use super::act::{act_on, is_of};

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use axum::response::Response;
-use forewarn_catalogue::Link;
+use forewarn_azure::{ApiVersion, ArmError, Expand};
+use forewarn_control::resource_id::{GroupId, scale_set_id};
+use forewarn_control::shared::Link;
 use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
-use forewarn_wire::arm::{ApiVersion, ArmError, Expand, GroupId, scale_set_id};
 use serde_json::{Value, json};
 
 use super::found::{Kind, flexible_set_of, found, group_of, is_machine};

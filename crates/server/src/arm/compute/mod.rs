@@ -17,7 +17,8 @@ mod write;
 
 use axum::http::Method;
 use axum::response::Response;
-use forewarn_wire::arm::{ArmError, Expand, ResourceId};
+use forewarn_azure::{ArmError, Expand};
+use forewarn_control::resource_id::ResourceId;
 
 pub(crate) use found::{Found, Kind, find, found, group_of, links, sees};
 pub(crate) use list::list_all;

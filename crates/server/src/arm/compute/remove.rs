@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::Link;
+use forewarn_azure::{Action, ArmError, instances_there, plan_action};
+use forewarn_control::NamedCommand;
+use forewarn_control::shared::Link;
 use forewarn_lifecycle::MachineId;
-use forewarn_wire::arm::{Action, ArmError, instances_there, plan_action};
-use forewarn_wire::operator::NamedCommand;
 
 use super::found::{Found, Kind, find};
 use super::write::{Conditions, check_permit, told};

@@ -1,13 +1,14 @@
 //! Showing one of them.
 
 use axum::response::Response;
-use forewarn_catalogue::Link;
-use forewarn_lifecycle::ScaleSetId;
-use forewarn_wire::Moment;
-use forewarn_wire::arm::{
-    ApiVersion, ArmError, Expand, Own, ResourceId, hide_newer, is_gone, machine_id, machine_instance_view,
-    scale_set_instance_view, show_availability_set, show_flexible_machine, show_machine, show_scale_set,
+use forewarn_azure::{
+    ApiVersion, ArmError, Expand, Own, hide_newer, is_gone, machine_instance_view, scale_set_instance_view,
+    show_availability_set, show_flexible_machine, show_machine, show_scale_set,
 };
+use forewarn_control::resource_id::{ResourceId, machine_id};
+use forewarn_control::shared::Link;
+use forewarn_imds::Moment;
+use forewarn_lifecycle::ScaleSetId;
 use serde_json::{Value, json};
 
 use super::found::{Found, Kind, flexible_set_of, found, group_of, sight};
@@ -71,7 +72,7 @@ pub(super) async fn one(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Res
 pub(super) async fn instance_view(visit: &Visit<'_>, kind: Kind, name: &str) -> Result<Response, ArmError> {
     let (permit, version) = (std::sync::Arc::clone(&visit.call.permit), visit.call.version()?);
     let view = move |state: &State<'_>, found: Found| {
-        let view = |sight: &forewarn_wire::arm::Sight<'_>| match found.link {
+        let view = |sight: &forewarn_azure::Sight<'_>| match found.link {
             Link::Machine(machine) if flexible_set_of(state.cluster, machine).is_none() => {
                 machine_instance_view(sight, &found.kept(), machine)
             }
@@ -104,7 +105,7 @@ pub(super) async fn rolling_upgrade(visit: &Visit<'_>, name: &str) -> Result<Res
         let Link::ScaleSet(id) = found.link else { return Ok(json!({})) };
         let set = state.cluster.scale_set(id);
         let newest = set.map(|set| set.model_version);
-        let instances = forewarn_wire::arm::instances_there(state.cluster, id);
+        let instances = forewarn_azure::instances_there(state.cluster, id);
         let versions = instances.iter().filter_map(|(_, id)| state.cluster.machine(*id));
         let (done, waiting): (Vec<_>, Vec<_>) =
             versions.partition(|machine| Some(machine.model_version) == newest);

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use axum::response::Response;
-use forewarn_catalogue::{Link, Operation};
-use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
-use forewarn_wire::arm::{
-    ApiVersion, ArmError, Domains, Expand, Provisioning, ResourceId, image_since, plan_availability_set,
-    plan_machine, plan_scale_set, read_availability_set, settle,
+use forewarn_azure::{
+    ApiVersion, ArmError, Domains, Expand, Provisioning, image_since, plan_availability_set, plan_machine,
+    plan_scale_set, read_availability_set, settle,
 };
-use forewarn_wire::operator::NamedCommand;
+use forewarn_control::NamedCommand;
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::{Link, Operation};
+use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use serde_json::{Value, json};
 
 use super::found::{Found, Kind, find, is_there};
@@ -248,7 +249,7 @@ pub(crate) fn check_permit(
     permit: &Permit,
     commands: &[NamedCommand],
 ) -> Result<(), ArmError> {
-    permit.check_role(forewarn_catalogue::Role::Operator).map_err(|denied| refusal::denied(&denied))?;
+    permit.check_role(forewarn_control::shared::Role::Operator).map_err(|denied| refusal::denied(&denied))?;
     let mut checked = commands.iter().map(|command| permit.check_command(command, state.cluster));
     checked.try_for_each(|check| check).map_err(|denied| refusal::denied(&denied))
 }

@@ -17,10 +17,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use forewarn_catalogue::Role;
-use forewarn_wire::arm::deployment::{Progress, kept as kept_body, status};
-use forewarn_wire::arm::template::{Context, Expanded, expand, read};
-use forewarn_wire::arm::{ArmError, ResourceId};
+use forewarn_azure::ArmError;
+use forewarn_azure::deployment::{Progress, kept as kept_body, status};
+use forewarn_azure::template::{Context, Expanded, expand, read};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::Role;
 use serde_json::{Value, json};
 
 use self::record::{Record, Standing, shown};

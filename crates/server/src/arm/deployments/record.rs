@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use forewarn_catalogue::{Catalogue, Ending, Entry};
+use forewarn_azure::ArmError;
+use forewarn_azure::deployment::{Progress, Shown, failure, operation, show};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::{Catalogue, Ending, Entry};
 use forewarn_lifecycle::Timestamp;
-use forewarn_wire::arm::deployment::{Progress, Shown, failure, operation, show};
-use forewarn_wire::arm::{ArmError, ResourceId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

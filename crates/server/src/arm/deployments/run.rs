@@ -5,10 +5,11 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_wire::Moment;
-use forewarn_wire::arm::deployment::failure;
-use forewarn_wire::arm::template::Expanded;
-use forewarn_wire::arm::{ApiVersion, ArmError, Expand, ResourceId};
+use forewarn_azure::deployment::failure;
+use forewarn_azure::template::Expanded;
+use forewarn_azure::{ApiVersion, ArmError, Expand};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_imds::Moment;
 use serde_json::Value;
 
 use super::record::{Record, Step};

@@ -154,11 +154,11 @@ async fn a_kind_that_nobody_makes_here_fails_the_deployment() {
 
 /// What the Azure command line sends.
 const CAPTURED: [(&str, &str); 5] = [
-    ("availability-set", include_str!("../../../../wire/tests/templates/availability-set.json")),
-    ("vm", include_str!("../../../../wire/tests/templates/vm.json")),
-    ("vm-count", include_str!("../../../../wire/tests/templates/vm-count.json")),
-    ("vmss-flexible", include_str!("../../../../wire/tests/templates/vmss-flexible.json")),
-    ("vmss-uniform", include_str!("../../../../wire/tests/templates/vmss-uniform.json")),
+    ("availability-set", include_str!("../../../../azure/tests/templates/availability-set.json")),
+    ("vm", include_str!("../../../../azure/tests/templates/vm.json")),
+    ("vm-count", include_str!("../../../../azure/tests/templates/vm-count.json")),
+    ("vmss-flexible", include_str!("../../../../azure/tests/templates/vmss-flexible.json")),
+    ("vmss-uniform", include_str!("../../../../azure/tests/templates/vmss-uniform.json")),
 ];
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, StatusCode};
-use forewarn_catalogue::{Role, Scope};
+use forewarn_control::shared::{Role, Scope};
 use forewarn_lifecycle::{Name, Seed, Timestamp};
 use serde_json::Value;
 

@@ -3,9 +3,9 @@
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Method, Request, StatusCode};
-use forewarn_catalogue::Scope;
+use forewarn_control::shared::Scope;
+use forewarn_control::{DriverKind, ServerView};
 use forewarn_lifecycle::{Name, Seed, Timestamp};
-use forewarn_wire::operator::{DriverKind, ServerView};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt;

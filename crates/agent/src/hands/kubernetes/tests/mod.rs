@@ -6,7 +6,7 @@ mod manifest;
 mod nodes;
 mod stand_in;
 
-use forewarn_watcher::{Ending, Phase};
+use forewarn_agent_core::{Ending, Phase};
 use tokio::sync::watch;
 
 use self::stand_in::StandIn;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_watcher::{Phase, Status};
+use forewarn_agent_core::{Phase, Status};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 

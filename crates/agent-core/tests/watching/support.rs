@@ -1,0 +1,297 @@
+//! A machine under watch: documents are written in a line, deeds are read in a line.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forewarn_agent_core::{
+    Answer, Approval, Condition, Deed, Ending, Failure, Hook, Memory, PeerReport, PeerWord, Peers, Phase,
+    Run, Settings, Sight, Silence, Stage, Standing, Task, Watcher, What,
+};
+use forewarn_imds::{Edition, Reading, print_date, read_document};
+use forewarn_lifecycle::{EventId, Steady, Timestamp};
+use serde_json::{Value, json};
+
+/// What the service's clock shows at the beginning.
+const START: i64 = 1_767_225_600_000;
+
+/// The machine under watch.
+pub(crate) const ME: &str = "web_0";
+
+/// A watcher, a clock, and what it has been told to do and has not done.
+pub(crate) struct Machine {
+    pub(crate) watcher: Watcher,
+    now: u64,
+    incarnation: u64,
+    runs: Vec<Run>,
+    /// Ids of events that it was told to approve.
+    pub(crate) approvals: Vec<EventId>,
+    /// All that was said of events, in short.
+    pub(crate) notes: Vec<String>,
+    /// All hooks that were started, in short: `scheduled drain 1`.
+    pub(crate) log: Vec<String>,
+    pub(crate) edition: Edition,
+    /// Whether hooks end as soon as they are told to.
+    pub(crate) heeds_stops: bool,
+}
+
+/// The id that tests call by a number.
+pub(crate) fn id(number: u8) -> EventId {
+    EventId::from_bytes([number; 16])
+}
+
+pub(crate) fn settings() -> Settings {
+    Settings {
+        me: ME.to_owned(),
+        hooks: Vec::new(),
+        rules: Vec::new(),
+        approval: Approval::Alone,
+        on_failure: Failure::Hold,
+        spare: Duration::from_secs(2),
+        peers: Peers {
+            silent_after: Duration::from_secs(10),
+            silence: Silence::Wait,
+            at_once: None,
+            reserve: Duration::from_secs(300),
+        },
+    }
+}
+
+pub(crate) fn hook(name: &str, phase: Phase) -> Hook {
+    Hook {
+        name: name.to_owned(),
+        phase,
+        when: Condition::default(),
+        order: 50,
+        limit: Duration::from_secs(60),
+        retries: 0,
+        undoes: false,
+        even_late: false,
+    }
+}
+
+/// A hook that gets the machine ready, and back.
+pub(crate) fn drain() -> Hook {
+    Hook { undoes: true, ..hook("drain", Phase::Scheduled) }
+}
+
+/// An event of a document. The time is in seconds after the beginning.
+#[derive(Clone, Debug)]
+pub(crate) struct Event(pub(crate) Value);
+
+impl Event {
+    pub(crate) fn new(number: u8, kind: &str, resources: &[&str], not_before: u64) -> Self {
+        let date = print_date(Timestamp::from_millis(START).plus(Duration::from_secs(not_before)));
+        Self(json!({
+            "EventId": id(number).to_string(), "EventStatus": "Scheduled", "EventType": kind,
+            "ResourceType": "VirtualMachine", "Resources": resources, "NotBefore": date.to_string(),
+            "Description": "", "EventSource": "Platform", "DurationInSeconds": -1,
+        }))
+    }
+
+    /// A reboot of this machine alone, fifteen minutes from the beginning.
+    pub(crate) fn reboot(number: u8) -> Self {
+        Self::new(number, "Reboot", &[ME], 900)
+    }
+
+    pub(crate) fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.0[key] = value.into();
+        self
+    }
+
+    pub(crate) fn without(mut self, key: &str) -> Self {
+        self.0.as_object_mut().unwrap().remove(key);
+        self
+    }
+
+    pub(crate) fn started(self) -> Self {
+        self.with("EventStatus", "Started").with("NotBefore", "")
+    }
+}
+
+impl Machine {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self::with_memory(settings, Memory::default())
+    }
+
+    pub(crate) fn with_memory(settings: Settings, memory: Memory) -> Self {
+        Self {
+            watcher: Watcher::new(settings, memory),
+            now: 0,
+            incarnation: 1,
+            runs: Vec::new(),
+            approvals: Vec::new(),
+            notes: Vec::new(),
+            log: Vec::new(),
+            edition: Edition::newest(),
+            heeds_stops: true,
+        }
+    }
+
+    /// A machine with that one hook.
+    pub(crate) fn with_hooks(hooks: &[Hook]) -> Self {
+        Self::new(Settings { hooks: hooks.to_vec(), ..settings() })
+    }
+
+    /// The agent ends as it is, and another goes on with what was kept, that much later.
+    pub(crate) fn restart(self, seconds: u64) -> Self {
+        let kept = serde_json::to_string(self.watcher.memory()).unwrap();
+        let memory = serde_json::from_str(&kept).expect("what was kept can be read");
+        let mut next = Self::with_memory(self.watcher.settings().clone(), memory);
+        next.heeds_stops = self.heeds_stops;
+        next.now = self.now + seconds * 1_000;
+        next
+    }
+
+    fn steady(&self) -> Steady {
+        Steady::from_millis(self.now)
+    }
+
+    fn date(&self) -> Timestamp {
+        Timestamp::from_millis(START).plus(Duration::from_millis(self.now))
+    }
+
+    pub(crate) fn see(&mut self, events: &[Event]) {
+        self.incarnation += 1;
+        let events: Vec<_> = events.iter().map(|event| event.0.clone()).collect();
+        let body = json!({ "DocumentIncarnation": self.incarnation, "Events": events }).to_string();
+        let Ok(Reading::Document(document)) = read_document(body.as_bytes()) else { panic!("{body}") };
+        let sight = Sight { document: &document, edition: self.edition, date: self.date() };
+        let deeds = self.watcher.see(self.steady(), sight);
+        self.take(deeds);
+    }
+
+    /// Time passes, second by second, as on a machine that polls.
+    pub(crate) fn pass(&mut self, seconds: u64) {
+        for _ in 0..seconds {
+            self.now += 1_000;
+            let deeds = self.watcher.synchronise(self.steady(), self.date());
+            self.take(deeds);
+            let deeds = self.watcher.tick(self.steady());
+            self.take(deeds);
+        }
+    }
+
+    /// The service's clock goes on by itself, and this machine's does not notice.
+    pub(crate) fn left(&self, run: &Run) -> u64 {
+        run.until.since(self.steady()).as_secs()
+    }
+
+    fn take(&mut self, deeds: Vec<Deed>) {
+        for deed in deeds {
+            match deed {
+                Deed::Run(run) => {
+                    let Task { phase, hook, .. } = &run.task;
+                    self.log.push(format!("{} {hook} {}", phase.as_str(), run.attempt));
+                    self.runs.push(run);
+                }
+                Deed::Stop(task) => {
+                    self.log.push(format!("stop {}", task.hook));
+                    if !self.heeds_stops {
+                        continue;
+                    }
+                    self.end_task(&task, Err("it was stopped".to_owned()), None);
+                }
+                Deed::Approve(event) => self.approvals.push(event),
+                Deed::Note(note) => self.notes.push(short(&note.what)),
+                Deed::Skip(events) => {
+                    self.notes.extend(events.iter().map(|event| format!("skipped: {}", event.problem)));
+                }
+            }
+        }
+    }
+
+    /// Hooks that run.
+    pub(crate) fn running(&self) -> Vec<String> {
+        self.runs.iter().map(|run| format!("{} {}", run.task.phase.as_str(), run.task.hook)).collect()
+    }
+
+    pub(crate) fn run(&self, hook: &str) -> &Run {
+        self.runs
+            .iter()
+            .find(|run| run.task.hook == hook)
+            .unwrap_or_else(|| panic!("it does not run: {hook}"))
+    }
+
+    /// A hook that runs ends well.
+    pub(crate) fn done(&mut self, hook: &str) {
+        let task = self.run(hook).task.clone();
+        self.end_task(&task, Ok(()), None);
+    }
+
+    /// A hook that runs ends well, and remembers something.
+    pub(crate) fn done_with(&mut self, hook: &str, memory: Value) {
+        let task = self.run(hook).task.clone();
+        self.end_task(&task, Ok(()), Some(memory));
+    }
+
+    pub(crate) fn fail(&mut self, hook: &str) {
+        let task = self.run(hook).task.clone();
+        self.end_task(&task, Err("it failed".to_owned()), None);
+    }
+
+    fn end_task(&mut self, task: &Task, result: Result<(), String>, memory: Option<Value>) {
+        self.runs.retain(|run| run.task != *task);
+        let deeds = self.watcher.ended(self.steady(), task, &Ending { result, memory });
+        self.take(deeds);
+    }
+
+    /// Whatever runs ends well, until nothing does.
+    pub(crate) fn settle(&mut self) {
+        while let Some(run) = self.runs.first() {
+            let task = run.task.clone();
+            self.end_task(&task, Ok(()), None);
+        }
+    }
+
+    pub(crate) fn answer(&mut self, number: u8, answer: Answer) {
+        let deeds = self.watcher.answered(self.steady(), id(number), answer);
+        self.take(deeds);
+    }
+
+    /// A round of peers: each with its name and how far it has come with events.
+    pub(crate) fn hear(&mut self, words: &[(&str, u8, Stage)]) {
+        let word = |(name, number, stage): &(&str, u8, Stage)| PeerWord {
+            name: (*name).to_owned(),
+            events: BTreeMap::from([(id(*number).to_string(), Standing { stage: *stage, approved: false })]),
+        };
+        self.hear_words(words.iter().map(word).collect());
+    }
+
+    pub(crate) fn hear_words(&mut self, words: Vec<PeerWord>) {
+        for word in words {
+            self.hear_report(PeerReport::Word(word));
+        }
+        let deeds = self.watcher.asked_all(self.steady(), self.steady());
+        self.take(deeds);
+    }
+
+    pub(crate) fn hear_report(&mut self, report: PeerReport) {
+        let deeds = self.watcher.heard(self.steady(), report);
+        self.take(deeds);
+    }
+}
+
+fn short(what: &What) -> String {
+    match what {
+        What::Seen { mine: true } => "seen".to_owned(),
+        What::Seen { mine: false } => "seen of others".to_owned(),
+        What::Ignored => "ignored".to_owned(),
+        What::UnknownType => "unknown type".to_owned(),
+        What::TooLate => "too late".to_owned(),
+        What::WaitsForTurn => "waits for its turn".to_owned(),
+        What::Preparing => "preparing".to_owned(),
+        What::HookFailed { hook, why, .. } => format!("{hook} failed: {why}"),
+        What::Ready => "ready".to_owned(),
+        What::Held => "held".to_owned(),
+        What::Approving { without } if without.is_empty() => "approving".to_owned(),
+        What::Approving { without } => format!("approving without {}", without.join(", ")),
+        What::Approved => "approved".to_owned(),
+        What::Unapproved { why } => format!("not approved: {why}"),
+        What::Started => "started".to_owned(),
+        What::Completed => "completed".to_owned(),
+        What::Cancelled => "cancelled".to_owned(),
+        What::Undoing => "undoing".to_owned(),
+        What::Undone => "undone".to_owned(),
+        What::UndoFailed { hook, why } => format!("{hook} not undone: {why}"),
+    }
+}

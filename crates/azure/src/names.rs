@@ -1,0 +1,168 @@
+//! Names of resources: what they may be, and whether they are free.
+//!
+//! Machines, availability sets and scale sets are called in the rules as they are called by clients. A name belongs to one of
+//! them in a cluster, whatever its resource group; case does not make it another one.
+
+use forewarn_lifecycle::{Cluster, Name, Orchestration, Shape, TenantId};
+
+use super::error::ArmError;
+use forewarn_control::resource_id::ResourceId;
+
+/// Characters in the name of a machine or of a scale set, and in that of an availability set.
+const MACHINE_CHARS_MAX: usize = 64;
+const AVAILABILITY_SET_CHARS_MAX: usize = 80;
+
+/// What is to have a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    Machine,
+    ScaleSet,
+    AvailabilitySet,
+}
+
+impl Named {
+    fn chars_max(self) -> usize {
+        match self {
+            Self::Machine | Self::ScaleSet => MACHINE_CHARS_MAX,
+            Self::AvailabilitySet => AVAILABILITY_SET_CHARS_MAX,
+        }
+    }
+}
+
+/// A new name is one, and nobody has it.
+pub(super) fn check_new_name(cluster: &Cluster, name: &str, named: Named) -> Result<(), ArmError> {
+    let chars_max = named.chars_max();
+    let ends_well = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    if name.len() > chars_max || !ends_well || Name::new(name).is_err() {
+        let message = format!(
+            "Resource name {name} is invalid. The name can be up to {chars_max} characters long. It must begin with a \
+             letter or a digit, and it must end with a letter, a digit or with '_'. The name may contain letters, digits, \
+             '.', '-' and '_'."
+        );
+        return Err(ArmError::new(400, "InvalidResourceName", message).at("name"));
+    }
+    match taken_by(cluster, name, named) {
+        Some(owner) => {
+            let message = format!(
+                "The name '{name}' is taken by {owner}. Names of virtual machines, availability sets and scale sets are \
+                 unique in a cluster, whatever their resource group: choose another one."
+            );
+            Err(ArmError::new(409, "Conflict", message).at("name"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Who has a name.
+fn taken_by(cluster: &Cluster, name: &str, named: Named) -> Option<String> {
+    let is_it = |other: &Name| other.as_str().eq_ignore_ascii_case(name);
+    if let Some((_, tenant)) = cluster.tenants().find(|(_, tenant)| is_it(&tenant.name)) {
+        return Some(match tenant.shape {
+            Shape::StandaloneMachine => "a virtual machine".to_owned(),
+            Shape::CloudService => "a cloud service".to_owned(),
+            Shape::AvailabilitySet => "an availability set".to_owned(),
+            Shape::PlacementGroup(_) => "a scale set".to_owned(),
+        });
+    }
+    if named != Named::Machine {
+        return None;
+    }
+    if let Some((_, machine)) = cluster.machines().find(|(_, machine)| is_it(&machine.name)) {
+        let tenant = cluster.tenant(machine.tenant)?;
+        return Some(format!("a virtual machine of '{}'", tenant.name));
+    }
+    instance_of(cluster, name).map(|set| format!("instances of the scale set '{set}', which may come"))
+}
+
+/// The flexible scale set whose instances are called so.
+fn instance_of<'a>(cluster: &'a Cluster, name: &str) -> Option<&'a Name> {
+    let (set, number) = name.rsplit_once('_')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let set = cluster.scale_set(cluster.scale_set_named(set)?)?;
+    (is_number && set.orchestration == Orchestration::Flexible).then_some(&set.name)
+}
+
+/// The tenant that a resource id refers to, in any spelling.
+pub(super) fn tenant_of(cluster: &Cluster, id: &ResourceId) -> Option<TenantId> {
+    let is_it = |other: &Name| other.as_str().eq_ignore_ascii_case(id.name());
+    let exact = cluster.tenant_named(id.name());
+    exact.or_else(|| cluster.tenants().find(|(_, tenant)| is_it(&tenant.name)).map(|(id, _)| id))
+}
+
+/// Something that a resource refers to and that is not there.
+pub(super) fn no_such_resource(id: &ResourceId) -> ArmError {
+    let message = format!(
+        "The Resource '{}/{}' under resource group '{}' was not found. For more details please go to \
+         https://aka.ms/ARMResourceNotFoundFix",
+        id.kind(),
+        id.name(),
+        id.group.name
+    );
+    ArmError::new(404, "ResourceNotFound", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_testkit::TestCluster;
+    use serde_json::json;
+
+    #[test]
+    fn names_are_those_that_azure_lets_pass() {
+        let town = TestCluster::new(0);
+        let check = |name: &str, named| check_new_name(&town.cluster, name, named);
+        let long = "a".repeat(64);
+        for name in ["web", "0", "a.b-c_d", "web_", &long] {
+            assert_eq!(check(name, Named::Machine), Ok(()), "{name}");
+        }
+        for name in ["", "_web", "-a", ".", "a.", "a-", "a b", "a/b", "é", &format!("{long}a")] {
+            let error = check(name, Named::ScaleSet).unwrap_err();
+            assert_eq!((error.status, error.code.as_ref()), (400, "InvalidResourceName"), "{name}");
+        }
+        assert_eq!(check(&"a".repeat(80), Named::AvailabilitySet), Ok(()));
+    }
+
+    #[test]
+    fn a_name_belongs_to_one() {
+        let mut town = TestCluster::new(2);
+        town.create(&json!({ "instances": 1, "orchestration": "flexible" }));
+        town.order(&json!({ "command": "admit_vm", "name": "solo", "host": "h1" }));
+        town.order(&json!({ "command": "admit_availability_set", "name": "db" }));
+        let member = json!({ "name": "db1", "host": "h1" });
+        town.order(&json!({ "command": "admit_machine", "tenant": "db", "machine": member }));
+        let check = |name: &str, named| check_new_name(&town.cluster, name, named);
+        for (name, named, owner) in [
+            ("SOLO", Named::ScaleSet, "a virtual machine"),
+            ("db", Named::Machine, "an availability set"),
+            ("Web", Named::AvailabilitySet, "a scale set"),
+            ("DB1", Named::Machine, "a virtual machine of 'db'"),
+            ("web_0", Named::Machine, "a virtual machine of 'web'"),
+            ("web_7", Named::Machine, "instances of the scale set 'web', which may come"),
+        ] {
+            let error = check(name, named).unwrap_err();
+            assert_eq!((error.status, error.code.as_ref()), (409, "Conflict"), "{name}");
+            assert!(error.message.starts_with(&format!("The name '{name}' is taken by {owner}.")), "{error}");
+        }
+        assert_eq!(check("db1", Named::ScaleSet), Ok(()), "members do not share names with sets");
+        assert_eq!(check("web_x", Named::Machine), Ok(()));
+    }
+
+    #[test]
+    fn a_reference_is_found_in_any_spelling() {
+        let mut town = TestCluster::new(0);
+        town.order(&json!({ "command": "admit_availability_set", "name": "db" }));
+        let id = |name: &str| {
+            let text = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/availabilitySets/";
+            ResourceId::parse(&format!("{text}{name}")).unwrap()
+        };
+        assert!(tenant_of(&town.cluster, &id("db")).is_some());
+        assert_eq!(tenant_of(&town.cluster, &id("DB")), tenant_of(&town.cluster, &id("db")));
+        assert_eq!(tenant_of(&town.cluster, &id("x")), None);
+        assert_eq!(
+            no_such_resource(&id("x")).message,
+            "The Resource 'Microsoft.Compute/availabilitySets/x' under resource group 'g' was not found. For more details \
+             please go to https://aka.ms/ARMResourceNotFoundFix"
+        );
+    }
+}

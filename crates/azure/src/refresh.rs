@@ -1,0 +1,108 @@
+//! What is kept of a resource, and what the rules know better: somebody may have changed the fleet in another way.
+//!
+//! What a client sends is merged into what is so, not into what some client once wrote; otherwise a client that wants more
+//! instances would undo what an operator has done. Where both mean the same, the body stays as it was written.
+
+use forewarn_lifecycle::{
+    Cluster, EvictionPolicy, MachineId, Orchestration, Priority, ScaleSetId, Shape, Tenant, TenantId,
+};
+use serde_json::{Map, Value, json};
+
+use super::body::at;
+use super::policy::refresh_policy;
+use super::profile::refresh_profile;
+use super::read_common::read_priority;
+use super::read_scale_set::{read_upgrade, upgrade_body};
+use super::show::is_leaving;
+use forewarn_control::UpgradeWord;
+
+/// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.
+pub(super) fn refresh_scale_set(cluster: &Cluster, id: ScaleSetId, body: &mut Value) {
+    let Some(set) = cluster.scale_set(id) else { return };
+    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
+    let staying = groups.flat_map(Tenant::machines).filter(|machine| !is_leaving(cluster, **machine)).count();
+    write(body, "sku", "capacity", json!(staying));
+    let orchestration = match set.orchestration {
+        Orchestration::Uniform => "Uniform",
+        Orchestration::Flexible => "Flexible",
+    };
+    let was = at(body, "properties.orchestrationMode").and_then(Value::as_str).unwrap_or("Uniform");
+    if !was.eq_ignore_ascii_case(orchestration) {
+        write(body, "properties", "orchestrationMode", json!(orchestration));
+    }
+    let (was, is) = (read_upgrade(body).ok(), UpgradeWord::from(set.upgrade));
+    if was != Some(is) {
+        write(body, "properties", "upgradePolicy", upgrade_body(is));
+    }
+    let properties = object(body, "properties");
+    refresh_policy(properties, set.policy);
+    let model = object(properties, "virtualMachineProfile");
+    refresh_priority(model, set.priority);
+    refresh_profile(model, set.model);
+}
+
+/// Makes the body of a machine say what is so: priority, profile and, where it is a tenant of its own, policy.
+pub(super) fn refresh_machine(cluster: &Cluster, id: MachineId, body: &mut Value) {
+    let Some(machine) = cluster.machine(id) else { return };
+    let properties = object(body, "properties");
+    refresh_priority(properties, machine.priority);
+    refresh_profile(properties, machine.profile);
+    if let Some(tenant) = cluster.tenant(machine.tenant)
+        && tenant.shape == Shape::StandaloneMachine
+    {
+        refresh_policy(properties, tenant.policy);
+    }
+}
+
+/// Makes the body of an availability set say what is so: its policy.
+pub(super) fn refresh_availability_set(cluster: &Cluster, id: TenantId, body: &mut Value) {
+    if let Some(tenant) = cluster.tenant(id) {
+        refresh_policy(object(body, "properties"), tenant.policy);
+    }
+}
+
+fn refresh_priority(holder: &mut Value, is: Priority) {
+    if read_priority(holder) == Ok(is) {
+        return;
+    }
+    let (Value::Object(members), eviction) = (
+        holder,
+        match is {
+            Priority::Regular => None,
+            Priority::Spot(EvictionPolicy::Deallocate) => Some("Deallocate"),
+            Priority::Spot(EvictionPolicy::Delete) => Some("Delete"),
+        },
+    ) else {
+        return;
+    };
+    members.shift_remove("evictionPolicy");
+    match eviction {
+        Some(eviction) => {
+            members.insert("priority".to_owned(), json!("Spot"));
+            members.insert("evictionPolicy".to_owned(), json!(eviction));
+        }
+        None => {
+            members.insert("priority".to_owned(), json!("Regular"));
+        }
+    }
+}
+
+/// A member that is an object; it is made one if it is none.
+fn object<'a>(holder: &'a mut Value, name: &str) -> &'a mut Value {
+    if !holder.is_object() {
+        *holder = Value::Object(Map::new());
+    }
+    let found = &mut holder[name];
+    if !found.is_object() {
+        *found = Value::Object(Map::new());
+    }
+    found
+}
+
+fn write(body: &mut Value, holder: &str, name: &str, value: Value) {
+    object(body, holder)[name] = value;
+}
+
+#[cfg(test)]
+#[path = "refresh/tests.rs"]
+mod tests;

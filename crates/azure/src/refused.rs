@@ -1,0 +1,239 @@
+//! What the rules refuse, in the codes of Azure.
+
+use forewarn_lifecycle::Refusal;
+
+use super::error::ArmError;
+use forewarn_control::{BadCommand, BadWish, Unknown};
+
+/// What is said of something that is not there, or not any more.
+const NOT_FOUND: &str = "The entity was not found in this Azure location.";
+
+/// A refusal of the rules.
+///
+/// ```
+/// use forewarn_lifecycle::{Name, Refusal};
+/// use forewarn_azure::refused;
+///
+/// let error = refused(&Refusal::NotSpot(Name::new("web_0").unwrap()));
+/// assert_eq!(
+///     error.to_string(),
+///     "(OperationNotAllowed) Operation 'simulateEviction' is allowed only for Spot Virtual Machines"
+/// );
+/// ```
+#[must_use]
+pub fn refused(refusal: &Refusal) -> ArmError {
+    let said = || sentence(&refusal.to_string());
+    match refusal {
+        Refusal::NoSuchHost
+        | Refusal::NoSuchTenant
+        | Refusal::NoSuchMachine
+        | Refusal::NoSuchScaleSet
+        | Refusal::NoSuchRollout
+        | Refusal::NoSuchMaintenance => not_found(),
+        Refusal::NameTaken(_)
+        | Refusal::InstanceNumberPassed { .. }
+        | Refusal::Pending { .. }
+        | Refusal::UnderWay(_)
+        | Refusal::Planned { .. }
+        | Refusal::AlreadyStarted
+        | Refusal::BrakeOn => ArmError::new(409, "Conflict", said()),
+        Refusal::TenantInUse(name) => {
+            let message = format!(
+                "Availability Set '{name}' cannot be deleted. Before deleting an Availability Set please ensure that it \
+                 does not contain any VM."
+            );
+            ArmError::new(409, "OperationNotAllowed", message)
+        }
+        Refusal::NotSpot(_) => {
+            let message = "Operation 'simulateEviction' is allowed only for Spot Virtual Machines";
+            ArmError::new(409, "OperationNotAllowed", message)
+        }
+        Refusal::HostInUse { .. }
+        | Refusal::ScaleSetInUse(_)
+        | Refusal::PartOfScaleSet(_)
+        | Refusal::Standalone(_)
+        | Refusal::NotAnInstance(_)
+        | Refusal::NotRunning(_)
+        | Refusal::Deallocated(_)
+        | Refusal::TooManyUserOperations { .. }
+        | Refusal::NotWaiting(_)
+        | Refusal::AlreadyDone(_)
+        | Refusal::TooMany { .. } => ArmError::new(409, "OperationNotAllowed", said()),
+        Refusal::UpdateDomainClash { .. }
+        | Refusal::OtherZone { .. }
+        | Refusal::HostNotHealthy(_)
+        | Refusal::HostFailed(_)
+        | Refusal::HostBusy(_)
+        | Refusal::NoHost(_) => allocation_failed(&said()),
+        Refusal::TerminateOnSpot(_) => ArmError::invalid("terminateNotificationProfile", said()),
+        Refusal::PauseTooLong => ArmError::invalid("pauseTimeBetweenBatches", said()),
+        Refusal::UnknownEvent => ArmError::new(404, "InvalidScheduledEventId", "Scheduled event not found"),
+        Refusal::DomainOutOfRange | Refusal::NoEvents | Refusal::NoHosts | Refusal::FailureTooFar => {
+            ArmError::new(400, "BadRequest", said())
+        }
+    }
+}
+
+/// A name that does not tell what is meant.
+#[must_use]
+pub fn unknown(unknown: &Unknown) -> ArmError {
+    let said = sentence(&unknown.to_string());
+    match unknown {
+        Unknown::Nothing { .. } => ArmError::new(404, "NotFound", said),
+        Unknown::Several { .. } => ArmError::new(409, "Conflict", said),
+    }
+}
+
+/// A command by name that is none.
+#[must_use]
+pub fn bad_command(bad: &BadCommand) -> ArmError {
+    let said = || sentence(&bad.to_string());
+    match bad {
+        BadCommand::Unknown(unknown) => self::unknown(unknown),
+        BadCommand::Name { .. } => ArmError::new(400, "InvalidResourceName", said()).at("name"),
+        BadCommand::Notice(_) => ArmError::invalid("notBeforeTimeout", said()),
+        BadCommand::Batch(_) => ArmError::invalid("maxBatchInstancePercent", said()),
+        BadCommand::TooMany { .. } | BadCommand::Control(_) => ArmError::invalid("tags", said()),
+        BadCommand::WithMachines(_) | BadCommand::EventId(_) | BadCommand::Terms(_) => {
+            ArmError::new(400, "BadRequest", said())
+        }
+    }
+}
+
+/// A wish that comes to nothing.
+#[must_use]
+pub fn bad_wish(bad: &BadWish) -> ArmError {
+    let said = sentence(&bad.to_string());
+    match bad {
+        BadWish::Unknown(unknown) => self::unknown(unknown),
+        BadWish::TooMany(_) => ArmError::invalid("sku.capacity", said),
+        BadWish::NoHost { .. } => allocation_failed(&said),
+        BadWish::FaultDomains(_) => ArmError::invalid("platformFaultDomainCount", said),
+        BadWish::Protected { .. } => ArmError::new(409, "OperationNotAllowed", said).at("sku.capacity"),
+    }
+}
+
+/// Something that is not there, or not any more.
+pub(super) fn not_found() -> ArmError {
+    ArmError::new(404, "NotFound", NOT_FOUND)
+}
+
+/// There is no place for a machine.
+pub(super) fn allocation_failed(why: &str) -> ArmError {
+    ArmError::new(409, "AllocationFailed", format!("Allocation failed. {why}"))
+}
+
+/// A property that is what it is.
+pub(super) fn not_changeable(property: &'static str) -> ArmError {
+    let message = format!("Changing property '{property}' is not allowed.");
+    ArmError::new(409, "PropertyChangeNotAllowed", message).at(property)
+}
+
+/// The words of an error as sentences on one line: clients show them after a code.
+fn sentence(text: &str) -> String {
+    let text = text.replace("\n  hint: ", ". Hint: ");
+    let mut letters = text.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let end = if text.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_imds::Span;
+    use forewarn_lifecycle::{EventId, Name};
+
+    fn name() -> Name {
+        Name::new("web_0").unwrap()
+    }
+
+    fn said(error: &ArmError) -> (u16, &str, Option<&str>) {
+        (error.status, error.code.as_ref(), error.target.as_deref())
+    }
+
+    #[test]
+    fn refusals_have_the_codes_of_azure() {
+        let event = EventId::parse("28512af7-c957-4500-9bc4-842d6fb531e4").unwrap();
+        for (refusal, status, code) in [
+            (Refusal::NoSuchMachine, 404, "NotFound"),
+            (Refusal::NoSuchScaleSet, 404, "NotFound"),
+            (Refusal::NameTaken(name()), 409, "Conflict"),
+            (Refusal::Pending { machine: name(), event }, 409, "Conflict"),
+            (Refusal::UnderWay(name()), 409, "Conflict"),
+            (Refusal::TenantInUse(name()), 409, "OperationNotAllowed"),
+            (Refusal::NotRunning(name()), 409, "OperationNotAllowed"),
+            (Refusal::NotSpot(name()), 409, "OperationNotAllowed"),
+            (Refusal::TooManyUserOperations { tenant: name(), max: 10 }, 409, "OperationNotAllowed"),
+            (Refusal::NoHost(name()), 409, "AllocationFailed"),
+            (Refusal::HostBusy(name()), 409, "AllocationFailed"),
+            (Refusal::TerminateOnSpot(name()), 400, "InvalidParameter"),
+            (Refusal::PauseTooLong, 400, "InvalidParameter"),
+            (Refusal::UnknownEvent, 404, "InvalidScheduledEventId"),
+            (Refusal::NoEvents, 400, "BadRequest"),
+        ] {
+            let error = refused(&refusal);
+            assert_eq!((error.status, error.code.as_ref()), (status, code), "{refusal}");
+            assert!(!error.message.contains('\n'), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_named() {
+        let event = EventId::parse("28512af7-c957-4500-9bc4-842d6fb531e4").unwrap();
+        let message = refused(&Refusal::Pending { machine: name(), event }).message;
+        assert_eq!(
+            message,
+            "Something is already pending for web_0: event 28512AF7-C957-4500-9BC4-842D6FB531E4."
+        );
+        let message = refused(&Refusal::Deallocated(name())).message;
+        assert_eq!(message, "The machine is deallocated: web_0. Hint: start it first.");
+    }
+
+    #[test]
+    fn what_is_not_there_or_means_nothing_says_so() {
+        let nothing = Unknown::Nothing { what: "machine", name: "wbe".into(), similar: Some("web".into()) };
+        assert_eq!(unknown(&nothing).message, "No such machine: wbe. Hint: did you mean web?");
+        let several = Unknown::Several { name: "a".into(), tenants: vec!["x/a".into(), "y/a".into()] };
+        assert_eq!(said(&bad_wish(&BadWish::Unknown(several))), (409, "Conflict", None));
+        let notice = BadCommand::Notice(Span(std::time::Duration::from_mins(1)));
+        for (bad, expected) in [
+            (BadCommand::Unknown(nothing), (404, "NotFound", None)),
+            (notice, (400, "InvalidParameter", Some("notBeforeTimeout"))),
+            (
+                BadCommand::Batch(forewarn_control::BadBatch(0)),
+                (400, "InvalidParameter", Some("maxBatchInstancePercent")),
+            ),
+            (BadCommand::EventId("x".into()), (400, "BadRequest", None)),
+            (BadCommand::WithMachines("x".into()), (400, "BadRequest", None)),
+            (
+                BadCommand::TooMany { what: "tags", machine: "m".into(), max: 50 },
+                (400, "InvalidParameter", Some("tags")),
+            ),
+        ] {
+            assert_eq!(said(&bad_command(&bad)), expected, "{bad}");
+        }
+        let why = Name::new("a b").unwrap_err();
+        let bad = BadCommand::Name { name: "a b".into(), why };
+        assert_eq!(said(&bad_command(&bad)), (400, "InvalidResourceName", Some("name")));
+    }
+
+    #[test]
+    fn a_wish_without_room_says_what_is_needed() {
+        assert_eq!(
+            said(&bad_wish(&BadWish::TooMany(1_001))),
+            (400, "InvalidParameter", Some("sku.capacity"))
+        );
+        let error = bad_wish(&BadWish::NoHost { set: "web".into(), wanted: 3, missing: 2 });
+        assert_eq!(said(&error), (409, "AllocationFailed", None));
+        assert!(error.message.starts_with("Allocation failed. No host can take more instances of web"));
+        assert!(error.message.contains("Hint: each needs a healthy host"), "{}", error.message);
+    }
+
+    #[test]
+    fn a_property_that_is_what_it_is_is_named() {
+        let error = not_changeable("priority");
+        assert_eq!(said(&error), (409, "PropertyChangeNotAllowed", Some("priority")));
+        assert_eq!(error.message, "Changing property 'priority' is not allowed.");
+    }
+}

@@ -1,0 +1,53 @@
+//! Availability sets.
+
+use forewarn_lifecycle::{Machine, TenantId};
+use serde_json::{Value, json};
+
+use super::edit::{fill, put};
+use super::{Kept, Sight, resource};
+use crate::kind::AVAILABILITY_SETS;
+use crate::read_machine::{Domains, read_availability_set};
+use crate::refresh::refresh_availability_set;
+use forewarn_control::resource_id::ResourceId;
+
+/// Domains of an availability set.
+const UPDATE_DOMAINS_MAX: u16 = 20;
+const FAULT_DOMAINS_MAX: u16 = 3;
+
+/// An availability set; `members` are its machines.
+#[must_use]
+pub fn show_availability_set(
+    sight: &Sight<'_>,
+    kept: &Kept<'_>,
+    tenant: TenantId,
+    members: &[ResourceId],
+) -> Value {
+    let mut shown = resource(sight, kept, AVAILABILITY_SETS);
+    fill(&mut shown, "sku.name", "Classic");
+    refresh_availability_set(sight.cluster, tenant, &mut shown);
+    let machines = sight.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
+    let machines: Vec<_> = machines.iter().filter_map(|id| sight.cluster.machine(*id)).collect();
+    put_domains(&mut shown, &machines);
+    let members: Vec<_> = members.iter().map(|id| json!({ "id": id.to_string() })).collect();
+    put(&mut shown, "properties.virtualMachines", members);
+    shown
+}
+
+/// At least as many as are used, and no more than clients can say.
+fn put_domains(shown: &mut Value, machines: &[&Machine]) {
+    let Domains { update, fault } =
+        read_availability_set(shown).map(|wanted| wanted.domains).unwrap_or_default();
+    let most = |domain: fn(&Machine) -> u16| machines.iter().map(|one| domain(one).saturating_add(1)).max();
+    let (updates, faults) = (most(|one| one.update_domain.0), most(|one| one.fault_domain.0));
+    let count = |said: u16, used: Option<u16>, max: u16| said.max(used.unwrap_or(0)).min(max);
+    put(shown, "properties.platformUpdateDomainCount", count(update, updates, UPDATE_DOMAINS_MAX));
+    put(shown, "properties.platformFaultDomainCount", count(fault, faults, FAULT_DOMAINS_MAX));
+}
+
+/// The body of an availability set that no client has sent.
+#[must_use]
+pub fn plain_availability_set(sight: &Sight<'_>, tenant: TenantId) -> Value {
+    let machines = sight.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
+    let location = machines.first().map_or(sight.site.location.as_str(), |id| sight.location(*id));
+    json!({ "location": location, "sku": { "name": "Aligned" } })
+}

@@ -1,0 +1,82 @@
+//! Instances of scale sets, below their set.
+
+use forewarn_lifecycle::{MachineId, Shape};
+use serde_json::{Value, json};
+
+use super::edit::{complete, put, put_if, take, text};
+use super::model::{fill_machine, made_from};
+use super::standing::provisioning;
+use super::view::instance_view;
+use super::{Expand, Kept, Own, Provisioning, Sight, put_etag};
+use crate::body::at;
+use crate::kind::INSTANCES;
+use crate::read_scale_set::MODEL;
+use forewarn_control::resource_id::{instance_id, instance_word};
+use forewarn_imds::Unique;
+
+/// An instance of a scale set, made of what is kept of the set; `own` is what a client has sent of the instance itself.
+/// Nothing, if it is not there.
+#[must_use]
+pub fn show_instance(
+    sight: &Sight<'_>,
+    set: &Kept<'_>,
+    own: Own<'_>,
+    id: MachineId,
+    expand: Expand,
+) -> Value {
+    let Some(mut shown) = bare(sight, set, id) else { return json!({}) };
+    sight.put_tags(&mut shown, id);
+    if let Some(own) = own.body {
+        put_if(&mut shown, "tags", at(own, "tags").cloned());
+        if let (Some(properties), Some(more)) = (shown.get_mut("properties"), own.get("properties")) {
+            complete(properties, more);
+        }
+    }
+    take(&mut shown, "properties.instanceView");
+    let state = provisioning(sight.cluster, id, Provisioning::Succeeded);
+    put(&mut shown, "properties.provisioningState", state.as_str());
+    put_etag(sight, own.etag, &mut shown);
+    if expand == Expand::InstanceView {
+        let mut view = instance_view(sight, id, &shown, state, set.created);
+        let group = sight.cluster.machine(id).map(|machine| Unique::PlacementGroup(machine.tenant));
+        put_if(&mut view, "placementGroupId", group.map(|group| group.id(sight.seed)));
+        put(&mut shown, "properties.instanceView", view);
+    }
+    shown
+}
+
+/// How an instance of a scale set is at the moment.
+#[must_use]
+pub fn instance_instance_view(sight: &Sight<'_>, set: &Kept<'_>, own: Own<'_>, id: MachineId) -> Value {
+    let mut shown = show_instance(sight, set, own, id, Expand::InstanceView);
+    take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
+}
+
+/// What follows from the scale set and from the rules.
+fn bare(sight: &Sight<'_>, set: &Kept<'_>, id: MachineId) -> Option<Value> {
+    let machine = sight.cluster.machine(id)?;
+    let Shape::PlacementGroup(scale_set) = sight.cluster.tenant(machine.tenant)?.shape else { return None };
+    let scale_set = sight.cluster.scale_set(scale_set)?;
+    let mut shown = json!({
+        "name": machine.name.as_str(),
+        "id": instance_id(set.id, scale_set, machine).to_string(),
+        "type": INSTANCES,
+    });
+    complete(&mut shown, &made_from(sight, set.body, id));
+    put(&mut shown, "instanceId", instance_word(scale_set, machine));
+    put_if(&mut shown, "sku.name", text(set.body, "sku.name"));
+    put(&mut shown, "sku.tier", text(set.body, "sku.tier").unwrap_or("Standard"));
+    let vm_id = Unique::Machine(id).id(sight.seed);
+    let is_latest = machine.model_version == scale_set.model_version;
+    put(&mut shown, "properties.latestModelApplied", is_latest);
+    put(&mut shown, "properties.modelDefinitionApplied", "VirtualMachineScaleSet");
+    put(&mut shown, "properties.vmId", vm_id.as_str());
+    fill_machine(&mut shown, machine.name.as_str(), &vm_id);
+    let network = at(set.body, &format!("{MODEL}.networkProfile.networkInterfaceConfigurations"));
+    put_if(
+        &mut shown,
+        "properties.networkProfileConfiguration.networkInterfaceConfigurations",
+        network.cloned(),
+    );
+    Some(shown)
+}

@@ -1,0 +1,430 @@
+//! What clients of Azure Resource Manager are shown. The bodies are in `seen`; read them before you commit them.
+
+use forewarn_azure::*;
+use forewarn_control::resource_id::*;
+use forewarn_control::*;
+use forewarn_lifecycle::*;
+use serde_json::{Value, json};
+
+use crate::town::Town;
+
+const SEED: Seed = Seed([7; 16]);
+
+fn seen(name: &str, body: &Value) {
+    let text = serde_json::to_string_pretty(body).unwrap();
+    insta::with_settings!({ snapshot_path => "seen", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, text);
+    });
+}
+
+fn sight(town: &Town) -> Sight<'_> {
+    Sight {
+        cluster: &town.cluster,
+        site: &town.site,
+        details: &town.details,
+        seed: &SEED,
+        now: town.now.wall,
+        version: ApiVersion::new(2024, 11, 1),
+    }
+}
+
+/// Three hosts in two zones, and nothing on them.
+fn town() -> Town {
+    let mut town = Town::new();
+    town.say(r#"{"command":"admit_host","name":"h1","zone":1}"#);
+    town.say(r#"{"command":"admit_host","name":"h2","zone":2}"#);
+    town.say(r#"{"command":"admit_host","name":"h3","zone":1}"#);
+    town
+}
+
+fn with_vm(entry: &str) -> (Town, MachineId) {
+    let mut town = town();
+    town.say(&format!(r#"{{"command":"admit_vm","name":"solo","host":"h1"{entry}}}"#));
+    (town, MachineId(0))
+}
+
+fn id(kind: &str, name: &str) -> ResourceId {
+    let group = GroupId { subscription: "sub".to_owned(), name: "Shop".to_owned() };
+    group.resource("Microsoft.Compute", kind, name)
+}
+
+fn kept<'a>(id: &'a ResourceId, body: &'a Value) -> Kept<'a> {
+    let created = Some(Timestamp::from_millis(1_767_000_000_000));
+    Kept { id, body, etag: 3, created, state: Provisioning::Succeeded }
+}
+
+/// A machine that no client has sent, as everybody sees it.
+fn plain(town: &Town, machine: MachineId, expand: Expand) -> Value {
+    let sight = sight(town);
+    let group = group_of(sight.site, sight.details.get(&machine));
+    let id = machine_id(sight.cluster, &group, machine).unwrap();
+    let body = plain_machine(&sight, machine);
+    let kept = Kept { id: &id, body: &body, etag: 1, created: None, state: Provisioning::Succeeded };
+    show_machine(&sight, &kept, machine, expand)
+}
+
+fn view(town: &Town, machine: MachineId) -> Value {
+    plain(town, machine, Expand::InstanceView)["properties"]["instanceView"].take()
+}
+
+#[test]
+fn a_machine_of_a_fleet_file_is_shown_as_if_somebody_had_asked_for_it() {
+    let (town, solo) = with_vm(r#","terminate":"5m","tags":{"team":"a"},"policy":{"restart":"automatic"}"#);
+    seen("plain-machine", &plain(&town, solo, Expand::InstanceView));
+    assert_eq!(plain(&town, solo, Expand::Nothing)["properties"].get("instanceView"), None);
+}
+
+#[test]
+fn a_machine_that_is_off_says_so() {
+    let (mut town, solo) = with_vm("");
+    town.say(r#"{"command":"stop","machine":"solo"}"#);
+    assert_eq!(view(&town, solo)["statuses"][1]["code"], "PowerState/stopping");
+    town.finish();
+    seen("stopped-machine-view", &view(&town, solo));
+    town.say(r#"{"command":"deallocate","machine":"solo"}"#);
+    assert_eq!(view(&town, solo)["statuses"][1]["code"], "PowerState/deallocating");
+    town.finish();
+    seen("deallocated-machine-view", &view(&town, solo));
+    town.say(r#"{"command":"start","machine":"solo"}"#);
+    assert_eq!(view(&town, solo)["statuses"][1]["displayStatus"], "VM starting");
+    town.finish();
+    assert_eq!(view(&town, solo)["statuses"][1]["displayStatus"], "VM running");
+}
+
+#[test]
+fn a_machine_whose_deletion_is_announced_is_there_until_it_starts() {
+    let (mut town, solo) = with_vm(r#","terminate":"5m""#);
+    town.enrol("solo");
+    town.say(r#"{"command":"delete","machine":"solo"}"#);
+    assert!(is_leaving(&town.cluster, solo) && !is_gone(&town.cluster, solo));
+    let shown = plain(&town, solo, Expand::InstanceView);
+    assert_eq!(shown["properties"]["provisioningState"], "Deleting");
+    assert_eq!(shown["properties"]["instanceView"]["statuses"][0]["code"], "ProvisioningState/deleting");
+    assert_eq!(shown["properties"]["instanceView"]["statuses"][1]["code"], "PowerState/running");
+    town.say(r#"{"command":"approve","tenant":"solo","events":"all"}"#);
+    town.submit(&Command::Tick);
+    assert!(town.cluster.machine(solo).is_some());
+    assert!(is_leaving(&town.cluster, solo) && is_gone(&town.cluster, solo));
+    town.finish();
+    assert!(!is_leaving(&town.cluster, solo) && is_gone(&town.cluster, solo));
+    // What is looked for and has just gone is no reason to fail.
+    let sight = sight(&town);
+    let (id, body) = (id("virtualMachines", "solo"), json!({ "location": "x" }));
+    assert_eq!(show_machine(&sight, &kept(&id, &body), solo, Expand::InstanceView)["name"], "solo");
+    assert_eq!(plain_machine(&sight, solo)["location"], "local");
+    assert_eq!(show_instance(&sight, &kept(&id, &body), Own::default(), solo, Expand::Nothing), json!({}));
+}
+
+#[test]
+fn a_machine_on_a_degraded_host_may_be_moved_by_its_owner() {
+    let (mut town, solo) = with_vm("");
+    town.enrol("solo");
+    town.say(r#"{"command":"degrade_host","host":"h1","fails_in":"2d"}"#);
+    seen("degraded-machine-view", &view(&town, solo));
+    town.say(r#"{"command":"approve","tenant":"solo","events":"all"}"#);
+    town.submit(&Command::Tick);
+    let status = &view(&town, solo)["maintenanceRedeployStatus"];
+    assert_eq!(status["isCustomerInitiatedMaintenanceAllowed"], false);
+    town.finish();
+    assert_eq!(view(&town, solo).get("maintenanceRedeployStatus"), None);
+}
+
+#[test]
+fn what_a_client_wrote_of_a_machine_stays_and_the_rules_know_better() {
+    let (mut town, solo) = with_vm(r#","spot":"delete","os_image":true"#);
+    let body = json!({
+        "location": "westeurope",
+        "tags": { "kept": "yes" },
+        "zones": ["9"],
+        "etag": "stale",
+        "properties": {
+            "vmId": "stale",
+            "provisioningState": "Updating",
+            "instanceView": { "stale": true },
+            "hardwareProfile": { "vmSize": "Standard_B1s" },
+            "osProfile": { "computerName": "box", "windowsConfiguration": {} },
+            "networkProfile": { "networkInterfaces": [{ "id": "/nic" }] },
+            "priority": "Low",
+            "evictionPolicy": "Delete",
+            "scheduledEventsPolicy": { "unknown": 1 },
+            "somethingNew": { "kept": true },
+        },
+    });
+    let id = id("virtualMachines", "SOLO");
+    let kept = kept(&id, &body);
+    seen("kept-machine", &show_machine(&sight(&town), &kept, solo, Expand::InstanceView));
+    let old = Sight { version: ApiVersion::new(2019, 3, 1), ..sight(&town) };
+    assert_eq!(show_machine(&old, &kept, solo, Expand::Nothing).get("etag"), None);
+    let updating = Kept { state: Provisioning::Updating, ..kept };
+    assert_eq!(
+        machine_instance_view(&old, &updating, solo)["statuses"][0]["code"],
+        "ProvisioningState/updating"
+    );
+    town.say(r#"{"command":"describe","machine":"solo","tags":{"new":"one"}}"#);
+    assert_eq!(show_machine(&sight(&town), &kept, solo, Expand::Nothing)["tags"], json!({ "new": "one" }));
+}
+
+/// As `az vmss create` sends it, made canonical.
+fn scale_set_body() -> Value {
+    json!({
+        "location": "eastus",
+        "tags": { "team": "web" },
+        "sku": { "name": "Standard_DS1_v2", "capacity": 99 },
+        "zones": ["1", "2"],
+        "properties": {
+            "overprovision": false,
+            "upgradePolicy": { "mode": "Manual", "rollingUpgradePolicy": { "maxSurge": true } },
+            "virtualMachineProfile": {
+                "storageProfile": {
+                    "osDisk": { "createOption": "FromImage", "caching": "ReadWrite" },
+                    "imageReference": { "publisher": "Canonical", "offer": "UbuntuServer", "sku": "18.04-LTS" },
+                },
+                "osProfile": { "computerNamePrefix": "web12ab34", "adminUsername": "azureuser" },
+                "networkProfile": { "networkInterfaceConfigurations": [{ "name": "nic", "properties": {} }] },
+                "scheduledEventsProfile": {
+                    "terminateNotificationProfile": { "enable": true, "notBeforeTimeout": "PT600S" },
+                },
+            },
+        },
+    })
+}
+
+/// A scale set whose last instance is being deleted and whose first has the old model.
+fn with_scale_set(orchestration: &str) -> (Town, ScaleSetId) {
+    let mut town = town();
+    let traits = format!(r#""orchestration":"{orchestration}","terminate":"5m""#);
+    town.say(&format!(r#"{{"command":"admit_scale_set","name":"web",{traits}}}"#));
+    for (host, domain) in [("h1", 0), ("h2", 1), ("h3", 2)] {
+        let place = format!(r#""host":"{host}","update_domain":{domain},"fault_domain":{domain}"#);
+        town.say(&format!(r#"{{"command":"admit_instance","scale_set":"web","instance":{{{place}}}}}"#));
+    }
+    town.say(r#"{"command":"change_model","scale_set":"web","terminate":"10m"}"#);
+    town.say(r#"{"command":"upgrade_instance","machine":"web_1"}"#);
+    town.enrol("web");
+    town.say(r#"{"command":"delete","machine":"web_2"}"#);
+    (town, ScaleSetId(0))
+}
+
+#[test]
+fn a_scale_set_is_shown_with_the_number_of_those_that_stay() {
+    let (mut town, web) = with_scale_set("uniform");
+    let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
+    let kept = kept(&id, &body);
+    seen("scale-set", &show_scale_set(&sight(&town), &kept, web));
+    seen("scale-set-view", &scale_set_instance_view(&sight(&town), &kept, web));
+    town.say(r#"{"command":"change_model","scale_set":"web","terminate":"7m30s","os_image":true}"#);
+    town.say(r#"{"command":"change_policy","tenant":"web","policy":{"redeploy":"automatic"}}"#);
+    let shown = show_scale_set(&sight(&town), &kept, web);
+    let profile = json!({
+        "terminateNotificationProfile": { "enable": true, "notBeforeTimeout": "PT7M30S" },
+        "osImageNotificationProfile": { "enable": true, "notBeforeTimeout": "PT15M" },
+    });
+    assert_eq!(shown["properties"]["virtualMachineProfile"]["scheduledEventsProfile"], profile);
+    let policy = json!({ "userInitiatedRedeploy": { "automaticallyApprove": true } });
+    assert_eq!(shown["properties"]["scheduledEventsPolicy"], policy);
+}
+
+#[test]
+fn instances_are_shown_with_the_model_that_they_have() {
+    let (town, _) = with_scale_set("uniform");
+    let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
+    let (kept, sight) = (kept(&id, &body), sight(&town));
+    let own = json!({
+        "tags": { "own": "tag" },
+        "properties": {
+            "vmId": "stale",
+            "instanceView": {},
+            "protectionPolicy": { "protectFromScaleIn": true },
+        },
+    });
+    seen(
+        "instance",
+        &show_instance(&sight, &kept, Own { body: Some(&own), etag: 3 }, MachineId(0), Expand::InstanceView),
+    );
+    let latest = |machine: u32| {
+        let shown = show_instance(&sight, &kept, Own::default(), MachineId(machine), Expand::Nothing);
+        let properties = &shown["properties"];
+        assert_eq!(properties.get("protectionPolicy"), None);
+        (properties["latestModelApplied"].clone(), properties["provisioningState"].clone())
+    };
+    assert_eq!(
+        [0, 1, 2].map(latest),
+        [
+            (json!(false), json!("Succeeded")),
+            (json!(true), json!("Succeeded")),
+            (json!(false), json!("Deleting")),
+        ]
+    );
+    let view = instance_instance_view(&sight, &kept, Own::default(), MachineId(2));
+    assert_eq!((&view["platformUpdateDomain"], &view["platformFaultDomain"]), (&json!(2), &json!(2)));
+}
+
+#[test]
+fn an_instance_whose_deletion_has_started_is_not_listed() {
+    let (mut town, web) = with_scale_set("uniform");
+    let numbers = |town: &Town| {
+        let there = instances_there(&town.cluster, web).into_iter();
+        there.map(|(number, _)| number).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(&town), [0, 1, 2]);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
+    town.submit(&Command::Tick);
+    assert_eq!(numbers(&town), [0, 1]);
+    assert_eq!(instances_there(&town.cluster, ScaleSetId(9)), []);
+}
+
+#[test]
+fn an_instance_of_a_flexible_scale_set_is_a_machine_too() {
+    let (town, web) = with_scale_set("flexible");
+    let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
+    let (kept, sight) = (kept(&id, &body), sight(&town));
+    seen(
+        "flexible-machine",
+        &show_flexible_machine(&sight, &kept, Own { body: None, etag: 3 }, MachineId(0), Expand::Nothing),
+    );
+    let shown = show_instance(&sight, &kept, Own::default(), MachineId(0), Expand::Nothing);
+    assert_eq!((&shown["instanceId"], &shown["name"]), (&json!("web_0"), &json!("web_0")));
+    assert_eq!(shown["id"], format!("{id}/virtualMachines/web_0"));
+    let shown = show_scale_set(&sight, &kept, web);
+    assert_eq!(shown["properties"]["orchestrationMode"], "Flexible");
+    assert_eq!(shown["properties"]["singlePlacementGroup"], false);
+}
+
+#[test]
+fn sets_of_a_fleet_file_are_shown_as_if_somebody_had_asked_for_them() {
+    let mut town = town();
+    town.say(r#"{"command":"admit_scale_set","name":"batch","spot":"deallocate","upgrade":"automatic"}"#);
+    town.say(r#"{"command":"admit_instance","scale_set":"batch","instance":{"host":"h2","fault_domain":6}}"#);
+    let set = ScaleSetId(0);
+    let (id, body) = (id("virtualMachineScaleSets", "batch"), plain_scale_set(&sight(&town), set));
+    let kept = Kept { created: None, ..kept(&id, &body) };
+    seen("plain-scale-set", &show_scale_set(&sight(&town), &kept, set));
+    let shown = show_instance(&sight(&town), &kept, Own::default(), MachineId(0), Expand::Nothing);
+    assert_eq!(shown["properties"]["osProfile"]["computerName"], "batch000000");
+    assert_eq!(shown["zones"], json!(["2"]));
+}
+
+#[test]
+fn an_availability_set_names_its_machines_and_they_name_it() {
+    let mut town = town();
+    town.say(r#"{"command":"admit_availability_set","name":"db","policy":{"all_down":"asked"}}"#);
+    for (name, host, domain) in [("db-a", "h1", 0), ("db-b", "h2", 7)] {
+        let machine = format!(r#""name":"{name}","host":"{host}","update_domain":{domain},"fault_domain":1"#);
+        town.say(&format!(r#"{{"command":"admit_machine","tenant":"db","machine":{{{machine}}}}}"#));
+    }
+    let (sight, tenant) = (sight(&town), TenantId(0));
+    let group = group_of(sight.site, None);
+    let members = [0, 1].map(|id| machine_id(sight.cluster, &group, MachineId(id)).unwrap());
+    let id = availability_set_id(&group, &Name::new("db").unwrap());
+    let body = plain_availability_set(&sight, tenant);
+    seen("availability-set", &show_availability_set(&sight, &kept(&id, &body), tenant, &members));
+    let sent = json!({ "properties": { "platformFaultDomainCount": 1, "platformUpdateDomainCount": 20 } });
+    let shown = show_availability_set(&sight, &kept(&id, &sent), tenant, &[]);
+    let counts = ["platformFaultDomainCount", "platformUpdateDomainCount"];
+    assert_eq!(counts.map(|count| shown["properties"][count].clone()), [json!(2), json!(20)]);
+    let own = plain(&town, MachineId(0), Expand::Nothing);
+    assert_eq!(own["properties"]["availabilitySet"]["id"], id.to_string());
+    let theirs = json!({ "properties": { "availabilitySet": { "id": id.to_string().to_uppercase() } } });
+    let shown = show_machine(&sight, &kept(&members[0], &theirs), MachineId(0), Expand::Nothing);
+    assert_eq!(shown["properties"]["availabilitySet"], theirs["properties"]["availabilitySet"]);
+}
+
+#[test]
+fn a_machine_is_where_it_is_at_home() {
+    let (mut town, solo) = with_vm("");
+    let home = Home { resource_group: "Shop".to_owned(), location: "westeurope".to_owned() };
+    let change = DetailsChange { home: Some(home.clone()), ..DetailsChange::default() };
+    let details = change.apply(&town.details[&solo]);
+    town.details.insert(solo, details);
+    // Whatever is said of it afterwards.
+    town.say(r#"{"command":"describe","machine":"solo","addresses":["10.0.0.9"]}"#);
+    assert_eq!(town.details[&solo].home, Some(home));
+    let shown = plain(&town, solo, Expand::Nothing);
+    assert_eq!(shown["location"], "westeurope");
+    let expected = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/Shop/providers";
+    assert_eq!(shown["id"], format!("{expected}/Microsoft.Compute/virtualMachines/solo"));
+    // Fleet files do not speak of it.
+    assert!(!town.fleet().print().unwrap().contains("Shop"));
+}
+
+#[test]
+fn every_machine_has_its_id() {
+    let mut town = Town::with_fleet();
+    town.say(r#"{"command":"admit_scale_set","name":"flex","orchestration":"flexible"}"#);
+    town.say(r#"{"command":"admit_instance","scale_set":"flex","instance":{"host":"h1"}}"#);
+    town.say(r#"{"command":"admit_cloud_service","name":"cloud"}"#);
+    town.say(r#"{"command":"admit_machine","tenant":"cloud","machine":{"name":"IN_0","host":"h1"}}"#);
+    let group = GroupId { subscription: "s".to_owned(), name: "g".to_owned() };
+    let ids = (0..5).map(|id| machine_id(&town.cluster, &group, MachineId(id)).unwrap().to_string());
+    let compute = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute";
+    assert_eq!(
+        ids.collect::<Vec<_>>(),
+        [
+            format!("{compute}/virtualMachines/solo"),
+            format!("{compute}/virtualMachineScaleSets/web/virtualMachines/0"),
+            format!("{compute}/virtualMachineScaleSets/web/virtualMachines/1"),
+            format!("{compute}/virtualMachines/flex_0"),
+            format!("{compute}/cloudServices/cloud/roleInstances/IN_0"),
+        ]
+    );
+    assert_eq!(machine_id(&town.cluster, &group, MachineId(9)), None);
+}
+
+/// Clients read, change a little, and send the whole back.
+#[test]
+fn what_is_shown_can_be_sent_back() {
+    let mut town = town();
+    town.say(r#"{"command":"admit_vm","name":"solo","host":"h1","fault_domain":9,"spot":"delete"}"#);
+    town.say(r#"{"command":"admit_availability_set","name":"db"}"#);
+    let place = r#""host":"h2","update_domain":99,"fault_domain":99"#;
+    town.say(&format!(
+        r#"{{"command":"admit_machine","tenant":"db","machine":{{"name":"db-a",{place},"terminate":"5m"}}}}"#
+    ));
+    town.say(r#"{"command":"admit_scale_set","name":"flex","orchestration":"flexible","os_image":true}"#);
+    town.say(&format!(r#"{{"command":"admit_instance","scale_set":"flex","instance":{{{place}}}}}"#));
+    let sight = sight(&town);
+    let again = |kind: &str, shown: &Value| settle(kind, Some(shown), shown, sight.version).unwrap();
+    for machine in [MachineId(0), MachineId(1)] {
+        let shown = plain(&town, machine, Expand::InstanceView);
+        let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
+        let known = sight.cluster.machine(machine).unwrap();
+        assert_eq!((wanted.priority, wanted.profile), (known.priority, known.profile));
+    }
+    let (id, set) = (id("virtualMachineScaleSets", "flex"), ScaleSetId(0));
+    let body = plain_scale_set(&sight, set);
+    let kept = kept(&id, &body);
+    let wanted = read_scale_set(&again(SCALE_SETS, &show_scale_set(&sight, &kept, set))).unwrap();
+    assert_eq!((wanted.capacity, wanted.orchestration), (Some(1), OrchestrationWord::Flexible));
+    let shown = show_flexible_machine(&sight, &kept, Own::default(), MachineId(2), Expand::InstanceView);
+    let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
+    assert_eq!(wanted.scale_set, Some(id.clone()));
+    let body = plain_availability_set(&sight, TenantId(1));
+    let shown = show_availability_set(&sight, &Kept { body: &body, ..kept }, TenantId(1), &[]);
+    let wanted = read_availability_set(&again(AVAILABILITY_SETS, &shown)).unwrap();
+    assert_eq!(wanted.domains, Domains { update: 20, fault: 3 });
+}
+
+#[test]
+fn no_body_is_too_strange_to_be_shown() {
+    let (town, web) = with_scale_set("flexible");
+    let (sight, id) = (sight(&town), id("virtualMachineScaleSets", "web"));
+    let model = |model: Value| json!({ "properties": { "virtualMachineProfile": model } });
+    for body in [
+        json!(null),
+        json!([]),
+        json!({ "properties": 1, "sku": "x", "zones": {}, "tags": [], "location": 3 }),
+        model(json!("x")),
+        model(json!({ "osProfile": [], "storageProfile": false, "scheduledEventsProfile": 0 })),
+    ] {
+        let kept = kept(&id, &body);
+        assert_eq!(show_scale_set(&sight, &kept, web)["sku"]["capacity"], 2);
+        for own in [Own::default(), Own { body: Some(&body), etag: 1 }] {
+            let shown = show_instance(&sight, &kept, own, MachineId(0), Expand::InstanceView);
+            assert_eq!(shown["instanceId"], "web_0");
+            let shown = show_flexible_machine(&sight, &kept, own, MachineId(0), Expand::InstanceView);
+            assert_eq!(shown["properties"]["instanceView"]["statuses"][1]["code"], "PowerState/running");
+        }
+        let shown = show_availability_set(&sight, &kept, TenantId(0), &[]);
+        assert_eq!(shown["properties"]["platformFaultDomainCount"], 3);
+    }
+}

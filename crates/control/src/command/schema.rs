@@ -1,0 +1,182 @@
+//! What texts look like that are more than texts: the schemas that no derive can know.
+//!
+//! Whoever makes a value by one of these has made one that is understood. They promise what the
+//! readers of this crate and the rules check.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+use crate::command::resolve::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
+
+/// Makes types that nothing has and that only say what a text looks like.
+macro_rules! texts {
+    ($($(#[doc = $about:literal])+ $name:ident = $pattern:expr, $chars_max:expr;)+) => {
+        $($(#[doc = $about])+
+        #[derive(Clone, Copy, Debug)]
+        pub enum $name {}
+
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let about = [$($about),+].map(str::trim).join("\n");
+                json_schema!({
+                    "description": about,
+                    "type": "string",
+                    "maxLength": $chars_max,
+                    "pattern": $pattern,
+                })
+            }
+        })+
+    };
+}
+
+/// Characters of a name that somebody chooses, and of one that was made of it for a placement group or an instance.
+const NEW_CHARS_MAX: usize = forewarn_lifecycle::limits::NAME_BYTES_MAX;
+const NAME_CHARS_MAX: usize = NEW_CHARS_MAX + 11;
+const EVENT_ID_CHARS: usize = 36;
+/// Those of a webhook, as the catalogue has them.
+const URL_CHARS_MAX: usize = 2_048;
+const AUTHORIZATION_CHARS_MAX: usize = 4_096;
+/// `15m0s`.
+const NOTICE_CHARS_MAX: usize = 6;
+
+texts! {
+    /// A name for something new: letters, digits, `.`, `_` and `-`; neither `.` nor `..`.
+    NewName = r"^(\.{0,2}[A-Za-z0-9_-]|\.{3})[A-Za-z0-9._-]*$", NEW_CHARS_MAX;
+    /// The name of something that is there. Later placement groups of a scale set have a colon and a number in theirs.
+    Name = r"^(\.{0,2}[A-Za-z0-9:_-]|\.{3})[A-Za-z0-9.:_-]*$", NAME_CHARS_MAX;
+    /// The name of a machine, where that is unique, else `tenant/name`.
+    MachineName = r"^([A-Za-z0-9.:_-]+/)?[A-Za-z0-9.:_-]+$", 2 * NAME_CHARS_MAX + 1;
+    /// The id of an event: a GUID, in upper case where the server writes it.
+    EventId = r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$", EVENT_ID_CHARS;
+    /// Where a webhook is told: `http` or `https`, a host, perhaps a port, a path and a query.
+    WebhookUrl = r"^https?://[A-Za-z0-9][A-Za-z0-9.-]{0,99}(:[1-9][0-9]{0,3})?(/[A-Za-z0-9._~%/-]*)?(\?[A-Za-z0-9._~%/&=-]*)?$", URL_CHARS_MAX;
+    /// What is sent as `Authorization`: visible ASCII characters, and spaces between them.
+    Authorization = r"^[!-~]+( [!-~]+)*$", AUTHORIZATION_CHARS_MAX;
+    /// The notice of a deletion: 5 to 15 minutes, such as `5m`, `9m50s` or `900s`.
+    Notice = r"^(([5-9]|1[0-4])m([0-5]?[0-9]s)?|15m|(3[0-9][0-9]|[4-8][0-9][0-9]|900)s)$", NOTICE_CHARS_MAX;
+}
+
+impl Name {
+    /// Whether something can be called that.
+    #[must_use]
+    pub fn admits(text: &str) -> bool {
+        !matches!(text, "." | "..") && text.len() <= NAME_CHARS_MAX && is_of_names(text)
+    }
+}
+
+impl MachineName {
+    /// Whether a machine can be called that.
+    #[must_use]
+    pub fn admits(text: &str) -> bool {
+        let (tenant, name) = text.split_once('/').unwrap_or((text, text));
+        text.len() <= 2 * NAME_CHARS_MAX + 1 && is_of_names(tenant) && is_of_names(name)
+    }
+}
+
+fn is_of_names(text: &str) -> bool {
+    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b".:_-".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_known)
+}
+
+/// A text without control characters.
+pub(crate) fn readable(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": READABLE })
+}
+
+/// The same, or nothing.
+pub(crate) fn readable_if_said(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["string", "null"], "pattern": READABLE })
+}
+
+const READABLE: &str = r"^[^\x00-\x1F\x7F-\x9F]*$";
+
+/// A list of at least one `T`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AtLeastOne<T>(std::marker::PhantomData<T>);
+
+impl<T: JsonSchema> JsonSchema for AtLeastOne<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        format!("AtLeastOne_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "array", "minItems": 1, "items": generator.subschema_for::<T>() })
+    }
+}
+
+/// Names and values of an owner.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Tags {}
+
+impl JsonSchema for Tags {
+    fn schema_name() -> Cow<'static, str> {
+        "Tags".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = json_schema!({ "type": "string", "maxLength": TAG_CHARS_MAX, "pattern": READABLE });
+        json_schema!({
+            "description": "Names and values of the owner of a machine.",
+            "type": "object",
+            "maxProperties": TAGS_MAX,
+            "propertyNames": text,
+            "additionalProperties": text,
+        })
+    }
+}
+
+/// The addresses from which a machine calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Addresses {}
+
+impl JsonSchema for Addresses {
+    fn schema_name() -> Cow<'static, str> {
+        "Addresses".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "The addresses from which a machine calls.",
+            "type": "array",
+            "maxItems": ADDRESSES_MAX,
+            "items": {
+                "type": "string",
+                "anyOf": [{ "format": "ipv4" }, { "format": "ipv6" }],
+            },
+        })
+    }
+}
+
+/// The members of a command that name something: all commands say the same by the same word.
+pub(crate) fn of_commands(schema: &mut Schema) {
+    let Some(commands) = schema.get_mut("oneOf").and_then(Value::as_array_mut) else { return };
+    let members = commands.iter_mut().filter_map(|command| command.get_mut("properties")?.as_object_mut());
+    for (word, member) in members.flatten() {
+        let kind = member["type"].as_str().unwrap_or_default();
+        let named = match (word.as_str(), kind) {
+            ("machine", "string") => text::<MachineName>(),
+            ("host" | "tenant" | "scale_set", "string") => text::<Name>(),
+            ("event", "string") => text::<EventId>(),
+            ("hosts", "array") => json!({ "type": "array", "minItems": 1, "items": text::<Name>() }),
+            ("add" | "remove", "array") => json!({ "type": "array", "items": text::<Name>() }),
+            // What joins has no machines yet: they come with commands of their own.
+            ("machine" | "instance", "array") => json!({ "type": "array", "maxItems": 0 }),
+            (_, _) => continue,
+        };
+        *member = named;
+    }
+}
+
+fn text<T: JsonSchema>() -> Value {
+    T::json_schema(&mut SchemaGenerator::default()).into()
+}

@@ -1,0 +1,512 @@
+//! The terms of a rollout, as people write them; and which hosts they mean.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::num::NonZeroU16;
+use std::str::FromStr;
+
+use forewarn_lifecycle::{
+    Cluster, Confirm, FaultDomains, Health, HealthGate, HostId, HostWork, Percent, Terms, Weekdays, Window,
+    Zone,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::SeqAccessDeserializer;
+use serde::de::{Error as _, IntoDeserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::command::find::{Unknown, find_host};
+use crate::command::object::objects;
+use crate::command::schema;
+use forewarn_imds::Span;
+use forewarn_imds::list;
+
+/// What is done to which hosts, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct RolloutEntry {
+    /// What is done.
+    pub work: WorkWord,
+    /// To which hosts.
+    pub hosts: HostSelection,
+    /// How.
+    #[serde(default)]
+    pub terms: TermsEntry,
+}
+
+/// What a rollout does to hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WorkWord {
+    /// They are updated, their machines paused.
+    Update,
+    /// Their network is updated.
+    Network,
+    /// Their machines are moved live.
+    Migrate,
+    /// They are restarted, and their machines with them.
+    Reboot,
+}
+
+/// Which hosts: by name, all of them, or those of a zone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "hosts are a list of names (at least one), \"all\", or {\"zone\": N}")]
+pub enum HostSelection {
+    /// These, in this order.
+    Names(
+        #[serde(deserialize_with = "list::at_least_one")]
+        #[schemars(with = "schema::AtLeastOne<schema::Name>")]
+        Vec<String>,
+    ),
+    /// Every host of the cluster that has not failed.
+    Every(AllWord),
+    /// Every host of a zone that has not failed.
+    Zone(ZoneSelection),
+}
+
+/// The word `all`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AllWord {
+    /// All of them.
+    All,
+}
+
+/// A zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct ZoneSelection {
+    /// Its number.
+    pub zone: u16,
+}
+
+/// How a rollout is done; what is not said is as usual, or stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct TermsEntry {
+    /// At most that many hosts at once; 0: as many as fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<u16>,
+    /// At most that many hundredths of the machines of any tenant at once, but one machine at least; 100: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
+    pub tenant_share: Option<u8>,
+    /// Whether the machines of a tenant that are worked on at once lie in one fault domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_fault_domain: Option<bool>,
+    /// When groups may start: a list of windows, or `"any"` time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub windows: Option<WindowSelection>,
+    /// How long it rests between two groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_between: Option<Span>,
+    /// After which groups somebody has to say `resume`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirm: Option<ConfirmWord>,
+    /// Whether it waits for hosts that are not well; usually it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub health: Option<HealthWord>,
+    /// After how many failed impacts it pauses itself: usually 1; 0: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_after: Option<u16>,
+}
+
+/// The times at which groups of a rollout may start: a list of windows, or `"any"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum WindowSelection {
+    /// Only in these windows.
+    Windows(#[schemars(length(min = 1, max = 16))] Vec<WindowEntry>),
+    /// At any time.
+    Any(AnyWord),
+}
+
+/// The word `any`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AnyWord {
+    /// Without a limit.
+    Any,
+}
+
+/// After which groups somebody has to say that a rollout may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ConfirmWord {
+    /// After none.
+    Never,
+    /// After the first.
+    First,
+    /// After each.
+    Each,
+}
+
+/// Whether a rollout waits for hosts that are not well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HealthWord {
+    /// It does.
+    Awaited,
+    /// It does not look.
+    Ignored,
+}
+
+/// A window; a text such as `mon-fri 22:00-06:00 +01:00`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowEntry(pub Window);
+
+/// Why terms are none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadTerms {
+    /// More than all of a tenant, or nothing.
+    #[error("a share of a tenant is 1 to 100 %, not {0} %")]
+    Share(u8),
+}
+
+/// A text that is no window.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "not a window: {0:?}\n  hint: write 22:00-06:00, mon-fri 22:00-06:00 or \"sat,sun 00:00-24:00 +01:00\""
+)]
+pub struct NotAWindow(String);
+
+objects! { RolloutEntry TermsEntry ZoneSelection }
+
+/// The hosts of these names.
+pub(crate) fn find_hosts(cluster: &Cluster, names: &[String]) -> Result<Vec<HostId>, Unknown> {
+    names.iter().map(|name| find_host(cluster, name)).collect()
+}
+
+impl HostSelection {
+    /// The hosts that are meant, in the order in which they are named or joined.
+    ///
+    /// # Errors
+    /// When one that is named is not there.
+    pub fn resolve(&self, cluster: &Cluster) -> Result<Vec<HostId>, Unknown> {
+        let zone = match self {
+            Self::Names(names) => return find_hosts(cluster, names),
+            Self::Every(AllWord::All) => None,
+            Self::Zone(ZoneSelection { zone }) => Some(Zone(*zone)),
+        };
+        let meant = cluster.hosts().filter(|(_, host)| zone.is_none() || host.zone == zone);
+        Ok(meant.filter(|(_, host)| host.health != Health::Failed).map(|(id, _)| id).collect())
+    }
+}
+
+impl WindowSelection {
+    /// The windows; none for `"any"`.
+    #[must_use]
+    pub fn entries(&self) -> &[WindowEntry] {
+        match self {
+            Self::Windows(windows) => windows,
+            Self::Any(AnyWord::Any) => &[],
+        }
+    }
+}
+
+/// Not derived: an untagged enum would hide what is wrong with a window.
+impl<'de> Deserialize<'de> for WindowSelection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Selection;
+
+        impl<'de> Visitor<'de> for Selection {
+            type Value = WindowSelection;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a list of windows, or \"any\"")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<WindowSelection, E> {
+                AnyWord::deserialize(word.into_deserializer()).map(WindowSelection::Any)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, windows: A) -> Result<WindowSelection, A::Error> {
+                list::at_least_one(SeqAccessDeserializer::new(windows)).map(WindowSelection::Windows)
+            }
+        }
+
+        deserializer.deserialize_any(Selection)
+    }
+}
+
+impl FromIterator<WindowEntry> for WindowSelection {
+    fn from_iter<I: IntoIterator<Item = WindowEntry>>(windows: I) -> Self {
+        let windows: Vec<_> = windows.into_iter().collect();
+        if windows.is_empty() { Self::Any(AnyWord::Any) } else { Self::Windows(windows) }
+    }
+}
+
+impl TermsEntry {
+    /// Terms, changed so.
+    ///
+    /// # Errors
+    /// When a number is none.
+    pub fn apply(&self, old: &Terms) -> Result<Terms, BadTerms> {
+        let mut terms = old.clone();
+        if let Some(max) = self.at_once {
+            terms.hosts_at_once = NonZeroU16::new(max);
+        }
+        if let Some(share) = self.tenant_share {
+            let percent = Percent::new(share).ok_or(BadTerms::Share(share))?;
+            terms.tenant_share = Some(percent).filter(|_| share < 100);
+        }
+        if let Some(one) = self.one_fault_domain {
+            terms.fault_domains = if one { FaultDomains::OneAtATime } else { FaultDomains::Any };
+        }
+        if let Some(windows) = &self.windows {
+            terms.windows = windows.entries().iter().map(|WindowEntry(window)| *window).collect();
+        }
+        if let Some(Span(span)) = self.pause_between {
+            terms.pause_between = span;
+        }
+        if let Some(word) = self.confirm {
+            terms.confirm = match word {
+                ConfirmWord::Never => Confirm::Never,
+                ConfirmWord::First => Confirm::First,
+                ConfirmWord::Each => Confirm::Each,
+            };
+        }
+        if let Some(word) = self.health {
+            terms.health = match word {
+                HealthWord::Awaited => HealthGate::Awaited,
+                HealthWord::Ignored => HealthGate::Ignored,
+            };
+        }
+        if let Some(max) = self.stop_after {
+            terms.stop_after = NonZeroU16::new(max);
+        }
+        Ok(terms)
+    }
+}
+
+impl From<&Terms> for TermsEntry {
+    fn from(terms: &Terms) -> Self {
+        Self {
+            at_once: Some(terms.hosts_at_once.map_or(0, NonZeroU16::get)),
+            tenant_share: Some(terms.tenant_share.map_or(100, Percent::hundredths)),
+            one_fault_domain: Some(terms.fault_domains == FaultDomains::OneAtATime),
+            windows: Some(terms.windows.iter().copied().map(WindowEntry).collect()),
+            pause_between: Some(Span(terms.pause_between)),
+            confirm: Some(match terms.confirm {
+                Confirm::Never => ConfirmWord::Never,
+                Confirm::First => ConfirmWord::First,
+                Confirm::Each => ConfirmWord::Each,
+            }),
+            health: Some(match terms.health {
+                HealthGate::Awaited => HealthWord::Awaited,
+                HealthGate::Ignored => HealthWord::Ignored,
+            }),
+            stop_after: Some(terms.stop_after.map_or(0, NonZeroU16::get)),
+        }
+    }
+}
+
+impl From<WorkWord> for HostWork {
+    fn from(word: WorkWord) -> Self {
+        match word {
+            WorkWord::Update => Self::Update,
+            WorkWord::Network => Self::NetworkUpdate,
+            WorkWord::Migrate => Self::Migration,
+            WorkWord::Reboot => Self::Restart,
+        }
+    }
+}
+
+const DAYS: [&str; 7] = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"];
+
+impl fmt::Display for WindowEntry {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(window) = self;
+        if window.days() != Weekdays::ALL {
+            write!(out, "{} ", show_days(window.days()))?;
+        }
+        let time = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
+        write!(out, "{}-{}", time(window.from_minute()), time(window.to_minute()))?;
+        match window.offset_minutes() {
+            0 => Ok(()),
+            offset => {
+                let sign = if offset < 0 { '-' } else { '+' };
+                write!(out, " {sign}{}", time(offset.unsigned_abs()))
+            }
+        }
+    }
+}
+
+/// Days in the order of the week: three and more that follow each other as a span, `mon-fri,sun`.
+fn show_days(days: Weekdays) -> String {
+    let mut spans: Vec<Vec<&str>> = Vec::new();
+    let mut before = false;
+    for (day, name) in (0u8..).zip(DAYS) {
+        let is_in = days.contains(day);
+        match spans.last_mut() {
+            Some(span) if is_in && before => span.push(name),
+            Some(_) | None if is_in => spans.push(vec![name]),
+            Some(_) | None => {}
+        }
+        before = is_in;
+    }
+    let words = spans.iter().map(|span| match span.as_slice() {
+        [first, _, .., last] => format!("{first}-{last}"),
+        few => few.join(","),
+    });
+    words.collect::<Vec<_>>().join(",")
+}
+
+impl FromStr for WindowEntry {
+    type Err = NotAWindow;
+
+    fn from_str(text: &str) -> Result<Self, NotAWindow> {
+        parse_window(text).map(Self).ok_or_else(|| NotAWindow(text.chars().take(100).collect()))
+    }
+}
+
+/// `[DAYS] HH:MM-HH:MM [OFFSET]`: days are names or spans of them, with commas between; the offset is that from UTC.
+fn parse_window(text: &str) -> Option<Window> {
+    let mut words = text.split_whitespace().peekable();
+    let has_days = words.peek()?.starts_with(|first: char| first.is_ascii_alphabetic());
+    let days = if has_days { parse_days(words.next()?)? } else { Weekdays::ALL };
+    let (from, to) = words.next()?.split_once('-')?;
+    let (from, to) = (parse_minute(from)?, parse_minute(to)?);
+    let offset = words.next().map_or(Some(0), parse_offset)?;
+    // Midnight at the end of a day is that of the next.
+    if words.next().is_some() || from == 1440 { None } else { Window::new(days, from, to % 1440, offset) }
+}
+
+fn parse_days(text: &str) -> Option<Weekdays> {
+    if text == "daily" {
+        return Some(Weekdays::ALL);
+    }
+    let day = |name: &str| DAYS.iter().position(|day| *day == name.to_ascii_lowercase());
+    let mut bits = 0u8;
+    for span in text.split(',') {
+        let (first, last) = span.split_once('-').unwrap_or((span, span));
+        let (first, last) = (day(first)?, day(last)?);
+        // From Saturday to Monday is over the end of the week.
+        let length = (last + 7 - first) % 7;
+        (0..=length).for_each(|days| bits |= 1 << ((first + days) % 7));
+    }
+    Weekdays::from_bits(bits)
+}
+
+fn parse_minute(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let two = |digits: &str| {
+        let right = digits.len() == 2 && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if right { digits.parse::<u16>().ok() } else { None }
+    };
+    let (hours, minutes) = (two(hours)?, two(minutes)?);
+    (minutes < 60 && hours * 60 + minutes <= 1440).then_some(hours * 60 + minutes)
+}
+
+fn parse_offset(text: &str) -> Option<i16> {
+    if matches!(text, "Z" | "UTC" | "utc") {
+        return Some(0);
+    }
+    let minutes = i16::try_from(parse_minute(text.get(1..)?)?).ok()?;
+    match text.as_bytes().first()? {
+        b'+' => Some(minutes),
+        b'-' => Some(-minutes),
+        _ => None,
+    }
+}
+
+/// What [`parse_window`] reads, as far as a pattern can say it.
+const WINDOW: &str = concat!(
+    r"^((daily|(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?(,(mon|tue|wed|thu|fri|sat|sun)",
+    r"(-(mon|tue|wed|thu|fri|sat|sun))?)*) )?([01][0-9]|2[0-3]):[0-5][0-9]-(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)",
+    r"( (Z|UTC|[+-](0[0-9]|1[0-3]):[0-5][0-9]))?$",
+);
+
+impl JsonSchema for WindowEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "Window".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "Hours of some days of the week, from UTC: `22:00-06:00`, `mon-fri 22:00-06:00 +01:00`.",
+            "type": "string",
+            "pattern": WINDOW,
+        })
+    }
+}
+
+impl Serialize for WindowEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for WindowEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_read_as_people_write_it_and_shown_so() {
+        for (text, shown) in [
+            ("22:00-06:00", "22:00-06:00"),
+            ("daily 22:00-06:00 UTC", "22:00-06:00"),
+            ("mon,tue,wed,thu,fri 22:00-06:00 +01:00", "mon-fri 22:00-06:00 +01:00"),
+            ("sun,mon,tue,wed,sat 01:00-02:00", "mon-wed,sat,sun 01:00-02:00"),
+            ("Sat,sun 00:00-24:00 -03:30", "sat,sun 00:00-00:00 -03:30"),
+            ("sat-mon 01:00-02:00", "mon,sat,sun 01:00-02:00"),
+        ] {
+            let window: WindowEntry = text.parse().unwrap();
+            assert_eq!(window.to_string(), shown);
+            assert_eq!(shown.parse::<WindowEntry>(), Ok(window));
+            let json = serde_json::to_string(&window).unwrap();
+            assert_eq!(serde_json::from_str::<WindowEntry>(&json).unwrap(), window);
+        }
+    }
+
+    #[test]
+    fn what_is_no_window_is_not_taken_for_one() {
+        for wrong in [
+            "",
+            "mon",
+            "25:00-26:00",
+            "24:00-01:00",
+            "22:60-23:00",
+            "2:00-3:00",
+            "22:00",
+            "mun 22:00-23:00",
+            "mon- 22:00-23:00",
+            "22:00-23:00 +15:00",
+            "22:00-23:00 01:00",
+            "22:00-23:00 +01:00 x",
+            "22:00-23:00 ö",
+        ] {
+            assert!(wrong.parse::<WindowEntry>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_stays() {
+        let some: TermsEntry =
+            serde_json::from_str(r#"{"at_once":3,"tenant_share":25,"windows":["22:00-06:00"]}"#).unwrap();
+        let terms = some.apply(&Terms::default()).unwrap();
+        assert_eq!(TermsEntry::default().apply(&terms), Ok(terms.clone()));
+        assert_eq!(TermsEntry::from(&terms).apply(&Terms::default()), Ok(terms.clone()));
+        let none: TermsEntry =
+            serde_json::from_str(r#"{"at_once":0,"tenant_share":100,"windows":"any","stop_after":0}"#)
+                .unwrap();
+        let none = none.apply(&terms).unwrap();
+        assert_eq!(none, Terms { stop_after: None, ..Terms::default() });
+        let nothing = TermsEntry { tenant_share: Some(0), ..TermsEntry::default() };
+        assert_eq!(nothing.apply(&terms), Err(BadTerms::Share(0)));
+    }
+
+    #[test]
+    fn hosts_are_named_or_all_or_those_of_a_zone() {
+        let read = |json: &str| serde_json::from_str::<HostSelection>(json).unwrap();
+        assert_eq!(read(r#""all""#), HostSelection::Every(AllWord::All));
+        assert_eq!(read(r#"{"zone":2}"#), HostSelection::Zone(ZoneSelection { zone: 2 }));
+        assert_eq!(read(r#"["h1"]"#), HostSelection::Names(vec!["h1".to_owned()]));
+        assert!(serde_json::from_str::<HostSelection>(r#""every""#).is_err());
+    }
+}

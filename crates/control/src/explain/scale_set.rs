@@ -1,0 +1,136 @@
+//! What instances of a scale set are told of their deletion, and what of the usual troubles can be seen.
+
+use forewarn_lifecycle::{EventKind, Priority, ScaleSet, ScaleSetId, Tenant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{ComingView, RefusedView, Resource, Scene, notification};
+use crate::placement::scale_set::{instances, leaving};
+use crate::resource_id::SCALE_SETS;
+use crate::view::fleet::event_view;
+use crate::view::notice::length;
+use crate::view::sets::{ScaleSetSummary, scale_set_summary};
+use forewarn_imds::Moment;
+
+/// What instances of a scale set are told of their deletion.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ScaleSetExplanation {
+    /// Its name.
+    pub name: String,
+    /// The cluster.
+    pub cluster: String,
+    /// When this was said.
+    pub now: Moment,
+    /// What it tells its instances, in sentences.
+    pub summary: String,
+    /// The scale set as it is shown elsewhere, unless there is none.
+    pub scale_set: Option<ScaleSetSummary>,
+    /// Whether all its tenants are told of events.
+    pub enrolled: bool,
+    /// What is announced or under way.
+    pub coming: Vec<ComingView>,
+    /// Requests of clients of Azure about it that were refused since the server started: the newest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<RefusedView>,
+    /// What is unusual, and what to do about it.
+    pub hints: Vec<String>,
+}
+
+/// Explains a scale set. Of one that is not there only requests may be known that were refused; nothing, if there are none.
+#[must_use]
+pub fn explain_scale_set(scene: &Scene<'_>, name: &str) -> Option<ScaleSetExplanation> {
+    let found = scene.cluster.scale_set_named(name);
+    match found.and_then(|id| Some((id, scene.cluster.scale_set(id)?))) {
+        Some((id, set)) => Some(scene.set_there(id, set)),
+        None => scene.set_absent(name),
+    }
+}
+
+impl Scene<'_> {
+    fn set_there(&self, id: ScaleSetId, set: &ScaleSet) -> ScaleSetExplanation {
+        let tenants: Vec<_> = set.groups.iter().filter_map(|group| self.cluster.tenant(*group)).collect();
+        let refused = self.refused([Resource::ScaleSet(id)]);
+        let view = scale_set_summary(self.cluster, id, &leaving(self.cluster));
+        ScaleSetExplanation {
+            name: set.name.to_string(),
+            cluster: self.name.to_owned(),
+            now: Moment(self.now.wall),
+            summary: self.set_summary(set, view.as_ref()),
+            scale_set: view,
+            enrolled: tenants.iter().all(|tenant| tenant.is_enrolled()),
+            coming: self.set_coming(set),
+            hints: self.set_hints(set, &tenants, &refused),
+            refused,
+        }
+    }
+
+    fn set_absent(&self, name: &str) -> Option<ScaleSetExplanation> {
+        let refused = self.refused_if(|id| id.is(SCALE_SETS) && id.name().eq_ignore_ascii_case(name));
+        (!refused.is_empty()).then(|| ScaleSetExplanation {
+            name: name.to_owned(),
+            cluster: self.name.to_owned(),
+            now: Moment(self.now.wall),
+            summary: "There is no such scale set, and a request about it was refused".to_owned(),
+            scale_set: None,
+            enrolled: false,
+            coming: Vec::new(),
+            hints: notification::causes(&refused).collect(),
+            refused,
+        })
+    }
+
+    fn set_summary(&self, set: &ScaleSet, view: Option<&ScaleSetSummary>) -> String {
+        let mut text = format!("Model {} has {}", set.model_version, length(set.model.terminate));
+        if let Some(view) = view {
+            let how = match view.outdated {
+                0 => "with this model".to_owned(),
+                older => format!("{older} with an older model"),
+            };
+            text.push_str(&match view.capacity + view.leaving {
+                0 => ". There are no instances".to_owned(),
+                1 => format!(". There is 1 instance, {how}"),
+                all => format!(". There are {all} instances, {how}"),
+            });
+        }
+        text
+    }
+
+    fn set_coming(&self, set: &ScaleSet) -> Vec<ComingView> {
+        let groups = set.groups.iter().filter_map(|id| Some((*id, self.cluster.tenant(*id)?)));
+        let events = groups.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
+        let all = events.map(|(id, event)| {
+            let view = event_view(self.cluster, id, event);
+            let machines = crate::view::fleet::few(&view.resources);
+            let text = format!("{} of {machines} ({}): {}", view.kind, view.cause, view.progress);
+            ComingView { event: Some(view.id), text, not_before: view.not_before, trouble: None }
+        });
+        all.collect()
+    }
+
+    fn set_hints(&self, set: &ScaleSet, tenants: &[&Tenant], refused: &[RefusedView]) -> Vec<String> {
+        let mut all: Vec<_> = tenants.iter().filter_map(|tenant| self.not_enrolled(tenant)).collect();
+        all.extend(self.no_notice_in_model(set));
+        let machines: Vec<_> = instances(self.cluster, set).into_iter().map(|(_, id)| id).collect();
+        all.extend(self.older_models(machines.iter().copied()));
+        let polls: Vec<_> = machines.iter().filter_map(|id| self.poll_view(*id, None)).collect();
+        all.extend(notification::blind(&polls, EventKind::Terminate));
+        all.extend(notification::causes(refused));
+        all
+    }
+
+    fn no_notice_in_model(&self, set: &ScaleSet) -> Option<String> {
+        if set.model.terminate.is_some() {
+            return None;
+        }
+        let (version, name) = (set.model_version, &set.name);
+        Some(match set.priority {
+            Priority::Spot(_) => {
+                "its instances are spot machines, and those have no notice of deletion".to_owned()
+            }
+            Priority::Regular => format!(
+                "model {version} has no notice of deletion: a delete makes no Terminate event; enable: `forewarn scaleset update {name} --terminate-notification on`, or `az vmss update --resource-group {} --name {name} --enable-terminate-notification true --terminate-notification-time 5`",
+                self.group_of(set)?
+            ),
+        })
+    }
+}

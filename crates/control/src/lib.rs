@@ -1,0 +1,39 @@
+//! What operators and the server say to each other: commands by name, the fleet file, and what is shown.
+//!
+//! The rules know numbers; people know names. Here a [`NamedCommand`] becomes a command of the rules, and the state of a
+//! cluster becomes views that can be printed. The operator API, the command line, fleet files and stories all speak this
+//! one language, so a machine that cannot be found is not found in the same words everywhere.
+//!
+//! ```text
+//!   fleet file ──▶ Fleet ──difference──▶ NamedCommand ──resolve(&Cluster)──▶ Command
+//!   Cluster ──▶ views (hosts, machines, tenants, events), and back to a Fleet
+//! ```
+//!
+//! ```
+//! use forewarn_control::NamedCommand;
+//!
+//! let restart: NamedCommand = serde_json::from_str(r#"{"command":"restart","machine":"web_0"}"#)?;
+//! assert_eq!(restart, NamedCommand::Restart { machine: "web_0".to_owned() });
+//! # Ok::<_, serde_json::Error>(())
+//! ```
+
+pub mod audit;
+pub mod command;
+pub mod explain;
+pub mod fleet_file;
+pub mod placement;
+pub mod preview;
+pub mod push;
+pub mod resource_id;
+pub mod shared;
+#[cfg(test)]
+pub(crate) mod town;
+pub mod view;
+
+pub use audit::*;
+pub use command::*;
+pub use explain::*;
+pub use fleet_file::*;
+pub use placement::*;
+pub use preview::*;
+pub use view::*;

@@ -1,0 +1,460 @@
+//! What somebody wants of a scale set as a whole, and the commands that it comes to.
+//!
+//! The rules know instances one by one: one is admitted, one is deleted, one gets the latest model. People say "ten of
+//! them". Here that becomes commands, given the cluster as it is; whoever sends them sees to it that it still is so, and that
+//! all of them are carried out or none.
+//!
+//! ```text
+//!   Wish ──commands(&Cluster)──▶ NamedCommand, NamedCommand, …    none: it is so already
+//! ```
+//!
+//! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances of the fullest zone and fault
+//! domain go first; whether that is announced is a matter of the model that each of them has.
+
+use std::collections::BTreeSet;
+
+use forewarn_lifecycle::limits::{
+    FAULT_DOMAINS_MAX, MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX,
+};
+use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, Tenant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::command::entry::{ApproveWord, Eviction, OrchestrationWord, PolicyEntry, ScaleSetEntry, notices};
+use crate::command::find::{Unknown, find_scale_set, nothing};
+use crate::command::named::NamedCommand;
+use crate::command::object::objects;
+use crate::command::schema;
+use crate::command::terms::AllWord;
+use crate::command::upgrade::UpgradeWord;
+use crate::placement::grow::{Bounds, grow};
+use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
+use forewarn_imds::Span;
+use forewarn_imds::list;
+
+/// Instances of one scale set.
+pub const INSTANCES_MAX: u16 = 1_000;
+
+const _: () =
+    assert!(INSTANCES_MAX as usize == MACHINES_PER_TENANT_MAX, "a flexible scale set can have them");
+const _: () =
+    assert!(INSTANCES_MAX as usize == 100 * PLACEMENT_GROUPS_PER_SCALE_SET_MAX, "so can a uniform one");
+
+/// A scale set that is to be, with its instances.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewScaleSet {
+    /// Its name.
+    #[schemars(with = "schema::NewName")]
+    pub name: String,
+    /// How its instances are grouped into tenants.
+    #[serde(default)]
+    pub orchestration: OrchestrationWord,
+    /// How a change of its model reaches instances.
+    #[serde(default)]
+    pub upgrade: UpgradeWord,
+    /// What eviction does to its instances; without this they are no spot machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spot: Option<Eviction>,
+    /// The notice of the deletion of an instance: 5 to 15 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schema::Notice>")]
+    pub terminate: Option<Span>,
+    /// Whether a new operating-system image is announced.
+    #[serde(default)]
+    pub os_image: bool,
+    /// Which of its events approve themselves.
+    #[serde(default)]
+    pub policy: PolicyEntry,
+    /// How many instances it has.
+    #[serde(default)]
+    #[schemars(range(max = INSTANCES_MAX))]
+    pub instances: u16,
+    /// The hosts on which they may be; any, if not said.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
+    pub hosts: Option<Vec<String>>,
+    /// The zones over which they are spread; any, if not said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1))]
+    pub zones: Vec<u16>,
+    /// The fault domains over which they are spread: 3, if not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
+    pub fault_domains: Option<u16>,
+}
+
+/// How many instances a scale set is to have.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scale {
+    /// How many, those that are being deleted not counted.
+    #[schemars(range(max = INSTANCES_MAX))]
+    pub capacity: u16,
+    /// The hosts on which new ones may be; any, if not said.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "list::at_least_one_or_absent"
+    )]
+    #[schemars(with = "Option<schema::AtLeastOne<schema::Name>>")]
+    pub hosts: Option<Vec<String>>,
+    /// The zones over which new ones are spread; any, if not said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "list::at_least_one")]
+    #[schemars(length(min = 1))]
+    pub zones: Vec<u16>,
+    /// The fault domains over which new ones are spread: as many as there are, 3 at least, if not said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = FAULT_DOMAINS_MAX))]
+    pub fault_domains: Option<u16>,
+}
+
+/// What is to be different about a scale set; what is not said stays.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScaleSetChange {
+    /// The notice of the deletion of an instance, 5 to 15 minutes; `null`: none.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    #[schemars(with = "Option<schema::Notice>")]
+    pub terminate: Option<Option<Span>>,
+    /// Whether a new operating-system image is announced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os_image: Option<bool>,
+    /// How a change of its model reaches instances, this one included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upgrade: Option<UpgradeWord>,
+    /// Which of its events approve themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyChange>,
+}
+
+/// Which events approve themselves from now on; what is not said stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(remote = "Self", deny_unknown_fields)]
+pub struct PolicyChange {
+    /// A restart by the owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<ApproveWord>,
+    /// A redeploy by the owner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redeploy: Option<ApproveWord>,
+    /// Everything, while no machine of the tenant runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_down: Option<ApproveWord>,
+}
+
+objects! { PolicyChange }
+
+/// Instances that get the latest model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Upgrade {
+    /// Their numbers or names; or `"all"` that have an older one.
+    pub instances: InstanceSelection,
+}
+
+/// Instances of a scale set: a list of numbers or names, or `"all"`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "instances are a list of at least one number or name, or \"all\"")]
+pub enum InstanceSelection {
+    /// The instances with these numbers or names.
+    Named(
+        #[serde(deserialize_with = "list::at_least_one")]
+        #[schemars(with = "schema::AtLeastOne<schema::MachineName>")]
+        Vec<String>,
+    ),
+    /// Every instance.
+    Every(AllWord),
+}
+
+/// Instances that go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeleteInstances {
+    /// Their numbers or names.
+    #[serde(deserialize_with = "list::at_least_one")]
+    #[schemars(with = "schema::AtLeastOne<schema::MachineName>")]
+    pub instances: Vec<String>,
+}
+
+/// What somebody wants of a scale set. As JSON, an entry of the trail that tells of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "command", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Wish {
+    CreateScaleSet(NewScaleSet),
+    Scale {
+        scale_set: String,
+        #[serde(flatten)]
+        to: Scale,
+    },
+    ChangeScaleSet {
+        scale_set: String,
+        #[serde(flatten)]
+        change: ScaleSetChange,
+    },
+    UpgradeInstances {
+        scale_set: String,
+        #[serde(flatten)]
+        upgrade: Upgrade,
+    },
+    DeleteInstances {
+        scale_set: String,
+        #[serde(flatten)]
+        which: DeleteInstances,
+    },
+}
+
+/// Why a wish comes to nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadWish {
+    /// Something that is named is not there.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+    /// More instances than a scale set can have.
+    #[error("a scale set has at most {INSTANCES_MAX} instances, not {0}")]
+    TooMany(u16),
+    /// There is no place for all of them.
+    #[error(
+        "no host can take more instances of {set}: {missing} of {wanted} have no place\n  \
+         hint: each needs a healthy host without announced work, and a host takes one update domain of a placement group"
+    )]
+    NoHost {
+        /// The scale set.
+        set: String,
+        /// How many were to be added.
+        wanted: usize,
+        /// How many of them have no place.
+        missing: usize,
+    },
+    /// Not as many fault domains as there can be.
+    #[error("a scale set is spread over 1 to {FAULT_DOMAINS_MAX} fault domains, not {0}")]
+    FaultDomains(u16),
+    /// Too many of those that might go are protected.
+    #[error("too many instances of {set} are protected from scale-in: {missing} of {wanted} cannot go")]
+    Protected {
+        /// The scale set.
+        set: String,
+        /// How many were to go.
+        wanted: usize,
+        /// How many of them cannot.
+        missing: usize,
+    },
+}
+
+impl Wish {
+    /// The scale set that it is about.
+    #[must_use]
+    pub fn scale_set(&self) -> &str {
+        match self {
+            Self::CreateScaleSet(new) => &new.name,
+            Self::Scale { scale_set, .. }
+            | Self::ChangeScaleSet { scale_set, .. }
+            | Self::UpgradeInstances { scale_set, .. }
+            | Self::DeleteInstances { scale_set, .. } => scale_set,
+        }
+    }
+
+    /// The hosts that it names.
+    #[must_use]
+    pub fn hosts(&self) -> &[String] {
+        match self {
+            Self::CreateScaleSet(NewScaleSet { hosts, .. }) | Self::Scale { to: Scale { hosts, .. }, .. } => {
+                hosts.as_deref().unwrap_or_default()
+            }
+            Self::ChangeScaleSet { .. } | Self::UpgradeInstances { .. } | Self::DeleteInstances { .. } => &[],
+        }
+    }
+
+    /// The commands that it comes to in a cluster as it is now; none, if it is so already.
+    ///
+    /// # Errors
+    /// When something that is named is not there, or there is no place for all instances.
+    pub fn commands(&self, cluster: &Cluster) -> Result<Vec<NamedCommand>, BadWish> {
+        let set = |name: &str| {
+            let id = find_scale_set(cluster, name)?;
+            cluster.scale_set(id).ok_or_else(|| nothing("scale set", name, std::iter::empty()))
+        };
+        match self {
+            Self::CreateScaleSet(new) => create(cluster, new),
+            Self::Scale { scale_set, to } => scale(cluster, set(scale_set)?, to, &ScaleIn::default()),
+            Self::ChangeScaleSet { scale_set, change } => Ok(change.commands(set(scale_set)?)),
+            Self::UpgradeInstances { scale_set, upgrade } => self::upgrade(cluster, set(scale_set)?, upgrade),
+            Self::DeleteInstances { scale_set, which } => delete(cluster, set(scale_set)?, &which.instances),
+        }
+    }
+}
+
+/// The machines that are on their way out: being deleted, or evicted for good.
+#[must_use]
+pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
+    let work = cluster.maintenances().filter(|work| work.plan.cause.is_end());
+    work.flat_map(|work| work.plan.machines()).collect()
+}
+
+/// The instances of a scale set, by number.
+pub fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {
+    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
+    let numbered = |id: &MachineId| {
+        let number = cluster.machine(*id)?.name.instance_number(&set.name)?;
+        Some((number, *id))
+    };
+    let mut all: Vec<_> = groups.flat_map(Tenant::machines).filter_map(numbered).collect();
+    all.sort_unstable();
+    all
+}
+
+fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, BadWish> {
+    let bare = ScaleSetEntry {
+        name: new.name.clone(),
+        orchestration: new.orchestration,
+        upgrade: new.upgrade,
+        spot: new.spot,
+        terminate: new.terminate,
+        os_image: new.os_image,
+        policy: new.policy,
+        instances: Vec::new(),
+    };
+    let kind = (Orchestration::from(new.orchestration), None);
+    let mut commands = vec![NamedCommand::AdmitScaleSet(bare)];
+    check(new.instances)?;
+    let bounds = Bounds::new(cluster, new.hosts.as_deref(), &new.zones, new.fault_domains)?;
+    commands.extend(grow(cluster, &new.name, kind, new.instances.into(), &bounds)?);
+    Ok(commands)
+}
+
+/// The commands by which a scale set gets that many instances; `how` says which go, if there are more.
+///
+/// # Errors
+/// When something that is named is not there, there is no place for all new ones, or too many are protected.
+pub fn scale(
+    cluster: &Cluster,
+    set: &ScaleSet,
+    to: &Scale,
+    how: &ScaleIn,
+) -> Result<Vec<NamedCommand>, BadWish> {
+    check(to.capacity)?;
+    let bounds = Bounds::new(cluster, to.hosts.as_deref(), &to.zones, to.fault_domains)?;
+    let leaving = leaving(cluster);
+    let staying = instances(cluster, set).into_iter().filter(|(_, id)| !leaving.contains(id)).count();
+    let capacity = usize::from(to.capacity);
+    if staying >= capacity {
+        let going = pick_for_scale_in(cluster, set, staying - capacity, how)?;
+        return Ok(going.into_iter().map(|number| delete_one(set, number)).collect());
+    }
+    let kind = (set.orchestration, Some(set));
+    grow(cluster, set.name.as_str(), kind, capacity - staying, &bounds)
+}
+
+fn check(capacity: u16) -> Result<(), BadWish> {
+    if capacity > INSTANCES_MAX { Err(BadWish::TooMany(capacity)) } else { Ok(()) }
+}
+
+impl ScaleSetChange {
+    fn commands(&self, set: &ScaleSet) -> Vec<NamedCommand> {
+        let name = set.name.to_string();
+        let mut commands = Vec::new();
+        // First: a new model reaches instances as the new policy says.
+        if let Some(upgrade) = self.upgrade.filter(|upgrade| *upgrade != UpgradeWord::from(set.upgrade)) {
+            commands.push(NamedCommand::ChangeUpgradePolicy { scale_set: name.clone(), upgrade });
+        }
+        let was = notices(set.model);
+        let is = (self.terminate.unwrap_or(was.0), self.os_image.unwrap_or(was.1));
+        if is != was {
+            let (terminate, os_image) = is;
+            commands.push(NamedCommand::ChangeModel { scale_set: name.clone(), terminate, os_image });
+        }
+        let was = PolicyEntry::from(set.policy);
+        let is = self.policy.unwrap_or_default().apply(was);
+        if is != was {
+            commands.push(NamedCommand::ChangePolicy { tenant: name, policy: is });
+        }
+        commands
+    }
+}
+
+impl PolicyChange {
+    /// A policy, changed so.
+    #[must_use]
+    pub fn apply(self, policy: PolicyEntry) -> PolicyEntry {
+        PolicyEntry {
+            restart: self.restart.unwrap_or(policy.restart),
+            redeploy: self.redeploy.unwrap_or(policy.redeploy),
+            all_down: self.all_down.unwrap_or(policy.all_down),
+        }
+    }
+}
+
+fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<NamedCommand>, BadWish> {
+    let all = instances(cluster, set);
+    let chosen = match &upgrade.instances {
+        InstanceSelection::Named(names) => chosen(set, &all, names)?,
+        InstanceSelection::Every(AllWord::All) => all,
+    };
+    let is_older =
+        |id: MachineId| cluster.machine(id).is_some_and(|machine| machine.model_version != set.model_version);
+    let older = chosen.into_iter().filter(|(_, id)| is_older(*id));
+    Ok(older.map(|(number, _)| NamedCommand::UpgradeInstance { machine: full(set, number) }).collect())
+}
+
+fn delete(cluster: &Cluster, set: &ScaleSet, names: &[String]) -> Result<Vec<NamedCommand>, BadWish> {
+    let leaving = leaving(cluster);
+    let chosen = chosen(set, &instances(cluster, set), names)?;
+    let staying = chosen.into_iter().filter(|(_, id)| !leaving.contains(id));
+    Ok(staying.map(|(number, _)| delete_one(set, number)).collect())
+}
+
+fn delete_one(set: &ScaleSet, number: u32) -> NamedCommand {
+    NamedCommand::Delete { machine: full(set, number) }
+}
+
+/// What an instance is called, whichever placement group it is in.
+fn full(set: &ScaleSet, number: u32) -> String {
+    format!("{0}/{0}_{number}", set.name)
+}
+
+/// The instances of those numbers or names, each once, in the order in which they are named.
+fn chosen(
+    set: &ScaleSet,
+    all: &[(u32, MachineId)],
+    names: &[String],
+) -> Result<Vec<(u32, MachineId)>, Unknown> {
+    let mut chosen = Vec::new();
+    for name in names {
+        let found = number(set, name).and_then(|number| all.iter().find(|(one, _)| *one == number));
+        let known = || all.iter().map(|(number, _)| format!("{}_{number}", set.name)).collect::<Vec<_>>();
+        let one = found
+            .ok_or_else(|| nothing("instance of this scale set", name, known().iter().map(String::as_str)))?;
+        if !chosen.contains(one) {
+            chosen.push(*one);
+        }
+    }
+    Ok(chosen)
+}
+
+/// The number of an instance: as such, or in its name.
+fn number(set: &ScaleSet, name: &str) -> Option<u32> {
+    let bare = match name.split_once('/') {
+        // Only placement groups have a colon in their names.
+        Some((tenant, bare)) if tenant.split(':').next() == Some(set.name.as_str()) => bare,
+        Some(_) => return None,
+        None => name,
+    };
+    let digits = bare.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_')).unwrap_or(bare);
+    // One number has one form.
+    digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
+}
+
+/// Something that was said, be it nothing.
+#[expect(clippy::option_option, reason = "not said is another thing than nothing")]
+fn said<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Span>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+#[cfg(test)]
+#[path = "scale_set/tests.rs"]
+mod tests;

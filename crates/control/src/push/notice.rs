@@ -1,0 +1,238 @@
+//! What an entry of the trail keeps of events for those who are told of them: everything that a push says, and nothing of
+//! the form in which it says it.
+//!
+//! An entry is all that there is later: the event, its machines and its tenant may be gone when somebody is told of its end.
+
+use forewarn_lifecycle::{
+    Announcement, Change, Cluster, MachineId, Maintenance, MaintenanceId, Part, Plan, ScaleSetId, Shape,
+    TenantId,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{FAILURES_MAX, FailureView};
+use forewarn_imds::Moment;
+use forewarn_imds::words;
+
+/// What has become of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Notice {
+    /// Its id.
+    pub event: String,
+    /// Where it stands now.
+    pub status: NoticeStatus,
+    /// What is done to its machines: `Freeze`, `Reboot`, `Redeploy`, `Preempt`, `Terminate`.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Who caused it: `Platform` or `User`.
+    pub source: String,
+    /// Why, in the words of the document.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The expected interruption in seconds: -1 unknown, 0 none.
+    pub duration: i32,
+    /// The earliest start without approval; only while it is scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Moment>,
+    /// Whose machines.
+    pub tenant: String,
+    /// What those belong to: type and name, such as `virtualMachineScaleSets/web`, in the resource group of the cluster; or,
+    /// where it begins with a slash, the whole id of a resource.
+    pub resource: String,
+    /// The names of the machines, in an order that stays.
+    pub resources: Vec<String>,
+    /// The machines for which it could not be done, and why: the first of them, once it is over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureView>,
+}
+
+/// Where an event stands for those who are told of it: as in a document, and how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum NoticeStatus {
+    /// Announced; waits for approval or for its time.
+    Scheduled,
+    /// Under way.
+    Started,
+    /// Over: what was to be done was done, or could not be.
+    Completed,
+    /// Taken back before it started.
+    Canceled,
+}
+
+impl NoticeStatus {
+    /// The word of it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "Scheduled",
+            Self::Started => "Started",
+            Self::Completed => "Completed",
+            Self::Canceled => "Canceled",
+        }
+    }
+}
+
+/// What the machines of an event belong to, or the one machine that belongs to nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// A standalone machine.
+    Machine(MachineId),
+    /// An availability set or a cloud service.
+    Tenant(TenantId),
+    /// A scale set.
+    ScaleSet(ScaleSetId),
+}
+
+/// What is known besides a change.
+#[derive(Clone, Copy)]
+pub struct Beside<'a> {
+    /// Everything that was decided with it: what starts at the moment at which it is announced was never scheduled.
+    pub decided: &'a [Change],
+    /// Under which id somebody is known, if not under that of a resource in the group of the cluster.
+    pub id_of: &'a dyn Fn(Owner) -> Option<String>,
+    /// The reason why some work has failed for a machine, if it has.
+    pub failure_of: &'a dyn Fn(MaintenanceId, MachineId) -> Option<String>,
+}
+
+impl Beside<'_> {
+    /// Nothing is.
+    pub const NOTHING: Beside<'static> = Beside { decided: &[], id_of: &|_| None, failure_of: &|_, _| None };
+}
+
+/// What a change does to events, in a cluster to which it has not been applied yet.
+#[must_use]
+pub fn notices(cluster: &Cluster, change: &Change, beside: Beside<'_>) -> Vec<Notice> {
+    let teller = Teller { cluster, beside };
+    match change {
+        Change::Planned(plan) if !starts_at_once(plan, beside.decided) => {
+            teller.of_parts(plan, NoticeStatus::Scheduled, |_| true)
+        }
+        Change::Started { maintenance, actions, .. } => {
+            let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
+            let mut all = teller.of_parts(plan, NoticeStatus::Started, |_| true);
+            // Where there is nothing left to do, it is over as soon as it starts.
+            let is_over = |part: &Part| !actions.iter().any(|action| part.machines.contains(&action.machine));
+            all.extend(teller.of_parts(plan, NoticeStatus::Completed, is_over));
+            all
+        }
+        Change::Withdrawn { maintenance, tenants, .. } => {
+            let Some(Maintenance { plan, .. }) = cluster.maintenance(*maintenance) else { return Vec::new() };
+            teller.of_parts(plan, NoticeStatus::Canceled, |part| tenants.contains(&part.tenant))
+        }
+        Change::Completed { maintenance, machine, .. } => {
+            let Some(known) = cluster.maintenance(*maintenance) else { return Vec::new() };
+            if known.action(*machine).is_none() {
+                return Vec::new();
+            }
+            let is_over = |part: &Part| {
+                let mut others = part.machines.iter().filter(|other| *other != machine);
+                part.machines.contains(machine) && !others.any(|other| known.action(*other).is_some())
+            };
+            teller.of_parts(&known.plan, NoticeStatus::Completed, is_over)
+        }
+        Change::Planned(_)
+        | Change::SeedSet(_)
+        | Change::HostAdmitted { .. }
+        | Change::HostRemoved(_)
+        | Change::HealthChanged { .. }
+        | Change::TenantAdmitted { .. }
+        | Change::PolicyChanged { .. }
+        | Change::TenantRemoved(_)
+        | Change::ScaleSetAdmitted { .. }
+        | Change::ModelChanged { .. }
+        | Change::UpgradePolicyChanged { .. }
+        | Change::BatchUpgraded(_)
+        | Change::RollingEnded(_)
+        | Change::ScaleSetPolicyChanged { .. }
+        | Change::ScaleSetRemoved(_)
+        | Change::MachineAdmitted { .. }
+        | Change::ProfileChanged { .. }
+        | Change::MachineForgotten(_)
+        | Change::MachineMoved { .. }
+        | Change::RolloutPlanned { .. }
+        | Change::RolloutWaits { .. }
+        | Change::RolloutPaused { .. }
+        | Change::RolloutResumed(_)
+        | Change::RolloutChanged { .. }
+        | Change::RolloutEnded { .. }
+        | Change::Approved { .. }
+        | Change::Waits { .. }
+        | Change::NoticeExtended { .. }
+        | Change::Enrolled(_)
+        | Change::Heard { .. }
+        | Change::Disabled(_)
+        | Change::BrakeSet(_)
+        | Change::SettingsChanged(_) => Vec::new(),
+    }
+}
+
+fn starts_at_once(plan: &Plan, decided: &[Change]) -> bool {
+    decided
+        .iter()
+        .any(|change| matches!(change, Change::Started { maintenance, .. } if *maintenance == plan.id))
+}
+
+struct Teller<'a> {
+    cluster: &'a Cluster,
+    beside: Beside<'a>,
+}
+
+impl Teller<'_> {
+    fn of_parts(&self, plan: &Plan, status: NoticeStatus, is_meant: impl Fn(&Part) -> bool) -> Vec<Notice> {
+        let parts = plan.parts.iter().filter(|part| is_meant(part));
+        let told = parts.filter_map(|part| Some((part, part.announcement.as_ref()?)));
+        told.map(|(part, announcement)| self.notice(plan, part, announcement, status)).collect()
+    }
+
+    fn notice(&self, plan: &Plan, part: &Part, announcement: &Announcement, status: NoticeStatus) -> Notice {
+        let (tenant, resource) = self.owner(part);
+        Notice {
+            event: announcement.id.to_string(),
+            status,
+            kind: words::kind(announcement.kind).to_owned(),
+            source: words::source(announcement.source).to_owned(),
+            description: words::description(announcement.reason).to_owned(),
+            duration: announcement.duration_seconds,
+            not_before: (status == NoticeStatus::Scheduled).then_some(Moment(plan.not_before)),
+            tenant,
+            resource,
+            resources: announcement.resources.iter().map(ToString::to_string).collect(),
+            failures: match status {
+                NoticeStatus::Completed => self.failures(plan, part),
+                NoticeStatus::Scheduled | NoticeStatus::Started | NoticeStatus::Canceled => Vec::new(),
+            },
+        }
+    }
+
+    fn failures(&self, plan: &Plan, part: &Part) -> Vec<FailureView> {
+        let failures = part.machines.iter().filter_map(|id| {
+            let reason = (self.beside.failure_of)(plan.id, *id)?;
+            let machine = self.cluster.machine(*id).map(|machine| machine.name.to_string());
+            Some(FailureView { machine: machine.unwrap_or_else(|| id.to_string()), reason })
+        });
+        failures.take(FAILURES_MAX).collect()
+    }
+
+    /// The tenant of a part, and what its machines belong to. A standalone machine has the name of its tenant.
+    fn owner(&self, part: &Part) -> (String, String) {
+        let Some(tenant) = self.cluster.tenant(part.tenant) else {
+            return (part.tenant.to_string(), String::new());
+        };
+        let of_tenant = |kind| (Some(Owner::Tenant(part.tenant)), kind, &tenant.name);
+        let (owner, kind, name) = match tenant.shape {
+            Shape::StandaloneMachine => {
+                let machine = part.machines.first().copied().map(Owner::Machine);
+                (machine, "virtualMachines", &tenant.name)
+            }
+            Shape::AvailabilitySet => of_tenant("availabilitySets"),
+            Shape::CloudService => of_tenant("cloudServices"),
+            Shape::PlacementGroup(set) => {
+                let name = self.cluster.scale_set(set).map_or(&tenant.name, |set| &set.name);
+                (Some(Owner::ScaleSet(set)), "virtualMachineScaleSets", name)
+            }
+        };
+        let known = owner.and_then(|owner| (self.beside.id_of)(owner));
+        (tenant.name.to_string(), known.unwrap_or_else(|| format!("{kind}/{name}")))
+    }
+}

@@ -1,0 +1,163 @@
+//! Where something is: `/subscriptions/S/resourceGroups/G/providers/N/TYPE/NAME/TYPE/NAME`.
+//!
+//! Case does not matter, and is kept: two ids are the same if their keys are.
+
+use std::fmt;
+
+/// Characters of an id, and of each of its parts.
+const ID_CHARS_MAX: usize = 2_048;
+const PART_CHARS_MAX: usize = 260;
+
+/// A resource group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupId {
+    /// The subscription.
+    pub subscription: String,
+    /// The name of the group.
+    pub name: String,
+}
+
+/// A resource in a group.
+///
+/// ```
+/// use forewarn_control::resource_id::ResourceId;
+///
+/// let text = "/subscriptions/s/resourcegroups/G/providers/microsoft.compute/virtualMachines/Web";
+/// let id = ResourceId::parse(text).unwrap();
+/// assert_eq!((id.kind().as_str(), id.name()), ("microsoft.compute/virtualMachines", "Web"));
+/// assert_eq!(id.key(), text.to_lowercase());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceId {
+    /// The group it is in.
+    pub group: GroupId,
+    /// Whose kind it is: `Microsoft.Compute`.
+    pub namespace: String,
+    /// Types and names, the outermost first; at least one.
+    pub parts: Vec<(String, String)>,
+}
+
+impl GroupId {
+    /// The same for every spelling.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.to_string().to_lowercase()
+    }
+
+    /// A resource of this group.
+    #[must_use]
+    pub fn resource(&self, namespace: &str, kind: &str, name: &str) -> ResourceId {
+        let parts = vec![(kind.to_owned(), name.to_owned())];
+        ResourceId { group: self.clone(), namespace: namespace.to_owned(), parts }
+    }
+}
+
+impl ResourceId {
+    /// Reads an id. Slashes that are doubled or trail are let pass.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let parts: Vec<_> = text.split('/').filter(|part| !part.is_empty()).collect();
+        let fits = text.len() <= ID_CHARS_MAX && parts.iter().all(|part| part.len() <= PART_CHARS_MAX);
+        let [subscriptions, subscription, groups, group, providers, namespace, rest @ ..] = parts.as_slice()
+        else {
+            return None;
+        };
+        let is_id = subscriptions.eq_ignore_ascii_case("subscriptions")
+            && groups.eq_ignore_ascii_case("resourcegroups")
+            && providers.eq_ignore_ascii_case("providers");
+        if !fits || !is_id || rest.is_empty() || rest.len() % 2 == 1 {
+            return None;
+        }
+        let parts = rest.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect();
+        let group = GroupId { subscription: (*subscription).to_owned(), name: (*group).to_owned() };
+        Some(Self { group, namespace: (*namespace).to_owned(), parts })
+    }
+
+    /// The same for every spelling.
+    #[must_use]
+    pub fn key(&self) -> String {
+        self.to_string().to_lowercase()
+    }
+
+    /// Its whole type: `Microsoft.Compute/virtualMachines`.
+    #[must_use]
+    pub fn kind(&self) -> String {
+        self.parts.iter().fold(self.namespace.clone(), |kind, (part, _)| format!("{kind}/{part}"))
+    }
+
+    /// Whether it is of that type, in any spelling.
+    #[must_use]
+    pub fn is(&self, kind: &str) -> bool {
+        self.kind().eq_ignore_ascii_case(kind)
+    }
+
+    /// Its own name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.parts.last().map_or("", |(_, name)| name)
+    }
+
+    /// Something below it.
+    #[must_use]
+    pub fn child(&self, kind: &str, name: &str) -> Self {
+        let mut child = self.clone();
+        child.parts.push((kind.to_owned(), name.to_owned()));
+        child
+    }
+
+    /// What it is below, if it is below anything but its group.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let mut parent = self.clone();
+        parent.parts.pop();
+        (!parent.parts.is_empty()).then_some(parent)
+    }
+}
+
+impl fmt::Display for GroupId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "/subscriptions/{}/resourceGroups/{}", self.subscription, self.name)
+    }
+}
+
+impl fmt::Display for ResourceId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}/providers/{}", self.group, self.namespace)?;
+        self.parts.iter().try_for_each(|(kind, name)| write!(out, "/{kind}/{name}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SUBNET: &str =
+        "/subscriptions/s/resourceGroups/g/providers/Microsoft.Network/virtualNetworks/v/subnets/a";
+
+    #[test]
+    fn an_id_is_read_and_written_in_any_spelling() {
+        let id = ResourceId::parse(SUBNET).unwrap();
+        assert_eq!(id.to_string(), SUBNET);
+        assert!(id.is("microsoft.network/virtualnetworks/SUBNETS"));
+        assert_eq!(id.parent().unwrap().name(), "v");
+        assert_eq!(id.parent().unwrap().parent(), None);
+        let other = SUBNET.replace("resourceGroups", "RESOURCEGROUPS").replace("/v/", "//V/") + "/";
+        assert_eq!(ResourceId::parse(&other).unwrap().key(), id.key());
+        assert_eq!(id.parent().unwrap().child("subnets", "a"), id);
+    }
+
+    #[test]
+    fn what_is_no_id_is_none() {
+        for text in [
+            "",
+            "/",
+            "/subscriptions/s",
+            "/subscriptions/s/resourceGroups/g",
+            "/subscriptions/s/resourceGroups/g/providers/N/type",
+            "/subscriptions/s/other/g/providers/N/type/name",
+        ] {
+            assert_eq!(ResourceId::parse(text), None, "{text}");
+        }
+        assert_eq!(ResourceId::parse(&format!("{SUBNET}{}", "x".repeat(PART_CHARS_MAX))), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! Where things are of which no client has said it: in the group of their cluster, or where their machines are at home.
+
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Name, Orchestration, ScaleSet, Shape};
+
+use crate::command::{Details, Site};
+use crate::resource_id::{GroupId, ResourceId};
+
+const COMPUTE: &str = "Microsoft.Compute";
+
+/// The group of a machine: its home, or that of its cluster.
+#[must_use]
+pub fn group_of(site: &Site, details: Option<&Details>) -> GroupId {
+    let home = details.and_then(|details| details.home.as_ref());
+    let name = home.map_or(&site.resource_group, |home| &home.resource_group);
+    GroupId { subscription: site.subscription.clone(), name: name.clone() }
+}
+
+/// A machine in a group: a virtual machine, an instance of a scale set, or a role instance of a cloud service. Nothing, if
+/// it is not there.
+#[must_use]
+pub fn machine_id(cluster: &Cluster, group: &GroupId, machine: MachineId) -> Option<ResourceId> {
+    let machine = cluster.machine(machine)?;
+    let tenant = cluster.tenant(machine.tenant)?;
+    Some(match tenant.shape {
+        Shape::PlacementGroup(set) => {
+            let set = cluster.scale_set(set)?;
+            match set.orchestration {
+                Orchestration::Uniform => instance_id(&scale_set_id(group, &set.name), set, machine),
+                Orchestration::Flexible => vm_id(group, &machine.name),
+            }
+        }
+        Shape::CloudService => {
+            let service = group.resource(COMPUTE, "cloudServices", tenant.name.as_str());
+            service.child("roleInstances", machine.name.as_str())
+        }
+        Shape::StandaloneMachine | Shape::AvailabilitySet => vm_id(group, &machine.name),
+    })
+}
+
+/// A scale set in a group.
+#[must_use]
+pub fn scale_set_id(group: &GroupId, set: &Name) -> ResourceId {
+    group.resource(COMPUTE, "virtualMachineScaleSets", set.as_str())
+}
+
+/// An availability set in a group.
+#[must_use]
+pub fn availability_set_id(group: &GroupId, set: &Name) -> ResourceId {
+    group.resource(COMPUTE, "availabilitySets", set.as_str())
+}
+
+/// An instance below its scale set.
+#[must_use]
+pub fn instance_id(set_id: &ResourceId, set: &ScaleSet, machine: &Machine) -> ResourceId {
+    set_id.child("virtualMachines", &instance_word(set, machine))
+}
+
+/// What an instance is called below its scale set: by its number, or by its whole name.
+#[must_use]
+pub fn instance_word(set: &ScaleSet, machine: &Machine) -> String {
+    match (set.orchestration, machine.name.instance_number(&set.name)) {
+        (Orchestration::Uniform, Some(number)) => number.to_string(),
+        (Orchestration::Uniform, None) | (Orchestration::Flexible, _) => machine.name.to_string(),
+    }
+}
+
+fn vm_id(group: &GroupId, name: &Name) -> ResourceId {
+    group.resource(COMPUTE, "virtualMachines", name.as_str())
+}

@@ -1,0 +1,184 @@
+//! Deciding: reads the catalogue, changes nothing, may refuse. An empty list of changes means "already so".
+
+use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
+
+use crate::shared::catalogue::Catalogue;
+use crate::shared::change::Change;
+use crate::shared::cluster::ClusterId;
+use crate::shared::command::{Command, Refusal};
+use crate::shared::limits::{
+    ANSWER_BYTES_MAX, BY_BYTES_MAX, CLUSTERS_MAX, CLUSTERS_PER_SCOPE_MAX, KEY_BYTES_MAX,
+    TENANTS_PER_SCOPE_MAX, TOKENS_MAX,
+};
+use crate::shared::receipt::Answer;
+use crate::shared::token::{Reach, Role, Scope, Token};
+
+type Decision = Result<Vec<Change>, Refusal>;
+
+impl Catalogue {
+    /// What a command changes, if it may.
+    ///
+    /// # Errors
+    /// When something is in the way. The refusal says what, in words for people.
+    pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
+        match command {
+            Command::CreateCluster { name, seed } => self.create_cluster(name, *seed),
+            Command::RenameCluster { cluster, name } => self.rename_cluster(*cluster, name),
+            Command::RemoveCluster(cluster) => self.remove_cluster(*cluster),
+            Command::IssueToken { number, name, role, scope, hash, expires, by } => {
+                let (name, scope, by) = (name.clone(), scope.clone(), by.clone());
+                let (created, expires) = (now.wall, *expires);
+                let token =
+                    Token { number: *number, name, role: *role, scope, hash: *hash, created, expires, by };
+                self.issue_token(now.wall, token)
+            }
+            Command::RevokeToken(name) => self.revoke_token(name),
+            Command::KeepReceipt { by, key, fingerprint, answer } => {
+                self.keep_receipt(now, by, key, fingerprint, answer)
+            }
+            Command::File(filing) => {
+                Ok(self.register.decide(now, filing)?.into_iter().map(Change::Filed).collect())
+            }
+            Command::Webhook(command) => {
+                Ok(self.decide_webhook(now, command)?.into_iter().map(Change::Webhook).collect())
+            }
+        }
+    }
+
+    fn create_cluster(&self, name: &Name, seed: Seed) -> Decision {
+        self.check_cluster_name(name)?;
+        Refusal::check(self.clusters.len() + 1, CLUSTERS_MAX, "clusters")?;
+        check_number(self.next.cluster, "clusters")?;
+        let cluster = ClusterId(self.next.cluster);
+        Ok(vec![Change::ClusterCreated { cluster, name: name.clone(), seed }])
+    }
+
+    fn rename_cluster(&self, cluster: ClusterId, name: &Name) -> Decision {
+        if self.known_cluster(cluster)? == name {
+            return Ok(Vec::new());
+        }
+        check_not_default(cluster)?;
+        self.check_cluster_name(name)?;
+        Ok(vec![Change::ClusterRenamed { cluster, name: name.clone() }])
+    }
+
+    fn remove_cluster(&self, cluster: ClusterId) -> Decision {
+        self.known_cluster(cluster)?;
+        check_not_default(cluster)?;
+        let good_for_nothing_else = |token: &&Token| {
+            token.scope.clusters.includes(&cluster) && token.scope.clusters.named().count() == 1
+        };
+        let tokens = self.tokens().filter(good_for_nothing_else);
+        let mut changes: Vec<_> = tokens.map(|token| Change::TokenRevoked(token.number)).collect();
+        changes.push(Change::ClusterRemoved(cluster));
+        Ok(changes)
+    }
+
+    fn issue_token(&self, now: Timestamp, token: Token) -> Decision {
+        check_by(&token.by)?;
+        self.check_scope(&token.name, token.role, &token.scope)?;
+        if token.is_expired(now) {
+            return Err(Refusal::ExpiredAlready(token.name));
+        }
+        if token.number != self.next.token {
+            return Err(Refusal::NotNextToken { number: token.number, next: self.next.token });
+        }
+        check_number(token.number, "tokens")?;
+        let mut changes = Vec::new();
+        match self.token_named(token.name.as_str()) {
+            Some(before) if before.is_expired(now) => changes.push(Change::TokenRevoked(before.number)),
+            Some(_) => return Err(Refusal::NameTaken(token.name)),
+            None => Refusal::check(self.tokens.len() + 1, TOKENS_MAX, "tokens")?,
+        }
+        changes.push(Change::TokenIssued(token));
+        Ok(changes)
+    }
+
+    fn revoke_token(&self, name: &Name) -> Decision {
+        let token = self.token_named(name.as_str()).ok_or_else(|| Refusal::NoSuchToken(name.clone()))?;
+        Ok(vec![Change::TokenRevoked(token.number)])
+    }
+
+    fn keep_receipt(
+        &self,
+        now: Now,
+        by: &str,
+        key: &str,
+        fingerprint: &[u8; 32],
+        answer: &Answer,
+    ) -> Decision {
+        check_by(by)?;
+        if !(1..=KEY_BYTES_MAX).contains(&key.len()) || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Refusal::BadKey);
+        }
+        if answer.0.len() > ANSWER_BYTES_MAX {
+            return Err(Refusal::AnswerTooLong { max: ANSWER_BYTES_MAX });
+        }
+        match self.receipt(by, key, now) {
+            Some(before) if before.fingerprint == *fingerprint => Ok(Vec::new()),
+            Some(_) => Err(Refusal::KeyUsed(key.to_owned())),
+            None => {
+                let (by, key, answer) = (by.to_owned(), key.to_owned(), answer.clone());
+                Ok(vec![Change::ReceiptKept { by, key, fingerprint: *fingerprint, answer }])
+            }
+        }
+    }
+
+    fn known_cluster(&self, id: ClusterId) -> Result<&Name, Refusal> {
+        self.cluster_name(id).ok_or(Refusal::NoSuchCluster(id))
+    }
+
+    fn check_cluster_name(&self, name: &Name) -> Result<(), Refusal> {
+        match self.cluster_named(name.as_str()) {
+            Some(_) => Err(Refusal::NameTaken(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    fn check_scope(&self, token: &Name, role: Role, scope: &Scope) -> Result<(), Refusal> {
+        self.check_reach_of_scope(scope, |what| Refusal::ScopeOfNothing { what, name: token.clone() })?;
+        // What an admin does concerns everybody: there would be nothing left to do.
+        if role == Role::Admin && !scope.tenants.is_all() {
+            return Err(Refusal::AdminOfTenants(token.clone()));
+        }
+        Ok(())
+    }
+
+    /// A scope names something, not too much, and clusters that are there.
+    pub(crate) fn check_reach_of_scope(
+        &self,
+        scope: &Scope,
+        of_nothing: impl Fn(&'static str) -> Refusal,
+    ) -> Result<(), Refusal> {
+        check_reach(&scope.clusters, CLUSTERS_PER_SCOPE_MAX, "clusters", &of_nothing)?;
+        check_reach(&scope.tenants, TENANTS_PER_SCOPE_MAX, "tenants", &of_nothing)?;
+        scope.clusters.named().try_for_each(|cluster| self.known_cluster(*cluster).map(drop))
+    }
+}
+
+fn check_reach<T: Ord>(
+    reach: &Reach<T>,
+    max: usize,
+    what: &'static str,
+    of_nothing: impl Fn(&'static str) -> Refusal,
+) -> Result<(), Refusal> {
+    match reach {
+        Reach::All => Ok(()),
+        Reach::Only(some) if some.is_empty() => Err(of_nothing(what)),
+        Reach::Only(some) => Refusal::check(some.len(), max, what),
+    }
+}
+
+fn check_not_default(cluster: ClusterId) -> Result<(), Refusal> {
+    if cluster == ClusterId::DEFAULT { Err(Refusal::DefaultCluster) } else { Ok(()) }
+}
+
+pub(crate) fn check_by(by: &str) -> Result<(), Refusal> {
+    let fits = (1..=BY_BYTES_MAX).contains(&by.len()) && !by.chars().any(char::is_control);
+    if fits { Ok(()) } else { Err(Refusal::BadBy) }
+}
+
+/// The last number is not given: there would be none after it.
+pub(crate) fn check_number(number: u32, what: &'static str) -> Result<(), Refusal> {
+    if number < u32::MAX { Ok(()) } else { Err(Refusal::TooMany { what, max: u32::MAX as usize }) }
+}

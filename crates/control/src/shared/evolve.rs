@@ -1,0 +1,74 @@
+//! Applying changes: it writes, cannot fail, and decides nothing. A change about what is no longer there does nothing.
+
+use forewarn_lifecycle::{Name, Now};
+
+use crate::shared::catalogue::Catalogue;
+use crate::shared::change::Change;
+use crate::shared::cluster::ClusterId;
+use crate::shared::receipt::Receipt;
+use crate::shared::token::{Reach, Token};
+
+impl Catalogue {
+    /// Applies a change that was decided, then or now.
+    pub fn evolve(&mut self, now: Now, change: &Change) {
+        match change {
+            Change::ClusterCreated { cluster, name, .. } => self.cluster_created(*cluster, name),
+            Change::ClusterRenamed { cluster, name } => self.cluster_renamed(*cluster, name),
+            Change::ClusterRemoved(cluster) => self.cluster_removed(*cluster),
+            Change::TokenIssued(token) => self.token_issued(token),
+            Change::TokenRevoked(number) => self.token_revoked(*number),
+            Change::ReceiptKept { by, key, fingerprint, answer } => {
+                let (by, key, answer) = (by.clone(), key.clone(), answer.clone());
+                let receipt = Receipt { by, key, fingerprint: *fingerprint, at: now.steady, answer };
+                self.receipts.keep(self.next.receipt, receipt);
+                self.next.receipt = self.next.receipt.saturating_add(1);
+            }
+            Change::Filed(filed) => self.register.evolve(now, filed),
+            Change::Webhook(change) => self.evolve_webhook(now, change),
+        }
+    }
+
+    pub(crate) fn cluster_created(&mut self, id: ClusterId, name: &Name) {
+        self.clusters.insert(id, name.clone());
+        self.cluster_names.insert(name.clone(), id);
+        self.next.cluster = self.next.cluster.max(id.0.saturating_add(1));
+    }
+
+    fn cluster_renamed(&mut self, id: ClusterId, name: &Name) {
+        let Some(known) = self.clusters.get_mut(&id) else { return };
+        let before = std::mem::replace(known, name.clone());
+        self.cluster_names.remove(&before);
+        self.cluster_names.insert(name.clone(), id);
+    }
+
+    /// No token becomes good for more than it was: one that was good for nothing else goes, if it has not gone before.
+    fn cluster_removed(&mut self, id: ClusterId) {
+        let Some(name) = self.clusters.remove(&id) else { return };
+        self.cluster_names.remove(&name);
+        self.register.forget(id);
+        let mut gone = Vec::new();
+        for token in self.tokens.values_mut() {
+            if let Reach::Only(some) = &mut token.scope.clusters
+                && some.remove(&id)
+                && some.is_empty()
+            {
+                gone.push(token.number);
+            }
+        }
+        gone.into_iter().for_each(|number| self.token_revoked(number));
+    }
+
+    fn token_issued(&mut self, token: &Token) {
+        self.token_names.insert(token.name.clone(), token.number);
+        self.tokens.insert(token.number, token.clone());
+        self.next.token = self.next.token.max(token.number.saturating_add(1));
+    }
+
+    fn token_revoked(&mut self, number: u32) {
+        if let Some(token) = self.tokens.remove(&number)
+            && self.token_names.get(&token.name) == Some(&number)
+        {
+            self.token_names.remove(&token.name);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The rules of webhooks: what may be added, how far one has come, and back from rows.
+
+use std::sync::Arc;
+
+use forewarn_lifecycle::{Name, Now, Timestamp};
+
+use super::{Handshake, NewWebhook, Progress, Webhook, WebhookChange, WebhookCommand};
+use crate::shared::catalogue::Catalogue;
+use crate::shared::command::Refusal;
+use crate::shared::limits::WEBHOOKS_MAX;
+use crate::shared::rows::BadRows;
+use crate::shared::token::Reach;
+
+type Decision = Result<Vec<WebhookChange>, Refusal>;
+
+impl Catalogue {
+    /// Every webhook, in the order in which they were added.
+    pub fn webhooks(&self) -> impl Iterator<Item = &Webhook> {
+        self.webhooks.values()
+    }
+
+    /// The webhook of that number.
+    #[must_use]
+    pub fn find_webhook(&self, number: u32) -> Option<&Webhook> {
+        self.webhooks.get(&number)
+    }
+
+    /// The webhook of that name. There are few.
+    #[must_use]
+    pub fn webhook_named(&self, name: &str) -> Option<&Webhook> {
+        self.webhooks().find(|webhook| webhook.name.as_str() == name)
+    }
+
+    /// The trail begins anew, with entry 1: webhooks are told of all that there will be in it.
+    pub fn begin_trail(&mut self) {
+        for webhook in self.webhooks.values_mut() {
+            webhook.progress = Progress { lost: webhook.progress.lost, ..Progress::from(0) };
+        }
+    }
+
+    pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> Decision {
+        match command {
+            WebhookCommand::Add(new) => self.add_webhook(now.wall, new),
+            WebhookCommand::Remove(name) => self.remove_webhook(name),
+            WebhookCommand::Confirm { webhook, per_minute } => {
+                Ok(self.confirm_webhook(*webhook, *per_minute))
+            }
+            WebhookCommand::Advance(reports) => self.advance_webhooks(reports),
+        }
+    }
+
+    pub(crate) fn evolve_webhook(&mut self, now: Now, change: &WebhookChange) {
+        match change {
+            WebhookChange::Added(webhook) => {
+                self.next.webhook = self.next.webhook.max(webhook.number.saturating_add(1));
+                self.webhooks.insert(webhook.number, Webhook::clone(webhook));
+            }
+            WebhookChange::Removed(number) => drop(self.webhooks.remove(number)),
+            WebhookChange::Confirmed { webhook, per_minute } => {
+                if let Some(webhook) = self.webhooks.get_mut(webhook) {
+                    webhook.handshake = Handshake::Done { at: now.wall, per_minute: *per_minute };
+                }
+            }
+            WebhookChange::Advanced { webhook, progress } => {
+                if let Some(webhook) = self.webhooks.get_mut(webhook) {
+                    webhook.progress = *progress;
+                }
+            }
+        }
+    }
+
+    fn add_webhook(&self, created: Timestamp, new: &NewWebhook) -> Decision {
+        let NewWebhook { name, url, schema, filter, authorization, cursor, by } = new.clone();
+        crate::shared::decide::check_by(&by)?;
+        if self.webhook_named(name.as_str()).is_some() {
+            return Err(Refusal::NameTaken(name));
+        }
+        let of_nothing = |what| Refusal::WebhookOfNothing { what, name: name.clone() };
+        self.check_reach_of_scope(&filter.scope, of_nothing)?;
+        if matches!(&filter.kinds, Reach::Only(kinds) if kinds.is_empty()) {
+            return Err(of_nothing("types"));
+        }
+        if authorization.is_some() && !url.is_private() {
+            return Err(Refusal::SecretInTheClear(name));
+        }
+        Refusal::check(self.webhooks.len() + 1, WEBHOOKS_MAX, "webhooks")?;
+        crate::shared::decide::check_number(self.next.webhook, "webhooks")?;
+        let (number, handshake, progress) = (self.next.webhook, Handshake::Wanted, Progress::from(cursor));
+        let webhook =
+            Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress };
+        Ok(vec![WebhookChange::Added(Arc::new(webhook))])
+    }
+
+    fn remove_webhook(&self, name: &Name) -> Decision {
+        let webhook =
+            self.webhook_named(name.as_str()).ok_or_else(|| Refusal::NoSuchWebhook(name.clone()))?;
+        Ok(vec![WebhookChange::Removed(webhook.number)])
+    }
+
+    /// One that is gone wants nothing any more: whoever confirms it has not heard of that yet.
+    fn confirm_webhook(&self, number: u32, per_minute: Option<u32>) -> Vec<WebhookChange> {
+        match self.find_webhook(number).map(|webhook| webhook.handshake) {
+            Some(Handshake::Wanted) => vec![WebhookChange::Confirmed { webhook: number, per_minute }],
+            Some(Handshake::Done { .. }) | None => Vec::new(),
+        }
+    }
+
+    /// What would go back, and what is about one that is gone, is left out.
+    fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> Decision {
+        Refusal::check(reports.len(), WEBHOOKS_MAX, "webhooks")?;
+        let is_news = |(number, progress): &&(u32, Progress)| {
+            self.find_webhook(*number).is_some_and(|webhook| goes_on(webhook.progress, *progress))
+        };
+        let advanced = |(webhook, progress): &(u32, Progress)| WebhookChange::Advanced {
+            webhook: *webhook,
+            progress: *progress,
+        };
+        Ok(reports.iter().filter(is_news).map(advanced).collect())
+    }
+
+    pub(crate) fn restore_webhook(&mut self, webhook: Webhook) -> Result<(), BadRows> {
+        crate::shared::rows::known(&webhook.number, &self.next.webhook)?;
+        crate::shared::rows::new(self.webhook_named(webhook.name.as_str()))?;
+        crate::shared::rows::new(self.webhooks.insert(webhook.number, webhook).as_ref())
+    }
+}
+
+/// Whether the second is what has become of the first, and not the same.
+fn goes_on(before: Progress, after: Progress) -> bool {
+    after.cursor >= before.cursor && after.lost >= before.lost && after != before
+}

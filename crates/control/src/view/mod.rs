@@ -1,0 +1,30 @@
+//! Views: the state as operators see it.
+
+pub(crate) mod access;
+pub(crate) mod failure;
+pub(crate) mod fleet;
+pub(crate) mod notice;
+pub(crate) mod outcome;
+pub(crate) mod pick;
+pub(crate) mod rollout;
+pub(crate) mod sets;
+pub(crate) mod webhook;
+
+pub use access::{
+    BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
+    SettingsView, TokenView, cluster_view, settings_view,
+};
+pub use failure::{FAILURES_MAX, FailureView};
+pub use fleet::{
+    ClockView, DifferenceState, DifferenceView, DriverKind, EndedView, Ending, EventView, FleetReport,
+    HostView, Items, MachineView, ServerView, TenantView, Unfinished, clock_view, event_view, host_view,
+    machine_view, tenant_view,
+};
+pub use outcome::{Outcome, outcome};
+pub use pick::{pick_machine, pick_tenant};
+pub use rollout::{RolloutView, rollout_view};
+pub use sets::{
+    AvailabilitySetSummary, AvailabilitySetView, InstanceView, MemberView, ScaleSetSummary, ScaleSetView,
+    availability_set_summary, availability_set_view, scale_set_summary, scale_set_view,
+};
+pub use webhook::{NewWebhook, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};

@@ -1,0 +1,39 @@
+//! Finding one of several views by its name.
+
+use crate::command::find::{SHOWN_MAX, Unknown, nothing};
+use crate::view::fleet::{MachineView, TenantView};
+
+/// The tenant of that name, among those that were shown.
+///
+/// # Errors
+/// When there is none.
+pub fn pick_tenant<'a>(shown: &'a [TenantView], name: &str) -> Result<&'a TenantView, Unknown> {
+    let all = || shown.iter().map(|tenant| tenant.name.as_str());
+    shown.iter().find(|tenant| tenant.name == name).ok_or_else(|| nothing("tenant", name, all()))
+}
+
+/// The machine of that name, among those that were shown: `tenant/name`, or a name that only one machine has.
+///
+/// # Errors
+/// When there is none, or several.
+pub fn pick_machine<'a>(shown: &'a [MachineView], name: &str) -> Result<&'a MachineView, Unknown> {
+    let all = || shown.iter().map(|machine| machine.name.as_str());
+    let is_meant = |machine: &&MachineView| match name.split_once('/') {
+        // Only placement groups have a colon in their names: `web:2` is the second one of `web`.
+        Some((tenant, bare)) => {
+            let group = machine.tenant.split(':').next().unwrap_or_default();
+            (machine.tenant == tenant || group == tenant) && machine.name == bare
+        }
+        None => machine.name == name,
+    };
+    let mut found = shown.iter().filter(is_meant);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(nothing("machine", name, all())),
+        (Some(first), Some(second)) => {
+            let few = [first, second].into_iter().chain(found).take(SHOWN_MAX);
+            let full = few.map(|machine| format!("{}/{}", machine.tenant, machine.name)).collect();
+            Err(Unknown::Several { name: name.to_owned(), tenants: full })
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Rollouts, as they are shown and told.
+
+use forewarn_lifecycle::{
+    Change, Cluster, EndedRollout, HostFate, HostId, HostWork, Now, Obstacle, Pause, Rollout, RolloutEnd,
+    RolloutId, Standing,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::command::terms::TermsEntry;
+use crate::view::fleet::progress;
+use forewarn_imds::{Moment, show_duration};
+
+/// Work over many hosts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs, reason = "the names say it")]
+pub struct RolloutView {
+    pub id: u64,
+    /// What is done, in words.
+    pub work: String,
+    /// One word: `going`, `waits-for-room`, `waits-for-window`, `waits-for-health`, `waits-for-brake`,
+    /// `waits-for-confirmation`, `rests`, `paused`, `paused-by-failures`, `finished` or `cancelled`.
+    pub state: String,
+    /// The same in a sentence, with what it waits for.
+    pub text: String,
+    pub terms: TermsEntry,
+    pub planned_at: Moment,
+    /// When it ended, if it is over.
+    pub ended_at: Option<Moment>,
+    /// The hosts that have not been announced yet.
+    pub waiting: Vec<String>,
+    /// The number of the work that is announced or under way.
+    pub current: Option<u64>,
+    /// The hosts of that work.
+    pub current_hosts: Vec<String>,
+    pub done: Vec<String>,
+    /// Hosts on which something failed.
+    pub failed: Vec<String>,
+    /// Hosts whose group was taken back.
+    pub skipped: Vec<String>,
+    /// Impacts that have failed since it began, or was resumed.
+    pub failures: u32,
+    /// Groups that are done.
+    pub groups: u32,
+}
+
+/// How a rollout is, or was.
+#[must_use]
+pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<RolloutView> {
+    let ended = cluster.ended_rollout(id);
+    let rollout = cluster.rollout(id).or(ended.map(|ended| &ended.rollout))?;
+    let work = rollout.current().and_then(|work| cluster.maintenance(work));
+    let (state, text) = match ended {
+        Some(ended) => (end_word(ended.how).to_owned(), tally(ended)),
+        None => (state(rollout).to_owned(), text(cluster, now, rollout)),
+    };
+    let fated = |wanted| {
+        let past = rollout.past.iter().filter(move |(_, fate)| **fate == wanted);
+        names(cluster, past.map(|(host, _)| *host))
+    };
+    Some(RolloutView {
+        id: id.0,
+        work: work_word(rollout.work).to_owned(),
+        state,
+        text,
+        terms: TermsEntry::from(&rollout.terms),
+        planned_at: Moment(rollout.planned_at),
+        ended_at: ended.map(|ended| Moment(ended.at)),
+        waiting: names(cluster, rollout.waiting.iter().copied()),
+        current: rollout.current().map(|work| work.0),
+        current_hosts: work.map(|work| names(cluster, work.plan.hosts().iter().copied())).unwrap_or_default(),
+        done: fated(HostFate::Done),
+        failed: fated(HostFate::Failed),
+        skipped: fated(HostFate::Skipped),
+        failures: rollout.failures,
+        groups: rollout.groups,
+    })
+}
+
+fn names(cluster: &Cluster, hosts: impl Iterator<Item = HostId>) -> Vec<String> {
+    hosts.filter_map(|host| cluster.host(host)).map(|host| host.name.to_string()).collect()
+}
+
+pub(crate) fn work_word(work: HostWork) -> &'static str {
+    match work {
+        HostWork::Update => "update",
+        HostWork::NetworkUpdate => "network update",
+        HostWork::Migration => "live migration",
+        HostWork::Restart => "restart",
+    }
+}
+
+fn end_word(how: RolloutEnd) -> &'static str {
+    match how {
+        RolloutEnd::Finished => "finished",
+        RolloutEnd::Cancelled => "cancelled",
+    }
+}
+
+fn state(rollout: &Rollout) -> &'static str {
+    match (rollout.pause, rollout.standing) {
+        (Some(Pause::Operator), _) | (None, Standing::Paused) => "paused",
+        (Some(Pause::Failures), _) => "paused-by-failures",
+        (None, Standing::Next | Standing::Works(_)) => "going",
+        (None, Standing::Room(_)) => "waits-for-room",
+        (None, Standing::Rests { .. }) => "rests",
+        (None, Standing::Window { .. }) => "waits-for-window",
+        (None, Standing::Unwell) => "waits-for-health",
+        (None, Standing::Unconfirmed) => "waits-for-confirmation",
+        (None, Standing::Brake) => "waits-for-brake",
+    }
+}
+
+/// What a rollout does or waits for.
+fn text(cluster: &Cluster, now: Now, rollout: &Rollout) -> String {
+    let busy = rollout.current().and_then(|work| cluster.maintenance(work)).map(|work| {
+        let hosts = work.plan.hosts().len();
+        format!("{hosts} {} of it: {}", if hosts == 1 { "host" } else { "hosts" }, progress(work))
+    });
+    let paused = rollout.pause.map(|why| match why {
+        Pause::Operator => "paused by an operator".to_owned(),
+        Pause::Failures => format!("has paused itself: {} failed", impacts(rollout.failures)),
+    });
+    match (paused, busy) {
+        (Some(paused), Some(busy)) => format!("{paused}; {busy}"),
+        (Some(paused), None) => paused,
+        (None, Some(busy)) => busy,
+        (None, None) => waits(cluster, now, rollout, rollout.standing),
+    }
+}
+
+fn impacts(number: u32) -> String {
+    format!("{number} {}", if number == 1 { "impact" } else { "impacts" })
+}
+
+/// What a rollout waits for, in words.
+pub(crate) fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing) -> String {
+    match standing {
+        Standing::Next | Standing::Works(_) => "goes on".to_owned(),
+        Standing::Paused => "is paused".to_owned(),
+        Standing::Room(obstacle) => format!("waits: {}", in_the_way(obstacle)),
+        Standing::Rests { until } => {
+            format!("rests for {} before its next group", show_duration(until.since(now.steady)))
+        }
+        Standing::Window { announces } => {
+            format!("waits for its window: the next group is announced at {}", Moment(announces))
+        }
+        Standing::Unwell => {
+            let unwell = names(cluster, cluster.unwell_of(rollout));
+            format!("waits: not well since it was worked on: {}", unwell.join(", "))
+        }
+        Standing::Unconfirmed => format!("waits for somebody to resume it, after {} groups", rollout.groups),
+        Standing::Brake => "waits: the brake is on".to_owned(),
+    }
+}
+
+fn in_the_way(obstacle: Obstacle) -> &'static str {
+    match obstacle {
+        Obstacle::Failed => "the next host has failed",
+        Obstacle::Arrivals => "a machine is on its way to the next host",
+        Obstacle::UpdateDomain => "another update domain of a tenant is in planned work",
+        Obstacle::TenantShare => "as many machines of a tenant are in planned work as its terms permit",
+        Obstacle::FaultDomain => "another fault domain of a tenant is in planned work",
+        Obstacle::Events => "a tenant sees as many events as it can",
+        Obstacle::NoHost => "no other host can take a machine",
+        Obstacle::Full => "the next host does not fit",
+    }
+}
+
+/// How many hosts are in which state, at the end.
+fn tally(ended: &EndedRollout) -> String {
+    let EndedRollout { rollout, how, .. } = ended;
+    let count = |wanted| rollout.past.values().filter(|fate| **fate == wanted).count();
+    let mut words = vec![format!("{} done", count(HostFate::Done))];
+    for (number, what) in [
+        (count(HostFate::Failed), "failed"),
+        (count(HostFate::Skipped), "skipped"),
+        (rollout.waiting.len(), "not begun"),
+    ] {
+        if number > 0 {
+            words.push(format!("{number} {what}"));
+        }
+    }
+    if rollout.current().is_some() {
+        words.push("the last group still under way".to_owned());
+    }
+    format!("{}: {}", end_word(*how), words.join(", "))
+}
+
+/// The pause of a rollout, in words.
+fn pause_words(cluster: &Cluster, rollout: RolloutId, why: Pause) -> String {
+    match why {
+        Pause::Operator => "is paused".to_owned(),
+        Pause::Failures => {
+            let failures = cluster.rollout(rollout).map_or(1, |known| known.failures);
+            format!("has paused itself: {} failed", impacts(failures))
+        }
+    }
+}
+
+/// What a change means for a rollout, in a cluster to which it has not been applied yet: a kind, words, and the hosts that it
+/// names.
+pub(crate) fn rollout_happening(
+    cluster: &Cluster,
+    now: Now,
+    change: &Change,
+) -> Option<(&'static str, String, Vec<HostId>)> {
+    let told =
+        |kind, id: &RolloutId, words: String| Some((kind, format!("rollout {id} {words}"), Vec::new()));
+    match change {
+        Change::RolloutPlanned { rollout, hosts, .. } => {
+            let count = format!("{} {}", hosts.len(), if hosts.len() == 1 { "host" } else { "hosts" });
+            Some(("planned", format!("rollout {rollout} over {count} is planned"), hosts.clone()))
+        }
+        Change::RolloutWaits { rollout, standing } => match standing {
+            // Looked at again whenever something ends, this would be told over and over.
+            Standing::Next | Standing::Works(_) | Standing::Room(_) | Standing::Paused => None,
+            Standing::Rests { .. }
+            | Standing::Window { .. }
+            | Standing::Unwell
+            | Standing::Unconfirmed
+            | Standing::Brake => {
+                let known = cluster.rollout(*rollout);
+                let words = known.map(|known| waits(cluster, now, known, *standing));
+                told("waits", rollout, words.unwrap_or_else(|| "waits".to_owned()))
+            }
+        },
+        Change::RolloutPaused { rollout, why } => {
+            told("paused", rollout, pause_words(cluster, *rollout, *why))
+        }
+        Change::RolloutResumed(rollout) => told("resumed", rollout, "goes on".to_owned()),
+        Change::RolloutChanged { rollout, added, removed, .. } => {
+            let (come, go) = (added.len(), removed.len());
+            let words = format!("rollout {rollout} is changed: {come} hosts come, {go} go");
+            Some(("changed", words, [added.as_slice(), removed].concat()))
+        }
+        Change::RolloutEnded { rollout, how } => {
+            let known = cluster.rollout(*rollout)?.clone();
+            let ended = EndedRollout { rollout: known, at: now.wall, how: *how };
+            told("ended", rollout, format!("is over, {}", tally(&ended)))
+        }
+        Change::SeedSet(_)
+        | Change::HostAdmitted { .. }
+        | Change::HostRemoved(_)
+        | Change::HealthChanged { .. }
+        | Change::TenantAdmitted { .. }
+        | Change::PolicyChanged { .. }
+        | Change::TenantRemoved(_)
+        | Change::ScaleSetAdmitted { .. }
+        | Change::ModelChanged { .. }
+        | Change::UpgradePolicyChanged { .. }
+        | Change::BatchUpgraded(_)
+        | Change::RollingEnded(_)
+        | Change::ScaleSetPolicyChanged { .. }
+        | Change::ScaleSetRemoved(_)
+        | Change::MachineAdmitted { .. }
+        | Change::ProfileChanged { .. }
+        | Change::MachineForgotten(_)
+        | Change::MachineMoved { .. }
+        | Change::Planned(_)
+        | Change::Approved { .. }
+        | Change::Waits { .. }
+        | Change::NoticeExtended { .. }
+        | Change::Started { .. }
+        | Change::Withdrawn { .. }
+        | Change::Completed { .. }
+        | Change::Enrolled(_)
+        | Change::Heard { .. }
+        | Change::Disabled(_)
+        | Change::BrakeSet(_)
+        | Change::SettingsChanged(_) => None,
+    }
+}

@@ -1,0 +1,125 @@
+//! A cluster that is spoken to by name, whose machines do at once whatever is asked of them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use forewarn_control::push::{Beside, Notice, notices};
+use forewarn_control::*;
+use forewarn_lifecycle::*;
+
+pub(crate) struct Town {
+    pub(crate) cluster: Cluster,
+    pub(crate) now: Now,
+    pub(crate) site: Site,
+    pub(crate) details: BTreeMap<MachineId, Details>,
+    pub(crate) told: Vec<Happening>,
+    pub(crate) noticed: Vec<Notice>,
+    /// What has been asked of machines and is not done.
+    pub(crate) work: Vec<Action>,
+}
+
+impl Town {
+    pub(crate) fn new() -> Self {
+        Self {
+            cluster: Cluster::new(Seed([3; 16])),
+            now: Now::at_millis(1_767_225_600_000),
+            site: Site::default(),
+            details: BTreeMap::new(),
+            told: Vec::new(),
+            noticed: Vec::new(),
+            work: Vec::new(),
+        }
+    }
+
+    /// Two hosts; `solo`, which is told of its end; a scale set `web` with an instance on each host. Nobody is enrolled.
+    pub(crate) fn with_fleet() -> Self {
+        let mut town = Self::new();
+        for command in [
+            r#"{"command":"admit_host","name":"h1"}"#,
+            r#"{"command":"admit_host","name":"h2","zone":2}"#,
+            r#"{"command":"admit_vm","name":"solo","host":"h1","terminate":"5m","addresses":["10.0.0.4"]}"#,
+            r#"{"command":"admit_scale_set","name":"web"}"#,
+            r#"{"command":"admit_instance","scale_set":"web","instance":{"host":"h1"}}"#,
+            r#"{"command":"admit_instance","scale_set":"web","instance":{"host":"h2","update_domain":1}}"#,
+        ] {
+            town.say(command);
+        }
+        town
+    }
+
+    /// Does what a command in JSON says, which has to succeed.
+    pub(crate) fn say(&mut self, json: &str) -> Outcome {
+        let command: NamedCommand = serde_json::from_str(json).unwrap();
+        self.perform(&command)
+    }
+
+    pub(crate) fn perform(&mut self, command: &NamedCommand) -> Outcome {
+        let changes = match command.resolve(&self.cluster).unwrap() {
+            Resolved::Rules(command) => self.submit(&command),
+            Resolved::Admit(command, details) => {
+                let changes = self.submit(&command);
+                for change in &changes {
+                    if let Change::MachineAdmitted { machine, .. } = change {
+                        self.details.insert(*machine, details.clone());
+                    }
+                }
+                changes
+            }
+            Resolved::Describe(machine, details) => {
+                let known = self.details.get(&machine).cloned().unwrap_or_default();
+                self.details.insert(machine, details.apply(&known));
+                Vec::new()
+            }
+            Resolved::Site(site) => {
+                self.site = site.apply(&self.site);
+                Vec::new()
+            }
+            Resolved::Jam(_) => Vec::new(),
+        };
+        outcome(&self.cluster, self.now, &changes)
+    }
+
+    /// Asks the rules, and keeps what is told of it.
+    pub(crate) fn submit(&mut self, command: &Command) -> Vec<Change> {
+        let changes = self.cluster.decide(self.now, command).unwrap();
+        for change in &changes {
+            self.told.extend(happening(&self.cluster, self.now, change));
+            let beside = Beside { decided: &changes, ..Beside::NOTHING };
+            self.noticed.extend(notices(&self.cluster, change, beside));
+            for effect in self.cluster.evolve(self.now, change) {
+                match effect {
+                    Effect::Perform(action) => self.work.push(action),
+                    Effect::Publish(_) | Effect::Unpublish(_) => {}
+                }
+            }
+        }
+        changes
+    }
+
+    /// The machines do what was asked of them.
+    pub(crate) fn finish(&mut self) {
+        while let Some(Action { maintenance, machine, .. }) = self.work.pop() {
+            self.submit(&Command::Complete { maintenance, machine, report: Report::Done });
+        }
+    }
+
+    /// Time passes, and what is due is done. Silences are not for this town.
+    pub(crate) fn pass(&mut self, span: Duration) {
+        self.now = Now { wall: self.now.wall.plus(span), steady: self.now.steady.plus(span) };
+        while self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(self.now)) {
+            self.submit(&Command::Tick);
+        }
+    }
+
+    /// A tenant listens.
+    pub(crate) fn enrol(&mut self, tenant: &str) -> TenantId {
+        let id = find_tenant(&self.cluster, tenant).unwrap();
+        self.submit(&Command::Enrol(id));
+        id
+    }
+
+    pub(crate) fn fleet(&self) -> Fleet {
+        let none = Details::default();
+        fleet_of(&self.cluster, &self.site, |machine| self.details.get(&machine).unwrap_or(&none))
+    }
+}

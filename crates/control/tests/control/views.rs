@@ -1,0 +1,116 @@
+//! What an operator is shown.
+
+use std::time::Duration;
+
+use forewarn_control::*;
+use forewarn_imds::{Moment, Span};
+use forewarn_lifecycle::*;
+
+use crate::town::Town;
+
+const SOLO: MachineId = MachineId(0);
+
+/// The only event of a tenant.
+fn event(town: &Town, tenant: TenantId) -> EventView {
+    let events = town.cluster.tenant(tenant).unwrap().events();
+    assert_eq!(events.len(), 1);
+    event_view(&town.cluster, tenant, &events[0])
+}
+
+#[test]
+fn a_machine_is_shown_with_all_that_is_known_of_it() {
+    let town = Town::with_fleet();
+    let view = machine_view(&town.cluster, SOLO, &town.details[&SOLO]).unwrap();
+    let json = serde_json::to_string(&view).unwrap();
+    let expected = concat!(
+        r#"{"name":"solo","tenant":"solo","host":"h1","update_domain":0,"fault_domain":0,"power":"running","#,
+        r#""boots":1,"disk":1,"spot":null,"terminate":"5m","os_image":false,"model":0,"#,
+        r#""addresses":["10.0.0.4"],"tags":{},"events":[]}"#,
+    );
+    assert_eq!(json, expected);
+    assert_eq!(serde_json::from_str::<MachineView>(&json).unwrap(), view);
+    assert_eq!(machine_view(&town.cluster, MachineId(99), &Details::default()), None);
+}
+
+#[test]
+fn tenants_and_hosts_are_shown_with_their_machines() {
+    let mut town = Town::with_fleet();
+    let web = town.enrol("web");
+    let view = tenant_view(&town.cluster, web).unwrap();
+    assert_eq!((view.name.as_str(), view.kind.as_str(), view.enrolled), ("web", "scale set", true));
+    assert_eq!(view.machines, ["web_0", "web_1"]);
+    let solo = tenant_view(&town.cluster, TenantId(0)).unwrap();
+    assert_eq!((solo.kind.as_str(), solo.enrolled, solo.incarnation), ("vm", false, 1));
+    let host = host_view(&town.cluster, HostId(1)).unwrap();
+    assert_eq!((host.zone, host.health.as_str(), host.work), (Some(2), "healthy", None));
+    assert_eq!(host.machines, ["web/web_1"]);
+}
+
+#[test]
+fn an_event_is_shown_from_its_announcement_to_its_start() {
+    let mut town = Town::with_fleet();
+    let web = town.enrol("web");
+    town.say(r#"{"command":"update_hosts","hosts":["h1","h2"]}"#);
+    let view = event(&town, web);
+    assert_eq!((view.kind.as_str(), view.status.as_str(), view.approved), ("Freeze", "Scheduled", false));
+    assert_eq!((view.tenant.as_str(), view.resources.as_slice()), ("web", &["web_0".to_owned()][..]));
+    assert_eq!((view.cause.as_str(), view.by), ("update of h1", None));
+    assert_eq!(view.progress, "waits for approval or for the end of the notice");
+    assert_eq!(view.not_before.unwrap().to_string(), "2026-01-01T00:15:00Z");
+    let rollouts: Vec<_> = town.cluster.rollouts().map(|(id, _)| id).collect();
+    let rollout = rollout_view(&town.cluster, town.now, rollouts[0]).unwrap();
+    assert_eq!((rollout.work.as_str(), rollout.waiting.as_slice()), ("update", &["h2".to_owned()][..]));
+    let host = host_view(&town.cluster, HostId(0)).unwrap().work.unwrap();
+    assert_eq!(host, "update of h1, waits for approval or for the end of the notice");
+    assert_eq!(host_view(&town.cluster, HostId(1)).unwrap().work.as_deref(), Some("waits for its turn"));
+
+    town.say(r#"{"command":"brake_on"}"#);
+    town.say(r#"{"command":"approve","tenant":"web","events":"all"}"#);
+    let held = event(&town, web);
+    assert_eq!((held.approved, held.by.as_deref()), (true, Some("its owner")));
+    assert_eq!(held.progress, "held by the brake");
+
+    town.say(r#"{"command":"brake_off"}"#);
+    town.submit(&Command::Tick);
+    let started = event(&town, web);
+    assert_eq!((started.status.as_str(), started.not_before), ("Started", None));
+    assert_eq!((started.approved, started.by.as_deref()), (true, Some("approval")));
+    assert!(started.progress.starts_with("under way: "), "{}", started.progress);
+    let machine = machine_view(&town.cluster, MachineId(1), &Details::default()).unwrap();
+    assert_eq!(machine.events, [started.id]);
+}
+
+#[test]
+fn a_clock_is_shown_with_what_comes_next() {
+    let mut town = Town::with_fleet();
+    let shown = |town: &Town| {
+        let next = town.cluster.next_deadline().map(|deadline| deadline.wait(town.now));
+        clock_view(town.now, "virtual", 0, next)
+    };
+    assert_eq!(shown(&town).next_in, None);
+    town.enrol("solo");
+    town.say(r#"{"command":"restart","machine":"solo"}"#);
+    let view = shown(&town);
+    assert_eq!(view.next_in, Some(Span(Duration::from_secs(900))));
+    assert_eq!(view.now, Moment(town.now.wall));
+    let json = r#"{"now":"2026-01-01T00:00:00Z","kind":"virtual","speed":0,"next_in":"15m"}"#;
+    assert_eq!(serde_json::to_string(&view).unwrap(), json);
+}
+
+#[test]
+fn an_outcome_says_what_was_announced_and_what_ran_at_once() {
+    let mut town = Town::with_fleet();
+    town.enrol("web");
+    let told = town.say(r#"{"command":"restart","machine":"web_0"}"#);
+    assert_eq!((told.events.len(), told.untold.as_slice(), told.work.len()), (1, &[][..], 1));
+    assert_eq!(told.events[0].kind, "Reboot");
+    let at_once = town.say(r#"{"command":"restart","machine":"solo"}"#);
+    assert_eq!((at_once.events.len(), at_once.untold.as_slice()), (0, &["solo".to_owned()][..]));
+    // Nobody is told of a stop, and nobody is owed it.
+    let stop = town.say(r#"{"command":"stop","machine":"web_1"}"#);
+    assert_eq!((stop.events.len(), stop.untold.len(), stop.work.len()), (0, 0, 1));
+    let both = town.say(r#"{"command":"update_hosts","hosts":["h2"]}"#);
+    assert_eq!((both.rollouts.len(), both.now), (1, Moment(town.now.wall)));
+    let again = town.say(r#"{"command":"brake_off"}"#);
+    assert_eq!(again.changes, 0);
+}

@@ -1,0 +1,143 @@
+//! The promises of the catalogue, over random histories.
+
+#![allow(clippy::unwrap_used, unreachable_pub, reason = "a test world may be blunt")]
+
+mod world;
+
+use std::collections::BTreeSet;
+
+use forewarn_control::shared::limits::{RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX};
+use forewarn_control::shared::*;
+use proptest::prelude::*;
+use world::{World, happenings, histories, live};
+
+/// Whom a token lets in: clusters of these, and those to come.
+fn reached(token: &Token, world: &World) -> BTreeSet<ClusterId> {
+    let to_come = ClusterId(u32::MAX);
+    let all = world.catalogue.clusters().map(|(id, _)| id).chain([to_come]);
+    all.filter(|id| token.scope.clusters.includes(id)).collect()
+}
+
+proptest! {
+    #[test]
+    fn replaying_the_journal_gives_the_running_catalogue(history in histories()) {
+        let world = live(&history);
+        let mut replayed = Catalogue::new();
+        world.journal.iter().for_each(|(now, change)| replayed.evolve(*now, change));
+        prop_assert_eq!(replayed, world.catalogue);
+    }
+
+    #[test]
+    fn deciding_changes_nothing_and_depends_on_nothing_else(history in histories(), last in happenings()) {
+        let mut world = live(&history);
+        let before = world.catalogue.clone();
+        let command = world.prepare(&last);
+        let (one, two) = (before.decide(world.now, &command), world.catalogue.decide(world.now, &command));
+        prop_assert_eq!(one, two);
+        prop_assert_eq!(before, world.catalogue);
+    }
+
+    #[test]
+    fn rows_taken_at_any_moment_give_the_running_catalogue(history in histories()) {
+        let world = live(&history);
+        let mut restoring = Restoring::new();
+        world.catalogue.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
+        prop_assert_eq!(restoring.finish().unwrap(), world.catalogue);
+    }
+
+    #[test]
+    fn a_number_of_a_cluster_a_token_or_a_webhook_is_never_used_again(history in histories()) {
+        let world = live(&history);
+        let (mut clusters, mut tokens) = (BTreeSet::from([ClusterId::DEFAULT]), BTreeSet::new());
+        let mut webhooks = BTreeSet::new();
+        for (_, change) in &world.journal {
+            match change {
+                Change::ClusterCreated { cluster, .. } => prop_assert!(clusters.insert(*cluster)),
+                Change::TokenIssued(token) => prop_assert!(tokens.insert(token.number)),
+                Change::Webhook(WebhookChange::Added(webhook)) => prop_assert!(webhooks.insert(webhook.number)),
+                Change::ClusterRenamed { .. }
+                | Change::ClusterRemoved(_)
+                | Change::TokenRevoked(_)
+                | Change::ReceiptKept { .. }
+                | Change::Filed(_)
+                | Change::Webhook(_) => {}
+            }
+        }
+        prop_assert!(tokens.iter().all(|number| *number < world.catalogue.next_token()));
+    }
+
+    #[test]
+    fn names_and_numbers_find_the_same(history in histories()) {
+        let world = live(&history);
+        let catalogue = &world.catalogue;
+        prop_assert_eq!(catalogue.cluster_named("default"), Some(ClusterId::DEFAULT));
+        for (id, name) in catalogue.clusters() {
+            prop_assert_eq!(catalogue.cluster_named(name.as_str()), Some(id));
+            prop_assert_eq!(catalogue.cluster_name(id), Some(name));
+        }
+        for token in catalogue.tokens() {
+            prop_assert_eq!(catalogue.find_token(token.number), Some(token));
+            prop_assert_eq!(catalogue.token_named(token.name.as_str()), Some(token));
+        }
+    }
+
+    /// Only a token that is issued lets anybody in anywhere.
+    #[test]
+    fn no_token_becomes_good_for_more_than_it_was_issued_for(history in histories(), last in happenings()) {
+        let mut world = live(&history);
+        let before = world.clone();
+        let command = world.prepare(&last);
+        drop(world.submit(&command));
+        for token in before.catalogue.tokens() {
+            if let Some(after) = world.catalogue.find_token(token.number) {
+                prop_assert!(reached(after, &before).is_subset(&reached(token, &before)));
+                prop_assert!(after.scope.clusters.is_all() == token.scope.clusters.is_all());
+                prop_assert!(after.scope.clusters.is_all() || after.scope.clusters.named().next().is_some());
+                prop_assert_eq!(&after.scope.tenants, &token.scope.tenants);
+                prop_assert_eq!((after.role, after.hash, after.expires), (token.role, token.hash, token.expires));
+            }
+        }
+        prop_assert!(world.catalogue.tokens().all(|token| token.role < Role::Admin || token.scope.tenants.is_all()));
+    }
+
+    /// Whatever is reported, and in whatever order: nobody is told twice of what was told before that, nor forgets a loss.
+    #[test]
+    fn a_webhook_never_goes_back(history in histories(), last in happenings()) {
+        let mut world = live(&history);
+        let before = world.catalogue.clone();
+        let command = world.prepare(&last);
+        drop(world.submit(&command));
+        for webhook in before.webhooks() {
+            let Some(after) = world.catalogue.find_webhook(webhook.number) else { continue };
+            prop_assert!(after.progress.cursor >= webhook.progress.cursor);
+            prop_assert!(after.progress.lost >= webhook.progress.lost);
+            prop_assert!(webhook.handshake == Handshake::Wanted || after.handshake == webhook.handshake);
+            let fixed = |webhook: &Webhook| Webhook {
+                handshake: Handshake::Wanted,
+                progress: Progress::from(0),
+                ..webhook.clone()
+            };
+            prop_assert_eq!(fixed(after), fixed(webhook));
+        }
+        for webhook in world.catalogue.webhooks() {
+            prop_assert_eq!(world.catalogue.webhook_named(webhook.name.as_str()), Some(webhook));
+            prop_assert!(webhook.authorization.is_none() || webhook.url.is_private());
+        }
+    }
+
+    #[test]
+    fn receipts_are_bounded_and_found_for_a_day(history in histories()) {
+        let world = live(&history);
+        let (kept, bytes) = world.catalogue.receipts_kept();
+        prop_assert!(kept <= RECEIPTS_MAX && bytes <= RECEIPTS_BYTES_MAX);
+        for (at, change) in &world.journal {
+            let Change::ReceiptKept { by, key, answer, .. } = change else { continue };
+            let found = world.catalogue.receipt(by, key, world.now);
+            if world.now.steady.since(at.steady) < RECEIPT_KEPT_FOR {
+                prop_assert_eq!(found.map(|receipt| &receipt.answer), Some(answer));
+            } else {
+                prop_assert!(found.is_none_or(|receipt| receipt.at > at.steady));
+            }
+        }
+    }
+}

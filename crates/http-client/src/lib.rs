@@ -1,0 +1,42 @@
+//! One request to one place over HTTP/1.1, with TLS or without.
+//!
+//! Deliberately absent: proxies (no variable of the environment is looked at), redirects, cookies, compression, and a pool of
+//! connections. Whoever asks says how long it may take and how much may come back. Nothing of a URL behind its host, and
+//! nothing that is sent, is in any problem.
+//!
+//! ```no_run
+//! use forewarn_http_client::{Limits, Line, Request, Trust, Url};
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let url = Url::parse("https://hooks.example/told")?;
+//! let mut line = Line::new(url.clone(), Trust::system());
+//! let answer = line.send(&Request::post(url.target(), "{}"), Limits::default()).await?;
+//! assert_eq!(answer.status, 204);
+//! # Ok(())
+//! # }
+//! ```
+
+mod line;
+mod trust;
+
+pub use hyper::Method;
+pub use hyper::body::Bytes;
+pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+
+pub use forewarn_url::{BadUrl, Scheme, Url};
+pub use line::{Answer, Limits, Line, Request, Trouble};
+pub use trust::Trust;
+
+/// A problem with its causes, in one line; a cause that it has named already is not repeated.
+#[must_use]
+pub fn told(problem: &dyn std::error::Error) -> String {
+    let mut text = problem.to_string();
+    let mut cause = problem.source();
+    while let Some(next) = cause {
+        let more = next.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = next.source();
+    }
+    text
+}

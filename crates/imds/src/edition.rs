@@ -1,0 +1,156 @@
+//! The editions of the document: the values of `api-version` that `/metadata/scheduledevents` knows.
+//!
+//! They are ordered, oldest first, so that "since" is a comparison.
+
+use forewarn_lifecycle::EventKind;
+
+/// An edition of the document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edition {
+    /// The preview: names of virtual machines carry a leading `_`, and the `Metadata` header is not asked for.
+    V2017_03_01,
+    /// No more underscore; the `Metadata` header is required.
+    V2017_08_01,
+    /// Knows `Preempt`.
+    V2017_11_01,
+    /// Knows `Terminate`.
+    V2019_01_01,
+    /// Has `Description`.
+    V2019_04_01,
+    /// Has `EventSource`.
+    V2019_08_01,
+    /// Has `DurationInSeconds`.
+    V2020_07_01,
+}
+
+impl Edition {
+    /// All of them, oldest first.
+    pub const ALL: [Self; 7] = [
+        Self::V2017_03_01,
+        Self::V2017_08_01,
+        Self::V2017_11_01,
+        Self::V2019_01_01,
+        Self::V2019_04_01,
+        Self::V2019_08_01,
+        Self::V2020_07_01,
+    ];
+
+    /// The edition of that `api-version`, if there is one. `latest` is none.
+    ///
+    /// ```
+    /// use forewarn_imds::Edition;
+    /// assert_eq!(Edition::parse("2019-08-01"), Some(Edition::V2019_08_01));
+    /// assert_eq!(Edition::parse("latest"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|edition| edition.as_str() == text)
+    }
+
+    /// The `api-version`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V2017_03_01 => "2017-03-01",
+            Self::V2017_08_01 => "2017-08-01",
+            Self::V2017_11_01 => "2017-11-01",
+            Self::V2019_01_01 => "2019-01-01",
+            Self::V2019_04_01 => "2019-04-01",
+            Self::V2019_08_01 => "2019-08-01",
+            Self::V2020_07_01 => "2020-07-01",
+        }
+    }
+
+    /// The one that shows everything.
+    #[must_use]
+    pub const fn newest() -> Self {
+        Self::V2020_07_01
+    }
+
+    /// Whether a request has to carry `Metadata: true`.
+    #[must_use]
+    pub fn requires_metadata_header(self) -> bool {
+        self >= Self::V2017_08_01
+    }
+
+    /// Whether events of that kind are shown; others are left out.
+    #[must_use]
+    pub fn knows(self, kind: EventKind) -> bool {
+        match kind {
+            EventKind::Freeze | EventKind::Reboot | EventKind::Redeploy => true,
+            EventKind::Preempt => self >= Self::V2017_11_01,
+            EventKind::Terminate => self >= Self::V2019_01_01,
+        }
+    }
+
+    pub(crate) fn underlines_machine_names(self) -> bool {
+        self < Self::V2017_08_01
+    }
+
+    pub(crate) fn has_description(self) -> bool {
+        self >= Self::V2019_04_01
+    }
+
+    pub(crate) fn has_source(self) -> bool {
+        self >= Self::V2019_08_01
+    }
+
+    pub(crate) fn has_duration(self) -> bool {
+        self >= Self::V2020_07_01
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_edition_is_read_as_it_is_written() {
+        let texts = [
+            "2017-03-01",
+            "2017-08-01",
+            "2017-11-01",
+            "2019-01-01",
+            "2019-04-01",
+            "2019-08-01",
+            "2020-07-01",
+        ];
+        assert_eq!(Edition::ALL.map(Edition::as_str), texts);
+        assert_eq!(Edition::ALL.map(|edition| Edition::parse(edition.as_str())), Edition::ALL.map(Some));
+        assert!(Edition::ALL.is_sorted());
+        assert_eq!(Edition::newest().as_str(), "2020-07-01");
+    }
+
+    #[test]
+    fn what_is_not_an_edition_is_refused() {
+        for wrong in [
+            "",
+            "latest",
+            "01-04-2019",
+            "01.01.2019",
+            "2019-08-01 ",
+            "2019-8-1",
+            "2020-06-01",
+            "\0",
+            "2025-04-07",
+        ] {
+            assert_eq!(Edition::parse(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn only_the_preview_does_without_the_header() {
+        let lenient: Vec<_> = Edition::ALL.into_iter().filter(|e| !e.requires_metadata_header()).collect();
+        assert_eq!(lenient, [Edition::V2017_03_01]);
+    }
+
+    #[test]
+    fn a_kind_is_known_from_its_edition_on() {
+        let first = |kind| Edition::ALL.into_iter().filter(|edition| edition.knows(kind)).collect::<Vec<_>>();
+        for always in [EventKind::Freeze, EventKind::Reboot, EventKind::Redeploy] {
+            assert_eq!(first(always), Edition::ALL);
+        }
+        assert_eq!(first(EventKind::Preempt), Edition::ALL[2..]);
+        assert_eq!(first(EventKind::Terminate), Edition::ALL[3..]);
+    }
+}

@@ -1,0 +1,163 @@
+//! Instance metadata: what a machine may learn about itself.
+//!
+//! A tree of texts: numbers and names alike are strings, and what a machine does not have is the empty string. Each
+//! version shows the fields that it knows. Inner nodes are shown as JSON, single values only as text.
+//!
+//! ```text
+//!   Instance ──as of InstanceVersion──▶ tree ──path──▶ node ──Format──▶ body
+//! ```
+
+mod path;
+mod render;
+mod version;
+
+use std::net::Ipv4Addr;
+
+use forewarn_lifecycle::{FaultDomain, Name, Priority, UpdateDomain, Zone};
+
+use crate::problem::Problem;
+
+pub use version::{InstanceVersion, versions_body};
+
+/// The size of a machine of which nobody has said what size it has; nothing depends on it.
+pub const USUAL_SIZE: &str = "Standard_D2s_v5";
+
+/// All that is told of one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// As in `Resources` of an event.
+    pub name: Name,
+    /// Unique among all machines, for ever.
+    pub vm_id: String,
+    /// The region.
+    pub location: String,
+    /// The operating system.
+    pub os_type: OsType,
+    /// What the operating system calls the machine.
+    pub computer_name: String,
+    /// The size.
+    pub vm_size: String,
+    /// Machines of its tenant that may be in planned work together with it.
+    pub update_domain: UpdateDomain,
+    /// Machines that fail together with it.
+    pub fault_domain: FaultDomain,
+    /// The zone, if its host is in one.
+    pub zone: Option<Zone>,
+    /// Whether it may be evicted, and what happens then.
+    pub priority: Priority,
+    /// The subscription it belongs to.
+    pub subscription_id: String,
+    /// The resource group it belongs to.
+    pub resource_group_name: String,
+    /// The full id for the management API.
+    pub resource_id: String,
+    /// Names and values, in the order of the owner.
+    pub tags: Vec<(String, String)>,
+    /// The scale set, if it is an instance of one.
+    pub scale_set: Option<ScaleSetMembership>,
+    /// Its network interfaces, the first one first.
+    pub interfaces: Vec<Interface>,
+}
+
+/// What an instance of a scale set is told about the set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaleSetMembership {
+    /// The name of the set.
+    pub name: String,
+    /// The full id of the set for the management API.
+    pub id: String,
+    /// The placement group that the instance is in.
+    pub placement_group_id: String,
+}
+
+/// The operating system of a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OsType {
+    /// Linux.
+    Linux,
+    /// Windows.
+    Windows,
+}
+
+/// A network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// The hardware address.
+    pub mac: [u8; 6],
+    /// The address in the virtual network.
+    pub private: Ipv4Addr,
+    /// The address that the world sees, if there is one.
+    pub public: Option<Ipv4Addr>,
+    /// The first address of the subnet.
+    pub subnet: Ipv4Addr,
+    /// The bits that all addresses of the subnet share.
+    pub subnet_prefix_bits: u8,
+}
+
+/// How a node is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Compact JSON; for inner nodes only.
+    Json,
+    /// A value as it is, or the names below an inner node, one on each line.
+    Text,
+}
+
+impl OsType {
+    /// As in `osType`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Linux => "Linux",
+            Self::Windows => "Windows",
+        }
+    }
+}
+
+impl Format {
+    /// Reads the parameter `format`, in any case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            _ if text.eq_ignore_ascii_case("json") => Some(Self::Json),
+            _ if text.eq_ignore_ascii_case("text") => Some(Self::Text),
+            _ => None,
+        }
+    }
+}
+
+impl Instance {
+    /// Whether there is anything at that path in that version.
+    #[must_use]
+    pub fn has(&self, version: InstanceVersion, path: &str) -> bool {
+        path::find(&render::tree(self, version), path).is_some()
+    }
+
+    /// The body for what follows `/metadata/instance`: nothing, or segments such as `compute/name`, in any case.
+    ///
+    /// # Errors
+    /// [`Problem::NotFound`] when there is nothing at that path in that version, [`Problem::LeafNeedsText`] when there is
+    /// a single value and the format is JSON.
+    pub fn answer(&self, version: InstanceVersion, path: &str, format: Format) -> Result<String, Problem> {
+        let tree = render::tree(self, version);
+        let node = path::find(&tree, path).ok_or(Problem::NotFound)?;
+        path::show(node, format)
+    }
+}
+
+/// What an operating system calls an instance of a scale set: the prefix of the set and the number of the instance in
+/// base 36, with at least six digits.
+///
+/// ```
+/// assert_eq!(forewarn_imds::computer_name("web", 46), "web00001A");
+/// ```
+#[must_use]
+pub fn computer_name(prefix: &str, instance: u32) -> String {
+    format!("{prefix}{:0>6}", base_36(instance))
+}
+
+fn base_36(number: u32) -> String {
+    let last = char::from_digit(number % 36, 36).expect("a remainder of 36 is a digit in base 36");
+    let last = last.to_ascii_uppercase();
+    if number < 36 { last.to_string() } else { format!("{}{last}", base_36(number / 36)) }
+}

@@ -1,0 +1,89 @@
+//! The published formats of Scheduled Events: every byte of them exists here, and only here.
+//!
+//! The server renders with this crate, the agent and the command line read with it: the two sides cannot drift apart.
+//! No I/O, no HTTP, no clock: bytes in, values out, and back. Whatever a stranger sends is either understood or refused
+//! with a reason; nothing panics, and everything that is read has a limit on its length and on its depth.
+//!
+//! ```text
+//!   Tenant ──▶ Document ──render(Edition)──▶ bytes ──read_document──▶ ReadDocument
+//!                                              │
+//!   Vec<EventId> ◀──parse_start_requests── bytes ◀──render_start_requests── ids to approve
+//! ```
+//!
+//! What is refused is a [`Problem`], which knows its status and its body. What a machine may learn about itself is an
+//! [`Instance`], shown as of an [`InstanceVersion`].
+//!
+//! ```
+//! use forewarn_lifecycle::*;
+//! use forewarn_imds::*;
+//! use std::sync::Arc;
+//!
+//! let id = EventId::parse("28512af7-c957-4500-9bc4-842d6fb531e4").unwrap();
+//! let announcement = Announcement {
+//!     id,
+//!     kind: EventKind::Freeze,
+//!     source: EventSource::Platform,
+//!     reason: Reason::LiveMigration,
+//!     duration_seconds: 5,
+//!     resources: [Name::new("web_0").unwrap()].into(),
+//! };
+//! let phase = Phase::Scheduled { not_before: Timestamp::from_millis(1_516_828_844_000), approval: None };
+//! let event = Event { announcement: Arc::new(announcement), maintenance: MaintenanceId(1), phase };
+//! let document = Document { incarnation: 2, events: vec![event], naming: Naming::Machines };
+//!
+//! assert_eq!(
+//!     document.render(Edition::V2017_08_01),
+//!     concat!(
+//!         r#"{"DocumentIncarnation":2,"Events":[{"EventId":"28512AF7-C957-4500-9BC4-842D6FB531E4","#,
+//!         r#""EventStatus":"Scheduled","EventType":"Freeze","ResourceType":"VirtualMachine","#,
+//!         r#""Resources":["web_0"],"NotBefore":"Wed, 24 Jan 2018 21:20:44 GMT"}]}"#,
+//!     )
+//! );
+//!
+//! let body = document.render(Edition::newest());
+//! let Reading::Document(read) = read_document(body.as_bytes())? else { unreachable!() };
+//! assert_eq!(read.events[0].duration_seconds, Some(5));
+//!
+//! let approval = render_start_requests(&[read.events[0].id]);
+//! assert_eq!(parse_start_requests(approval.as_bytes()), Ok(vec![id]));
+//! # Ok::<_, Unreadable>(())
+//! ```
+
+mod date;
+mod document;
+mod edition;
+mod instance;
+mod json;
+mod kind_word;
+pub mod list;
+mod mark;
+mod problem;
+mod read;
+mod span;
+mod start_request;
+mod unique;
+mod versions;
+pub mod words;
+
+pub use date::{parse_date, print_date};
+pub use document::{Document, Naming};
+pub use edition::Edition;
+pub use instance::{
+    Format, Instance, InstanceVersion, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name,
+    versions_body,
+};
+pub use json::{DEPTH_MAX, is_deeper_than};
+pub use kind_word::KindWord;
+pub use mark::{BYTE_ORDER_MARK_BYTES, without_mark};
+pub use problem::{Methods, Problem, UnwantedHeader};
+pub use read::{
+    DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, MalformedEvent, ReadDocument, ReadEvent, Reading, Unreadable,
+    read_document,
+};
+pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
+pub use start_request::{
+    BODY_BYTES_MAX, BadStartRequest, EVENT_ID_CHARS_MAX, parse_start_requests, render_start_requests,
+};
+pub use unique::Unique;
+pub use versions::VersionList;
+pub use words::{Status, Word, kind as kind_word, source as source_word};

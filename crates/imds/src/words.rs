@@ -1,0 +1,144 @@
+//! The words of a document: what states, kinds, sources and reasons are called on the wire.
+
+use forewarn_lifecycle::{EventKind, EventSource, Phase, Reason};
+
+/// `EventStatus`: where an event stands, for those who only read of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Announced; waits for approval or for its time.
+    Scheduled,
+    /// Under way.
+    Started,
+}
+
+/// A word that was read: one that this crate knows, or one that a later service has made up.
+///
+/// A reader that meets a new word goes on with the rest of the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Word<T> {
+    /// A known one.
+    Known(T),
+    /// Any other, as it was written.
+    Other(String),
+}
+
+impl<T> Word<T> {
+    pub(crate) fn read(text: String, known: impl IntoIterator<Item = (&'static str, T)>) -> Self {
+        match known.into_iter().find(|(word, _)| *word == text) {
+            Some((_, meaning)) => Self::Known(meaning),
+            None => Self::Other(text),
+        }
+    }
+
+    /// What it means, if that is known.
+    #[must_use]
+    pub fn known(&self) -> Option<&T> {
+        match self {
+            Self::Known(meaning) => Some(meaning),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl Status {
+    pub(crate) const ALL: [Self; 2] = [Self::Scheduled, Self::Started];
+
+    /// The status of an event in that phase.
+    #[must_use]
+    pub fn of(phase: &Phase) -> Self {
+        match phase {
+            Phase::Scheduled { .. } => Self::Scheduled,
+            Phase::Started { .. } => Self::Started,
+        }
+    }
+
+    /// The word in a document.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Scheduled => "Scheduled",
+            Self::Started => "Started",
+        }
+    }
+}
+
+pub(crate) const KINDS: [EventKind; 5] =
+    [EventKind::Freeze, EventKind::Reboot, EventKind::Redeploy, EventKind::Preempt, EventKind::Terminate];
+
+pub(crate) const SOURCES: [EventSource; 2] = [EventSource::Platform, EventSource::User];
+
+/// What documents call a kind of event.
+#[must_use]
+pub const fn kind(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Freeze => "Freeze",
+        EventKind::Reboot => "Reboot",
+        EventKind::Redeploy => "Redeploy",
+        EventKind::Preempt => "Preempt",
+        EventKind::Terminate => "Terminate",
+    }
+}
+
+/// What documents call a source of events.
+#[must_use]
+pub const fn source(source: EventSource) -> &'static str {
+    match source {
+        EventSource::Platform => "Platform",
+        EventSource::User => "User",
+    }
+}
+
+/// The text that describes a reason in a document.
+#[must_use]
+pub const fn description(reason: Reason) -> &'static str {
+    match reason {
+        Reason::HostMaintenance => "Host server is undergoing maintenance.",
+        Reason::InfrastructureMaintenance => "Host Server infrastructure is undergoing maintenance.",
+        Reason::LiveMigration => {
+            "Virtual machine is being paused because of a memory-preserving Live Migration operation."
+        }
+        Reason::HostFailure => "Virtual machine has encountered a failure.",
+        Reason::UserRestart => "Virtual machine is going to be restarted as requested by authorized user.",
+        Reason::UserRedeploy => "Virtual machine is going to be redeployed as requested by authorized user.",
+        Reason::Unspoken => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_has_its_sentence() {
+        let sentences = [
+            (Reason::HostMaintenance, "Host server is undergoing maintenance."),
+            (Reason::InfrastructureMaintenance, "Host Server infrastructure is undergoing maintenance."),
+            (
+                Reason::LiveMigration,
+                "Virtual machine is being paused because of a memory-preserving Live Migration operation.",
+            ),
+            (Reason::HostFailure, "Virtual machine has encountered a failure."),
+            (
+                Reason::UserRestart,
+                "Virtual machine is going to be restarted as requested by authorized user.",
+            ),
+            (
+                Reason::UserRedeploy,
+                "Virtual machine is going to be redeployed as requested by authorized user.",
+            ),
+            (Reason::Unspoken, ""),
+        ];
+        for (reason, sentence) in sentences {
+            assert_eq!(description(reason), sentence);
+        }
+    }
+
+    #[test]
+    fn a_new_word_is_kept_as_it_was_written() {
+        let words = || KINDS.map(|known| (kind(known), known));
+        assert_eq!(Word::read("Preempt".to_owned(), words()), Word::Known(EventKind::Preempt));
+        assert_eq!(Word::read("preempt".to_owned(), words()), Word::Other("preempt".to_owned()));
+        assert_eq!(Word::Known(EventKind::Freeze).known(), Some(&EventKind::Freeze));
+        assert_eq!(Word::<EventKind>::Other("Thaw".to_owned()).known(), None);
+    }
+}

@@ -1,0 +1,317 @@
+//! Where something is that can be asked: `http://HOST[:PORT]/PATH[?QUERY]`, or the same with `https`.
+//!
+//! Read once, when it is chosen, so that nothing is sent to somewhere that two readers would read differently. What stands
+//! behind `?` is often a key, and shown to nobody.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Characters of a URL.
+pub const URL_BYTES_MAX: usize = 2_048;
+
+/// Where something is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Url {
+    text: String,
+    scheme: Scheme,
+    /// Where in the text the host and the path begin; and the port, given or usual.
+    host: (usize, usize),
+    path: usize,
+    port: u16,
+}
+
+/// How one speaks to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// Encrypted, to somebody whose name an authority has confirmed.
+    Https,
+}
+
+/// Why a text is not where something can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUrl {
+    /// More than fits.
+    #[error("a URL has at most {URL_BYTES_MAX} characters")]
+    TooLong,
+    /// Neither `http` nor `https`.
+    #[error("a URL begins with http:// or https://")]
+    Scheme,
+    /// A space, a control character, a letter that has to be escaped, or a backslash.
+    #[error("a URL has visible ASCII characters only, and no backslash\n  hint: escape others as %XX")]
+    Character,
+    /// `USER:PASSWORD@`.
+    #[error("a URL has no name or password in it")]
+    UserInfo,
+    /// `#…`.
+    #[error("a URL that is sent to has no part behind #")]
+    Fragment,
+    /// None, or one that is none.
+    #[error("a URL has a host: a name, an address, or [an address of version 6]")]
+    Host,
+    /// None after the colon, 0, or beyond 65535.
+    #[error("a port is a number from 1 to 65535")]
+    Port,
+}
+
+/// Characters of a host.
+const HOST_BYTES_MAX: usize = 253;
+
+impl Url {
+    /// Reads a URL.
+    ///
+    /// ```
+    /// use forewarn_url::Url;
+    /// let url = Url::parse("https://hooks.example/forewarn?code=s3cret").unwrap();
+    /// assert_eq!((url.host(), url.port()), ("hooks.example", 443));
+    /// assert_eq!(url.target(), "/forewarn?code=s3cret");
+    /// assert_eq!(url.shown(), "https://hooks.example/forewarn?…");
+    /// ```
+    ///
+    /// # Errors
+    /// When it is none, or one to which nothing can be sent.
+    pub fn parse(text: &str) -> Result<Self, BadUrl> {
+        if text.len() > URL_BYTES_MAX {
+            return Err(BadUrl::TooLong);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
+            return Err(BadUrl::Character);
+        }
+        let (scheme, begin) = scheme(text).ok_or(BadUrl::Scheme)?;
+        if text.contains('#') {
+            return Err(BadUrl::Fragment);
+        }
+        let path = text[begin..].find(['/', '?']).map_or(text.len(), |at| begin + at);
+        let authority = &text[begin..path];
+        if authority.contains('@') {
+            return Err(BadUrl::UserInfo);
+        }
+        let (host, port) = split(authority)?;
+        check_host(host)?;
+        let host = (begin, begin + host.len());
+        Ok(Self { text: text.to_owned(), scheme, host, path, port: port.unwrap_or(scheme.usual_port()) })
+    }
+
+    /// An address, in the clear and on the usual port.
+    #[must_use]
+    pub fn at(address: IpAddr) -> Self {
+        let scheme = Scheme::Http;
+        let host = match address {
+            IpAddr::V4(address) => address.to_string(),
+            IpAddr::V6(address) => format!("[{address}]"),
+        };
+        let text = format!("http://{host}");
+        let end = text.len();
+        Self { host: (end - host.len(), end), path: end, port: scheme.usual_port(), scheme, text }
+    }
+
+    /// How one speaks to it.
+    #[must_use]
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
+    }
+
+    /// A name or an address; one of version 6 without its brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        let host = &self.text[self.host.0..self.host.1];
+        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
+    }
+
+    /// The port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Host and port as they were given: what `Host` says.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.text[self.host.0..self.path]
+    }
+
+    /// Path and query: what a request asks for.
+    #[must_use]
+    pub fn target(&self) -> String {
+        let target = &self.text[self.path..];
+        if target.starts_with('/') { target.to_owned() } else { format!("/{target}") }
+    }
+
+    /// All of it, for the journal and for nobody else.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.text
+    }
+
+    /// The same without what may be a secret.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.text.split_once('?') {
+            Some((before, "")) => format!("{before}?"),
+            Some((before, _)) => format!("{before}?…"),
+            None => self.text.clone(),
+        }
+    }
+
+    /// Whether what is sent stays on this computer, or is encrypted.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        let is_here = match self.host().parse::<IpAddr>() {
+            Ok(address) => address.to_canonical().is_loopback(),
+            Err(_) => self.host().eq_ignore_ascii_case("localhost"),
+        };
+        self.scheme == Scheme::Https || is_here
+    }
+}
+
+impl fmt::Debug for Url {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.shown(), out)
+    }
+}
+
+impl Scheme {
+    /// The port of a URL that names none.
+    #[must_use]
+    pub fn usual_port(self) -> u16 {
+        match self {
+            Self::Http => 80,
+            Self::Https => 443,
+        }
+    }
+}
+
+/// The scheme, and where in the text the rest begins.
+fn scheme(text: &str) -> Option<(Scheme, usize)> {
+    let begins = |with: &str| text.get(..with.len()).is_some_and(|start| start.eq_ignore_ascii_case(with));
+    let schemes = [("http://", Scheme::Http), ("https://", Scheme::Https)];
+    schemes.into_iter().find(|(word, _)| begins(word)).map(|(word, scheme)| (scheme, word.len()))
+}
+
+/// Host and port.
+fn split(authority: &str) -> Result<(&str, Option<u16>), BadUrl> {
+    let end = match authority.find(']') {
+        Some(bracket) => bracket + 1,
+        None => authority.find(':').unwrap_or(authority.len()),
+    };
+    let (host, port) = authority.split_at(end);
+    if port.is_empty() {
+        return Ok((host, None));
+    }
+    let digits = port.strip_prefix(':').ok_or(BadUrl::Host)?;
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = is_number.then(|| digits.parse().ok()).flatten().filter(|port| *port > 0);
+    number.map(|port| (host, Some(port))).ok_or(BadUrl::Port)
+}
+
+fn check_host(host: &str) -> Result<(), BadUrl> {
+    if let Some(inside) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return inside.parse::<Ipv6Addr>().map(drop).map_err(|_| BadUrl::Host);
+    }
+    let is_part_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let fits = (1..=HOST_BYTES_MAX).contains(&host.len());
+    if fits && host.bytes().all(is_part_of_name) { Ok(()) } else { Err(BadUrl::Host) }
+}
+
+impl std::str::FromStr for Url {
+    type Err = BadUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadUrl> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let parts = |text: &str| {
+            let url = Url::parse(text).unwrap();
+            (url.host().to_owned(), url.port(), url.authority().to_owned(), url.target())
+        };
+        let expected = |host: &str, port, authority: &str, target: &str| {
+            (host.to_owned(), port, authority.to_owned(), target.to_owned())
+        };
+        assert_eq!(parts("http://h"), expected("h", 80, "h", "/"));
+        assert_eq!(
+            parts("HTTPS://H.example:8443/a/b"),
+            expected("H.example", 8443, "H.example:8443", "/a/b")
+        );
+        assert_eq!(parts("http://h?code=1"), expected("h", 80, "h", "/?code=1"));
+        assert_eq!(parts("http://[::1]:80/x"), expected("::1", 80, "[::1]:80", "/x"));
+        assert_eq!(parts("http://10.0.0.1/a@b:c"), expected("10.0.0.1", 80, "10.0.0.1", "/a@b:c"));
+    }
+
+    #[test]
+    fn what_cannot_be_sent_to_is_refused() {
+        for (wrong, why) in [
+            ("", BadUrl::Scheme),
+            ("h/x", BadUrl::Scheme),
+            ("ftp://h", BadUrl::Scheme),
+            ("unix:/run/x", BadUrl::Scheme),
+            ("http://", BadUrl::Host),
+            ("http:///x", BadUrl::Host),
+            ("http://:80", BadUrl::Host),
+            ("http://a%20b", BadUrl::Host),
+            ("http://::1", BadUrl::Port),
+            ("http://[::1", BadUrl::Port),
+            ("http://[h]", BadUrl::Host),
+            ("http://[::1]x", BadUrl::Host),
+            ("http://h:", BadUrl::Port),
+            ("http://h:0", BadUrl::Port),
+            ("http://h:+1", BadUrl::Port),
+            ("http://h:65536", BadUrl::Port),
+            ("http://u:p@h", BadUrl::UserInfo),
+            ("http://h/#x", BadUrl::Fragment),
+            ("http://h/a b", BadUrl::Character),
+            ("http://h\\@other/", BadUrl::Character),
+            ("http://h/\r\nX: y", BadUrl::Character),
+            ("http://ä", BadUrl::Character),
+        ] {
+            assert_eq!(Url::parse(wrong), Err(why), "{wrong:?}");
+        }
+        let long = |length: usize| format!("http://h/{}", "x".repeat(length - 9));
+        assert!(Url::parse(&long(URL_BYTES_MAX)).is_ok());
+        assert_eq!(Url::parse(&long(URL_BYTES_MAX + 1)), Err(BadUrl::TooLong));
+    }
+
+    #[test]
+    fn what_may_be_a_key_is_not_shown() {
+        let url = Url::parse("https://h/x?code=s3cret&b=1").unwrap();
+        assert_eq!(
+            (url.shown().as_str(), format!("{url:?}").as_str()),
+            ("https://h/x?…", "\"https://h/x?…\"")
+        );
+        assert_eq!(url.reveal(), "https://h/x?code=s3cret&b=1");
+        assert_eq!(Url::parse("http://h/x?").unwrap().shown(), "http://h/x?");
+    }
+
+    #[test]
+    fn what_is_encrypted_or_stays_here_is_private() {
+        for (url, is_private) in [
+            ("https://h", true),
+            ("http://127.0.0.9:1", true),
+            ("http://[::1]:1", true),
+            ("http://LOCALHOST", true),
+            ("http://[::ffff:127.0.0.1]", true),
+            ("http://h", false),
+            ("http://10.0.0.1", false),
+            ("http://localhost.example", false),
+        ] {
+            assert_eq!(Url::parse(url).unwrap().is_private(), is_private, "{url}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_reader_of_urls_stumble(text in "(http://)?[\\[\\]:/?#@a-z0-9é]{0,20}") {
+            if let Ok(url) = Url::parse(&text) {
+                prop_assert!(!url.host().is_empty() && url.target().starts_with('/'));
+            }
+        }
+    }
+}
