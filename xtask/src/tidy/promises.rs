@@ -58,12 +58,14 @@ fn references(promise: &str) -> impl Iterator<Item = &str> {
     promise.split('`').skip(1).step_by(2).filter(|code| is_reference(code))
 }
 
-/// Tests are named in small letters; `Phase::Started` is not one.
+/// Tests are named in small letters; `Phase::Started` is not one. Names of packages may have hyphens.
 fn is_reference(code: &str) -> bool {
-    let is_name = |part: &str| {
-        !part.is_empty() && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+    let is_small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let is_name = |part: &str| !part.is_empty() && part.chars().all(is_small);
+    let is_test = |(package, rest): (&str, &str)| {
+        is_name(&package.replace('-', "_")) && rest.split("::").all(is_name)
     };
-    story_name(code).is_some() || (code.contains("::") && code.split("::").all(is_name))
+    story_name(code).is_some() || code.split_once("::").is_some_and(is_test)
 }
 
 /// The name in `story:name`; `story::tests::name` is a test of the package `crates/story`.
