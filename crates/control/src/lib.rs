@@ -17,23 +17,39 @@
 //! # Ok::<_, serde_json::Error>(())
 //! ```
 
+pub mod access;
 pub mod audit;
 pub mod command;
+pub mod decision;
+mod error;
 pub mod explain;
 pub mod fleet_file;
+pub mod notice;
+mod outcomes;
 pub mod placement;
 pub mod preview;
 pub mod push;
+mod record;
+pub mod request;
 pub mod resource_id;
 pub mod shared;
+mod state;
 #[cfg(test)]
 pub(crate) mod town;
 pub mod view;
 
+pub use access::{Denied, Permit};
 pub use audit::*;
 pub use command::*;
+pub use decision::{Decision, Environment, HypervisorKind, decide};
+pub use error::{ControlError, RefusedCommand};
 pub use explain::*;
 pub use fleet_file::*;
+pub use outcomes::{RecentOutcomes, WorkOutcome};
 pub use placement::*;
 pub use preview::*;
+pub use record::{Boot, Entry, Record};
+pub use state::{
+    ClusterState, ControlState, Effect, FinishedWork, INCARNATION_STEP, RestoringState, StartedWork, StateRow,
+};
 pub use view::*;

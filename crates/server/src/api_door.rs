@@ -13,7 +13,9 @@ use tokio::task::JoinHandle;
 
 use crate::arm::Scheme;
 use crate::clients::{Clients, Dialect, ListenerContext, Socket};
-use crate::engine::{Administration, Engine, Problem, Terms};
+use crate::engine::Engine;
+use forewarn_control::request::{Administration, RequestContext};
+use forewarn_control::ControlError;
 use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
 use crate::service::StartError;
@@ -148,12 +150,12 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
     let text = Secret::new().map_err(StartError::Token)?.text(number);
     let issue = Administration::IssueToken {
         number,
-        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(Problem::Unavailable))?,
+        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(ControlError::Unavailable))?,
         role: Role::Admin,
         scope: Scope::default(),
         hash: hash(&text),
         expires: None,
     };
-    engine.administer(issue, Terms::default()).await?;
+    engine.administer(issue, RequestContext::default()).await?;
     Ok(Some(text))
 }

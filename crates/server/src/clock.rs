@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use forewarn_lifecycle::{Now, Steady, Timestamp};
-use forewarn_store::Boot;
+use forewarn_control::Boot;
 
 use crate::boot;
 

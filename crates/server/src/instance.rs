@@ -6,13 +6,11 @@ use forewarn_control::Details;
 use forewarn_control::resource_id::{group_of, machine_id, scale_set_id};
 use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, Unique, computer_name};
 use forewarn_lifecycle::{MachineId, Seed, Shape};
-use forewarn_store::Estate;
+use forewarn_control::ClusterState;
 
 /// What a machine is told of itself; nothing, if it is not there.
-pub(crate) fn instance_of(estate: &Estate, id: MachineId, seed: &Seed) -> Option<Instance> {
-    let Estate { cluster, site, details, .. } = estate;
-    let nothing = Details::default();
-    let details = details.get(&id).unwrap_or(&nothing);
+pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> Option<Instance> {
+    let (cluster, site, details) = (state.rules(), state.site(), state.details_of(id));
     let machine = cluster.machine(id)?;
     let tenant = cluster.tenant(machine.tenant)?;
     let scale_set = match tenant.shape {
@@ -85,8 +83,8 @@ mod tests {
 
     use super::*;
 
-    fn estate(commands: &[&str]) -> Estate {
-        let mut estate = Estate::new(Seed([1; 16]));
+    fn estate(commands: &[&str]) -> ClusterState {
+        let mut estate = ClusterState::new(Seed([1; 16]));
         let now = Now::at_millis(0);
         for command in commands {
             let command: NamedCommand = serde_json::from_str(command).unwrap();
@@ -110,7 +108,7 @@ mod tests {
             r#"{"command":"admit_scale_set","name":"web"}"#,
             r#"{"command":"admit_instance","scale_set":"web","instance":{"host":"h1"}}"#,
         ]);
-        let told = |estate: &Estate, id| {
+        let told = |estate: &ClusterState, id| {
             let instance = instance_of(estate, MachineId(id), &Seed([2; 16])).unwrap();
             (instance.location, instance.resource_group_name, instance.resource_id)
         };

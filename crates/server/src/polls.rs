@@ -3,14 +3,11 @@
 //! It is noted by whoever answers, without a lock, and at next to no cost: it is read, and written only if it differs. It is
 //! not kept: after a restart nobody has asked yet.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use forewarn_control::Poll;
 use forewarn_imds::{Edition, Moment};
-use forewarn_lifecycle::{MachineId, Timestamp};
-
-use crate::driver::Listed;
+use forewarn_lifecycle::Timestamp;
 
 /// The last time that a machine asked.
 #[derive(Debug, Default)]
@@ -37,24 +34,12 @@ impl LastPoll {
         }
     }
 
-    fn get(&self) -> Option<Poll> {
+    pub(crate) fn get(&self) -> Option<Poll> {
         let asked = self.asked.load(Ordering::Relaxed);
         let number = usize::try_from(asked & ((1 << EDITION_BITS) - 1)).ok()?.checked_sub(1)?;
         let edition = *Edition::ALL.get(number)?;
         let at = Moment(Timestamp::from_millis(asked >> EDITION_BITS));
         Some(Poll { at, edition, told: self.told.load(Ordering::Relaxed) })
-    }
-}
-
-/// When the machines of a cluster last asked.
-#[derive(Clone, Copy, Debug)]
-pub struct Polls<'a>(pub(crate) &'a BTreeMap<MachineId, Listed>);
-
-impl Polls<'_> {
-    /// The last time that a machine asked, since the server started.
-    #[must_use]
-    pub fn of(&self, machine: MachineId) -> Option<Poll> {
-        self.0.get(&machine)?.caller.polled.get()
     }
 }
 

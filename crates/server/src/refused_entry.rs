@@ -3,22 +3,22 @@
 use forewarn_control::{BadCommand, Difference, FleetPlace};
 use forewarn_lifecycle::Refusal;
 
-use crate::engine::{Problem, RefusedCommand};
+use forewarn_control::{ControlError, RefusedCommand};
 
 /// Position of the entry, or of its member, that makes the driver refuse the commands of these differences.
 pub(crate) fn refused_place(differences: &[Difference], refused: &RefusedCommand) -> FleetPlace {
     let mut with_commands = differences.iter().filter(|one| one.command.is_some());
     let entry = with_commands.nth(refused.index).map(|one| one.place.clone()).unwrap_or_default();
-    match member(&refused.problem) {
+    match member(&refused.error) {
         Some(member) if !entry.pointer().is_empty() => entry.member(member),
         Some(_) | None => entry,
     }
 }
 
 /// The member of an entry that a problem is about, if it is about one.
-fn member(problem: &Problem) -> Option<&'static str> {
+fn member(problem: &ControlError) -> Option<&'static str> {
     use BadCommand::{Batch, Name, Notice, TooMany, Unknown};
-    use Problem::{AddressTaken, Bad, GroupTaken, Refused};
+    use ControlError::{AddressTaken, Bad, GroupTaken, Refused};
 
     if let Bad(TooMany { what, .. }) = problem {
         return Some(what);

@@ -22,7 +22,9 @@ use crate::arm_door::{ArmDoor, Taken};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::descriptors::{Descriptors, OpenConnections};
-use crate::engine::{Engine, Hands, Problem, State};
+use crate::engine::{Engine, Hypervisor};
+use forewarn_control::ControlError;
+use crate::snapshot::State;
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;
@@ -42,7 +44,7 @@ pub struct Plan {
     /// The clock.
     pub clock: ClockPlan,
     /// Who takes care of machines.
-    pub hands: Hands,
+    pub hands: Hypervisor,
     /// What there is at first, where nothing is kept yet.
     pub fleet: Fleet,
     /// How the metadata endpoint behaves.
@@ -116,10 +118,10 @@ pub enum StartError {
     Fleet(#[from] BadFleet),
     /// The rules refuse the fleet.
     #[error("the fleet is refused")]
-    Refused(#[from] Problem),
+    Refused(#[from] ControlError),
     /// The rules refuse one entry of the fleet.
     #[error("the fleet is refused")]
-    RefusedEntry(FleetPlace, #[source] Problem),
+    RefusedEntry(FleetPlace, #[source] ControlError),
     /// Machines cannot come in.
     #[error(transparent)]
     Door(#[from] OpenError),
@@ -173,8 +175,8 @@ impl Service {
     /// When the fleet is refused, or an address cannot be listened on.
     pub async fn start(plan: Plan) -> Result<Self, StartError> {
         let driver = match &plan.hands {
-            Hands::Pretend => DriverKind::Pretend,
-            Hands::Program(_) => DriverKind::Program,
+            Hypervisor::Simulated => DriverKind::Pretend,
+            Hypervisor::Program(_) => DriverKind::Program,
         };
         let budget = Budget::new(&plan);
         let engine = match &plan.data_dir {
@@ -403,7 +405,7 @@ pub(crate) async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartErro
     }
     let Err(problem) = engine.order(commands.clone()).await else { return Ok(()) };
     Err(match engine.find_refused(commands).await? {
-        Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.problem),
+        Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.error),
         None => StartError::Refused(problem),
     })
 }

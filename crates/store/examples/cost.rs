@@ -14,7 +14,8 @@ use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
-use forewarn_store::{Direction, Entry, Journal, Options, Record, TrailQuery};
+use forewarn_control::{Entry, Record};
+use forewarn_store::{Direction, Journal, Options, TrailQuery};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

@@ -25,7 +25,7 @@ use crate::files::{Directory, NamedFiles};
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{Reach, ReachFile};
-use crate::state::State;
+use forewarn_control::ControlState;
 use crate::trail::{
     Answer, ReadFailed, Sweeping, TrailQuery, chain_before, read_page, rewrite_entry, write_entry,
 };
@@ -33,7 +33,7 @@ use crate::trail::{
 /// What may go into one commit.
 enum Write {
     Append(Append),
-    Fold(Box<State>),
+    Fold(Box<ControlState>),
 }
 
 /// What others may know of the thread's work.

@@ -20,9 +20,9 @@ use crate::files::{Directory, NamedFiles};
 use crate::fold::Folding;
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{self, Reach, ReachFile};
-use crate::record::Record;
+use forewarn_control::Record;
 use crate::recover::{Recovered, open_and_recover, read_swept};
-use crate::state::State;
+use forewarn_control::ControlState;
 use crate::trail::{TRAIL_KEEP, TrailReader};
 
 /// Records after which a state is kept anew, unless the state has more rows than that.
@@ -91,7 +91,7 @@ impl Embedded {
             Missing::Refuse => Directory::with_journal(path)?,
         };
         if !directory.has_journal()? {
-            create(&directory, Heading::new(options.seed, options.now), State::new(options.seed), &[])?;
+            create(&directory, Heading::new(options.seed, options.now), ControlState::new(options.seed), &[])?;
         }
         let journal = directory.journal();
         let recorded = reach::read(&directory)?;
@@ -165,7 +165,7 @@ impl Embedded {
         self.shared.wants_fold.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn fold(&self, state: State) {
+    pub(crate) fn fold(&self, state: ControlState) {
         // Not again before the committer has seen this one.
         self.shared.wants_fold.store(false, Ordering::Relaxed);
         self.ask(Order::Fold(Box::new(state)));
@@ -240,7 +240,7 @@ pub(crate) fn write_unread(
 pub(crate) fn create(
     directory: &Directory,
     mut heading: Heading,
-    state: State,
+    state: ControlState,
     unread: &[(ClusterId, MaintenanceId)],
 ) -> Result<(), OpenError> {
     let new = directory.new_journal()?;

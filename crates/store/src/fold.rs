@@ -14,7 +14,7 @@ use rusqlite::{Connection, params};
 
 use crate::codec::{Stored, Writer};
 use crate::database::{Heading, place_of, write_chunk};
-use crate::state::{State, StateRow};
+use forewarn_control::{ControlState, StateRow};
 
 /// Bytes of rows that are kept together: enough that a million rows are some thousand chunks.
 pub(crate) const CHUNK_BYTES: usize = 32 << 10;
@@ -47,7 +47,7 @@ pub(crate) enum Progress {
 
 impl Folding {
     /// Begins to write the state as it is after the record of that number.
-    pub(crate) fn begin(state: State, generation: u64, base: u64) -> Self {
+    pub(crate) fn begin(state: ControlState, generation: u64, base: u64) -> Self {
         let rows: Box<dyn Iterator<Item = StateRow> + Send> = Box::new(state.into_rows());
         Self { generation, base, chunks: 0, written: 0, rows: rows.peekable() }
     }

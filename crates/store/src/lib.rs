@@ -25,33 +25,29 @@ mod log;
 mod loss;
 mod order;
 mod reach;
-mod record;
 mod recover;
-mod state;
 mod trail;
 mod transfer;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forewarn_control::TrailEntry;
+use forewarn_control::{ControlState, Record, TrailEntry};
 
 use trail::Recent;
 
-pub use codec::Malformed;
+pub use codec::{Malformed, record_from_content, record_from_stored, record_to_stored};
 pub use database::Syncs;
 pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use loss::{AcceptedLoss, accept_loss};
 pub use reach::Reach;
-pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;
-pub use state::{Estate, State};
 pub use trail::{
     Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed, SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
     TrailPage, TrailQuery, TrailReader,
 };
-pub use transfer::{Checked, INCARNATION_STEP, check, export, import};
+pub use transfer::{Checked, check, export, import};
 
 /// Where records are kept.
 #[derive(Debug)]
@@ -179,7 +175,7 @@ impl Journal {
 
     /// Has the state stand for all records before it. It must be what everything appended so far has led to. It is written
     /// beside the appends to come, a little with each.
-    pub fn fold(&mut self, state: State) {
+    pub fn fold(&mut self, state: ControlState) {
         match self {
             Self::Memory(_) => {}
             Self::Embedded(embedded) => embedded.fold(state),

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use forewarn_control::{Chain, Told, TrailEntry};
+use forewarn_control::{Chain, ControlState, INCARNATION_STEP, Told, TrailEntry};
 use forewarn_imds::Moment;
 use rusqlite::Connection;
 
@@ -17,9 +17,7 @@ use crate::files::Directory;
 use crate::fold::Folding;
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{Recovered, open_and_recover};
-use crate::state::State;
 use crate::trail::write_entry;
-use crate::transfer::{INCARNATION_STEP, announced, renewed};
 
 /// A loss that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +52,7 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
     let Some(what) = what else { return Err(OpenError::Complete(directory.to_owned())) };
     let accepted = AcceptedLoss { found: Reach::of(&heading), due, what };
     let Recovered { state, .. } = recovered;
-    let state = renewed(state, options.seed);
+    let state = state.renewed(options.seed);
     let state = state.map_err(|problem| OpenError::damaged(&journal, problem.to_string()))?;
     let mut chain = heading.trail;
     let entry = chain.seal(told(&accepted, options));
@@ -69,11 +67,11 @@ pub fn accept_loss(directory: &Path, options: &Options) -> Result<AcceptedLoss, 
 fn write(
     connection: &Connection,
     heading: &mut Heading,
-    state: State,
+    state: ControlState,
     (chain, entry): (Chain, &TrailEntry),
 ) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
-    let unread = announced(&state);
+    let unread = state.announced();
     Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
     write_unread(&transaction, heading, &unread)?;
     write_entry(&transaction, entry, &entry.to_line())?;

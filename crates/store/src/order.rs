@@ -7,7 +7,7 @@ use forewarn_control::TrailEntry;
 use forewarn_lifecycle::Now;
 
 use crate::error::{AppendFailed, CopyError};
-use crate::state::State;
+use forewarn_control::ControlState;
 use crate::trail::{Answer, ReadFailed, TrailQuery};
 
 /// What the thread is asked for.
@@ -15,7 +15,7 @@ pub(crate) enum Order {
     /// Records and entries are to be kept.
     Append(Append),
     /// The state after everything that was asked for before this.
-    Fold(Box<State>),
+    Fold(Box<ControlState>),
     /// Entries of the trail are to be read.
     Read { query: TrailQuery, answer: Answer },
     /// A copy of everything that is committed.

@@ -14,15 +14,15 @@ use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
 use crate::reach::Reach;
-use crate::record::{Entry, Record};
-use crate::state::{RestoringState, State, StateRow};
+use forewarn_control::{Entry, Record};
+use forewarn_control::{ControlState, RestoringState, StateRow};
 use crate::trail::check_ends;
 
 /// What was found in a journal.
 #[derive(Debug)]
 pub struct Recovered {
     /// The state after the last record.
-    pub state: State,
+    pub state: ControlState,
     /// The secret that ids of machines are made of: it stays the same for ever, over an import too.
     pub identity: Seed,
     /// When the journal was made.
@@ -110,7 +110,7 @@ fn read_heading(connection: &Connection, path: &Path) -> Result<Heading, OpenErr
     opened.map_err(|problem| OpenError::damaged(path, format!("the heading: {problem}")))
 }
 
-fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result<State, OpenError> {
+fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result<ControlState, OpenError> {
     let failed = |source| OpenError::database(path, source);
     let mut restoring = RestoringState::default();
     let mut read = 0;

@@ -8,13 +8,9 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use forewarn_control::Chain;
-use forewarn_control::shared::ClusterId;
-use forewarn_lifecycle::{
-    BadRows, Brake, Cluster, EventId, MaintenanceId, Now, Restoring, Row, Seed, Timestamp,
-};
+use forewarn_lifecycle::{Cluster, Now, Seed, Timestamp};
 use rusqlite::Connection;
 
 use crate::codec::seal::{self, Place};
@@ -26,11 +22,8 @@ use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::reach;
 use crate::recover::{Recovered, add_rows, open_and_recover, recover};
-use crate::state::{Estate, RestoringState, State};
+use forewarn_control::{ControlState, RestoringState};
 use crate::trail::check_trail;
-
-/// What an import adds to every incarnation: more changes than a tenant has seen since any copy was made.
-pub const INCARNATION_STEP: u64 = 1 << 20;
 
 /// The first line of an export; the number is that of its format.
 const FIRST_LINE: &[u8] = b"forewarn export 0\n";
@@ -99,8 +92,8 @@ fn open_complete(directory: &Directory) -> Result<(Connection, Heading, Recovere
 }
 
 /// How many there are in all clusters.
-fn count(state: &State, of: impl Fn(&Cluster) -> usize) -> usize {
-    state.clusters.values().map(|estate| of(&estate.cluster)).sum()
+fn count(state: &ControlState, of: impl Fn(&Cluster) -> usize) -> usize {
+    state.clusters().map(|(_, cluster)| of(cluster.rules())).sum()
 }
 
 /// Writes the state of a journal that nobody uses, for [`import`].
@@ -129,23 +122,12 @@ pub fn import(source: &Path, directory: &Path, options: &Options) -> Result<(), 
     } else {
         read_export(source)?
     };
-    let Recovered { mut state, identity, clock, .. } = recovered;
-    state.catalogue.begin_trail();
-    let state =
-        renewed(state, options.seed).map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
+    let Recovered { state, identity, clock, .. } = recovered;
+    let state = state.with_new_audit_log().renewed(options.seed);
+    let state = state.map_err(|problem| OpenError::damaged(source, problem.to_string()))?;
     let heading = Heading { clock, ..Heading::new(identity, options.now) };
-    let unread = announced(&state);
+    let unread = state.announced();
     create(&directory, heading, state, &unread)
-}
-
-/// Every announcement that waits. In a renewed state it has a new id, which no VM has read.
-pub(crate) fn announced(state: &State) -> Vec<(ClusterId, MaintenanceId)> {
-    let of_cluster = |(id, estate): (&ClusterId, &Estate)| {
-        let waiting = estate.cluster.maintenances().filter(|maintenance| maintenance.wait().is_some());
-        let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());
-        announced.map(|maintenance| (*id, maintenance.plan.id)).collect::<Vec<_>>()
-    };
-    state.clusters.iter().flat_map(of_cluster).collect()
 }
 
 fn write_export(recovered: Recovered, out: &mut impl Write) -> io::Result<()> {
@@ -208,51 +190,4 @@ fn read_frame(input: &mut impl Read, source: &Path) -> Result<Vec<u8>, OpenError
     let mut sealed = vec![0; length];
     input.read_exact(&mut sealed).map_err(short)?;
     Ok(sealed)
-}
-
-/// The state as it goes on after an import, or after a loss that was accepted: later incarnations, other ids, the brake on.
-pub(crate) fn renewed(state: State, seed: Seed) -> Result<State, BadRows> {
-    // An import goes on wherever it is: no boot is known there.
-    let State { catalogue, clusters, boot: _ } = state;
-    let renew = |(id, estate): (ClusterId, Estate)| Ok((id, renewed_estate(estate, seed.nth(id.0))?));
-    let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
-    Ok(State { catalogue, clusters, boot: None })
-}
-
-fn renewed_estate(estate: Estate, seed: Seed) -> Result<Estate, BadRows> {
-    let Estate { cluster, site, details, failures } = estate;
-    let parts = cluster.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
-    let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
-    // Work that the copy knows may have been ordered since: its actions keep their names.
-    let former_seeds = cluster.seeds_in_use();
-    let mut restoring = Restoring::new();
-    let mut next = 0;
-    for mut row in cluster.into_rows() {
-        match &mut row {
-            Row::Head(head) => {
-                (head.seed, head.brake) = (seed, Brake::On);
-                next = head.next.event;
-                head.next.event += visible;
-                restoring.add(row)?;
-                former_seeds.iter().try_for_each(|former| restoring.add(Row::FormerSeed(*former)))?;
-                continue;
-            }
-            Row::FormerSeed(_) => continue,
-            Row::Maintenance(maintenance) => {
-                let parts = maintenance.plan.parts.iter_mut();
-                for announcement in parts.filter_map(|part| part.announcement.as_mut()) {
-                    Arc::make_mut(announcement).id = EventId::nth(&seed, next);
-                    next += 1;
-                }
-            }
-            Row::Tenant(tenant) => {
-                tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
-                tenant.ended.clear();
-            }
-            Row::Host(_) | Row::ScaleSet(..) | Row::Rollout(..) | Row::EndedRollout(..) | Row::Machine(_) => {
-            }
-        }
-        restoring.add(row)?;
-    }
-    Ok(Estate { cluster: restoring.finish()?, site, details, failures })
 }

@@ -21,10 +21,8 @@ use std::sync::mpsc;
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{Details, Home, Site};
 use forewarn_lifecycle::*;
-use forewarn_store::{
-    AppendFailed, CopyError, Entry, INCARNATION_STEP, Journal, Missing, OpenError, Options, Record,
-    Recovered, State, accept_loss, check, export, import,
-};
+use forewarn_control::{ControlState, Entry, INCARNATION_STEP, Record};
+use forewarn_store::{AppendFailed, CopyError, Journal, Missing, OpenError, Options, Recovered, accept_loss, check, export, import};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use world::World;

@@ -18,7 +18,7 @@ async fn many() -> Client {
     for vm in 0..5_002 {
         writeln!(fleet, "[[vm]]\nname = 'vm{vm}'\nhost = 'h{}'", vm / 500).unwrap();
     }
-    let engine = Engine::on(forewarn_store::State::new(SEED), SEED, clock());
+    let engine = Engine::on(forewarn_control::ControlState::new(SEED), SEED, clock());
     crate::service::fill(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
     Client::of(engine, Permit::unlimited("anyone"))
 }
@@ -98,7 +98,7 @@ async fn instances_are_listed_page_by_page() {
     for host in (0..601).map(|number| number % 6) {
         writeln!(fleet, "[[scale_set.instance]]\nhost = 'h{host}'\nupdate_domain = {host}").unwrap();
     }
-    let engine = Engine::on(forewarn_store::State::new(SEED), SEED, clock());
+    let engine = Engine::on(forewarn_control::ControlState::new(SEED), SEED, clock());
     crate::service::fill(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
     let client = Client::of(engine, Permit::unlimited("anyone"));
     let instances = own("virtualMachineScaleSets/big/virtualMachines");

@@ -8,7 +8,7 @@ use forewarn_control::NamedCommand;
 use forewarn_control::shared::limits::OPERATIONS_OPEN_MAX;
 use forewarn_control::shared::{Change, ClusterId, Ending, Filed, Operation};
 use forewarn_lifecycle::{Cause, MaintenanceId, Timestamp};
-use forewarn_store::State as Kept;
+use forewarn_control::ControlState;
 use serde_json::{Value, json};
 
 use super::tests::{Client, SEED, clock, compute, own};
@@ -16,7 +16,7 @@ use crate::engine::{Arrangement, State, Terms};
 
 /// A server that has as many operations under way as there may be.
 async fn full() -> Client {
-    let (mut kept, now) = (Kept::new(SEED), clock().now());
+    let (mut kept, now) = (ControlState::new(SEED), clock().now());
     for number in 0..OPERATIONS_OPEN_MAX as u64 {
         let operation = Operation {
             number,

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use forewarn_control::shared::{ClusterId, Reach, Scope};
 use forewarn_control::{Fleet, NamedCommand, Site};
 use forewarn_lifecycle::Name;
-use forewarn_store::State as Kept;
+use forewarn_control::ControlState;
 use serde_json::json;
 
 use super::tests::{Client, SEED, SUBSCRIPTION, compute, own};
@@ -39,7 +39,7 @@ async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), P
 
 /// A server whose second cluster, `north`, is where the first is, as older ones let them be.
 async fn alike() -> Client {
-    let client = Client::on(Kept::new(SEED)).await;
+    let client = Client::on(ControlState::new(SEED)).await;
     create(&client.engine, "north").await;
     let mut kept = client.engine.look(|state| (state.catalogue.clone(), state.all.clone())).await.unwrap();
     kept.1.get_mut(&NORTH).unwrap().site = Site::default();

@@ -6,7 +6,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode};
 use forewarn_control::{Fleet, NamedCommand};
 use forewarn_lifecycle::{Seed, Timestamp};
-use forewarn_store::State as Kept;
+use forewarn_control::ControlState;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -46,11 +46,11 @@ pub(super) struct Answered {
 
 impl Client {
     pub(super) async fn new() -> Self {
-        Self::on(Kept::new(SEED)).await
+        Self::on(ControlState::new(SEED)).await
     }
 
     /// On what is there already, and the same fleet.
-    pub(super) async fn on(kept: Kept) -> Self {
+    pub(super) async fn on(kept: ControlState) -> Self {
         let engine = Engine::on(kept, SEED, clock());
         crate::service::fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
         Self::of(engine, Permit::unlimited("anyone"))

@@ -31,7 +31,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::engine::Engine;
-use crate::operator::Permit;
+use forewarn_control::Permit;
 use crate::throttle::Throttle;
 use crate::tls::Tls;
 use connection::Shared;
@@ -163,7 +163,7 @@ impl Clients {
 
     /// Whether the token behind a permit is still good.
     fn is_good(&self, permit: &Permit) -> bool {
-        permit.stands(&self.engine.roster(), self.engine.clock().now().wall)
+        self.engine.admits(permit)
     }
 
     fn warn(&self, reason: &'static str) {

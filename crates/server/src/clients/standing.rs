@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::counts::OpenCount;
 use super::limits::{ClientLimits, SILENCE_MAX, Trust};
-use crate::operator::Permit;
+use forewarn_control::Permit;
 
 /// Stage of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

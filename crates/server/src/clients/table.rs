@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::limits::{ClientLimits, HANDSHAKES_MAX};
 use super::origin::Origin;
 use super::standing::{Reason, Stage, Standing};
-use crate::operator::Permit;
+use forewarn_control::Permit;
 
 /// Open connections of one listener.
 #[derive(Debug, Default)]

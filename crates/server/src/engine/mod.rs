@@ -1,166 +1,71 @@
-//! How the rest of the shell speaks to the driver.
+//! The handle by which the rest of the server speaks to the driver.
+//!
+//! Changes are requests, which are data, sent to the driver. Reads use the snapshot of the last commit and never wait for the
+//! driver. A request that was planned on a snapshot carries the revision of its cluster: if the cluster has changed, it is
+//! planned again.
 
-mod arrangement;
-mod heralds;
+mod broadcasts;
 mod opening;
-mod order;
-mod problem;
-mod request;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-use forewarn_control::shared::{
-    Authorization, Catalogue, ClusterId, Filter, Progress, Role, Schema, Scope, TokenHash, WebhookCommand,
+use forewarn_control::decision::find_refused;
+use forewarn_control::request::{
+    Administration, ClusterRequest, CommandBatch, Decided, Reply, Request, RequestContext, SharedRequest,
+    Transacted, Transaction,
 };
-use forewarn_control::{Details, NamedCommand, Outcome, Site, TrailEntry};
+use forewarn_control::shared::{ClusterId, Progress};
+use forewarn_control::{
+    Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit, RefusedCommand,
+    TrailEntry, Wish,
+};
 use forewarn_hypervisor::Program;
-use forewarn_lifecycle::{Change, Cluster, Command, MachineId, MaintenanceId, Name, Now, Seed, Timestamp};
-use forewarn_store::{CopyError, Estate, ReadFailed, State as Kept, TrailPage, TrailQuery};
-use forewarn_url::Url;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use forewarn_lifecycle::{Command, Now, Seed};
+use forewarn_store::{CopyError, ReadFailed, TrailPage, TrailQuery};
+use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
 use crate::arm::Refusals;
-use crate::clock::{Clock, Kind, Speed};
+use crate::clock::{Clock, Kind};
 use crate::directory::Directory;
-use crate::driver::{Driver, Endings, Found, Keeping};
-use crate::polls::Polls;
+use crate::driver::{ClockCommand, Driver, Found, Message};
+use crate::journal::JournalHandle;
 use crate::roster::Roster;
-pub(crate) use arrangement::Arrange;
-pub(crate) use arrangement::{Arranged, Arrangement, LinkTo, Paper};
-pub(crate) use heralds::Heralds;
-pub use order::{Condition, ITSELF, Once, Order, Terms};
-pub use problem::{Problem, RefusedCommand};
-pub(crate) use request::{Completion, Look, Request};
+use crate::snapshot::{Snapshot, State};
+pub(crate) use broadcasts::Broadcasts;
 
-/// A handle to the task that owns the clusters, and to one of them.
+/// A handle to the driver, and to one cluster.
 #[derive(Clone, Debug)]
 pub struct Engine {
-    /// Whom requests are about: the first cluster, if not said otherwise.
+    /// The cluster that requests are to: the first one, if no other is chosen.
     cluster: ClusterId,
-    requests: mpsc::Sender<Request>,
+    messages: mpsc::Sender<Message>,
     clock: Clock,
     directory: Arc<Directory>,
-    heralds: Heralds,
+    broadcasts: Broadcasts,
+    hypervisor: HypervisorKind,
     refusals: Arc<Refusals>,
+    /// Held while a request is planned and decided: requests that are planned do not outdate each other.
+    planning: Arc<Mutex<()>>,
 }
 
-/// What a command has changed, once it is durable and published.
+/// A revision that no state has.
+const NO_REVISION: u64 = u64::MAX;
+
+/// Attempts to plan a request while the cluster keeps changing.
+const PLANS_MAX: usize = 64;
+
+/// The hypervisor that carries out actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decided {
-    /// The changes; none means "already so".
-    pub changes: Vec<Change>,
-    /// When.
-    pub now: Now,
-}
-
-/// What an operator does to a virtual clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClockCommand {
-    /// Lets it run at that speed; 0 freezes it.
-    Run(Speed),
-    /// Sets it forward, stopping at everything that is due on the way.
-    Advance(Duration),
-    /// Sets it forward to the next moment at which a document changes, if there will be one.
-    Next {
-        /// But no farther than this.
-        within: Option<Duration>,
-    },
-}
-
-/// What is done to the server as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Administration {
-    /// Another cluster.
-    CreateCluster(Name),
-    /// Another name for a cluster.
-    RenameCluster {
-        /// What it is called until now.
-        cluster: Name,
-        /// Its name from now on.
-        name: Name,
-    },
-    /// A cluster goes, with nothing in it.
-    RemoveCluster(Name),
-    /// A token is good from now on.
-    IssueToken {
-        /// Its number: [`Roster::next_token`].
-        number: u32,
-        /// What people call it.
-        name: Name,
-        /// What its holder may do.
-        role: Role,
-        /// To what.
-        scope: Scope,
-        /// The SHA-256 of its text.
-        hash: TokenHash,
-        /// From when on it is good for nothing.
-        expires: Option<Timestamp>,
-    },
-    /// A token is good no longer.
-    RevokeToken(Name),
-    /// Somebody is told of events from now on.
-    AddWebhook {
-        /// What people call it.
-        name: Name,
-        /// Where it is told.
-        url: Url,
-        /// In which form.
-        schema: Schema,
-        /// Of what.
-        filter: Filter,
-        /// What is sent as `Authorization`.
-        authorization: Option<Authorization>,
-    },
-    /// Somebody is told nothing any more.
-    RemoveWebhook(Name),
-}
-
-/// All that there is to see of a cluster at one moment.
-#[derive(Clone, Copy, Debug)]
-pub struct State<'a> {
-    /// The number of the cluster.
-    pub id: ClusterId,
-    /// What ids of its machines are made of.
-    pub seed: Seed,
-    /// What the cluster is called.
-    pub name: &'a Name,
-    /// What belongs to no cluster: names, tokens.
-    pub catalogue: &'a Catalogue,
-    /// Every cluster of the server.
-    pub all: &'a BTreeMap<ClusterId, Estate>,
-    /// The state of the rules.
-    pub cluster: &'a Cluster,
-    /// When.
-    pub now: Now,
-    /// How long it is until time alone changes something, on the clock.
-    pub next_in: Option<Duration>,
-    /// What all machines are told of where they are.
-    pub site: &'a Site,
-    /// What is known of machines besides; of some, nothing is.
-    pub details: &'a BTreeMap<MachineId, Details>,
-    /// How work ended that is over.
-    pub endings: &'a Endings,
-    /// Why programs have to be ordered again.
-    pub troubles: &'a BTreeMap<(MaintenanceId, MachineId), String>,
-    /// When machines last asked.
-    pub polls: Polls<'a>,
-}
-
-/// Who carries out what was decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hands {
-    /// Machines pretend.
-    Pretend,
-    /// A program of the operator's takes care of machines.
+pub enum Hypervisor {
+    /// Machines are simulated.
+    Simulated,
+    /// A program of the operator acts on real machines.
     Program(Program),
 }
 
-/// Without a driver there is no server: should it ever panic, the process ends with it, and whoever supervises it starts
-/// another, which goes on from the journal.
+/// Ends the process if the driver panics: a supervisor starts another one, which continues from the journal.
 struct Lifeline;
 
 impl Drop for Lifeline {
@@ -172,70 +77,73 @@ impl Drop for Lifeline {
     }
 }
 
-/// Requests that wait for the driver.
-const REQUESTS_WAITING_MAX: usize = 1_024;
+/// Messages that wait for the driver.
+const MESSAGES_WAITING_MAX: usize = 1_024;
 
 impl Engine {
-    /// Starts the task that owns a new cluster, kept in memory, whose machines pretend.
+    /// Starts the driver of a new, simulated cluster in memory.
     #[must_use]
     pub fn pretending(seed: Seed, clock: Clock) -> Self {
-        Self::in_memory(seed, clock, Hands::Pretend)
+        Self::in_memory(seed, clock, Hypervisor::Simulated)
     }
 
-    /// Starts the task that owns a new cluster, kept in memory. It lives on the runtime of whoever calls this.
+    /// Starts the driver of a new cluster in memory, on the current runtime.
     #[must_use]
-    pub fn in_memory(seed: Seed, clock: Clock, hands: Hands) -> Self {
-        let (engine, driving) =
-            Self::prepare(Found::new(Kept::new(seed), seed), Keeping::in_memory(), clock, hands);
+    pub fn in_memory(seed: Seed, clock: Clock, hypervisor: Hypervisor) -> Self {
+        let found = Found::new(ControlState::new(seed), seed);
+        let (engine, driving) = Self::prepare(found, JournalHandle::in_memory(), clock, hypervisor);
         tokio::spawn(driving);
         engine
     }
 
-    /// The same, on what is there already; its machines pretend.
+    /// Starts the driver of a simulated state in memory.
     #[cfg(test)]
-    pub(crate) fn on(kept: Kept, seed: Seed, clock: Clock) -> Self {
-        let keeping = Keeping::in_memory();
-        let (engine, driving) = Self::prepare(Found::new(kept, seed), keeping, clock, Hands::Pretend);
+    pub(crate) fn on(state: ControlState, seed: Seed, clock: Clock) -> Self {
+        let journal = JournalHandle::in_memory();
+        let (engine, driving) = Self::prepare(Found::new(state, seed), journal, clock, Hypervisor::Simulated);
         tokio::spawn(driving);
         engine
     }
 
     fn prepare(
         found: Found,
-        keeping: Keeping,
+        journal: JournalHandle,
         clock: Clock,
-        hands: Hands,
+        hypervisor: Hypervisor,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
-        let (requests, inbox) = mpsc::channel(REQUESTS_WAITING_MAX);
+        let (messages, inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
         let directory = Arc::new(Directory::default());
-        let heralds = Heralds::new();
-        heralds.can_read(keeping.trail_reader());
+        let broadcasts = Broadcasts::new();
+        broadcasts.can_read(journal.trail_reader());
+        let kind = match hypervisor {
+            Hypervisor::Simulated => HypervisorKind::Simulated,
+            Hypervisor::Program(_) => HypervisorKind::Program,
+        };
+        let own = messages.downgrade();
+        let machines = (clock.clone(), hypervisor);
         let driver =
-            Driver::new(found, keeping, clock.clone(), hands, Arc::clone(&directory), heralds.clone());
+            Driver::new(found, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
         let engine = Self {
             cluster: ClusterId::DEFAULT,
-            requests,
+            messages,
             clock,
             directory,
-            heralds,
+            broadcasts,
+            hypervisor: kind,
             refusals: Arc::default(),
+            planning: Arc::default(),
         };
-        let own = engine.downgrade();
         let driving = async move {
             let _lifeline = Lifeline;
-            driver.run(inbox, own).await;
+            driver.run(inbox).await;
         };
         (engine, driving)
     }
 
-    /// A handle to another cluster. Whether there is one is found out by whoever asks.
+    /// A handle to another cluster, which need not exist.
     #[must_use]
     pub fn of(&self, cluster: ClusterId) -> Self {
         Self { cluster, ..self.clone() }
-    }
-
-    fn downgrade(&self) -> mpsc::WeakSender<Request> {
-        self.requests.downgrade()
     }
 
     /// The clock.
@@ -244,217 +152,316 @@ impl Engine {
         &self.clock
     }
 
-    /// Who may call.
+    /// Callers of the metadata endpoint.
     #[must_use]
     pub fn directory(&self) -> &Arc<Directory> {
         &self.directory
     }
 
-    /// What clients of Azure were refused.
+    /// Requests of Azure clients that were refused.
     pub(crate) fn refusals(&self) -> &Refusals {
         &self.refusals
     }
 
-    /// Asks the rules. Answered when the changes are durable and published.
+    /// Sends a request. The reply comes once the result is durable and published.
     ///
     /// # Errors
-    /// When the rules refuse, or nothing can be written.
-    pub async fn submit(&self, command: Command) -> Result<Decided, Problem> {
-        let cluster = self.cluster;
-        self.ask(|reply| Request::Submit { cluster, command, reply }).await?
+    /// When the request is refused, or nothing can be written.
+    pub async fn request(&self, request: Request) -> Result<Reply, ControlError> {
+        self.ask(|reply| Message::Request { request, reply }).await?
     }
 
-    /// Asks for something by name; all of it is done, or nothing. Answered when it is durable and published.
+    /// A request to the cluster of this handle.
+    #[must_use]
+    pub fn to_cluster(&self, request: ClusterRequest) -> Request {
+        Request::Cluster(self.cluster, request)
+    }
+
+    async fn cluster_request(&self, request: ClusterRequest) -> Result<Reply, ControlError> {
+        self.request(self.to_cluster(request)).await
+    }
+
+    /// Sends a command of the rules.
     ///
     /// # Errors
-    /// When something that is named is not there, the rules refuse, or nothing can be written.
-    pub async fn order(&self, order: impl Into<Order>) -> Result<Outcome, Problem> {
-        let (cluster, order) = (self.cluster, order.into());
-        self.ask(|reply| Request::Order { cluster, order, reply }).await?
+    /// When the rules refuse it, or nothing can be written.
+    pub async fn submit(&self, command: Command) -> Result<Decided, ControlError> {
+        match self.cluster_request(ClusterRequest::Rules(command)).await? {
+            Reply::Decided(decided) => Ok(decided),
+            Reply::Outcome(_) | Reply::Repeated(_) | Reply::Transacted(_) | Reply::Done => {
+                Err(ControlError::Unavailable)
+            }
+        }
     }
 
-    /// Does what is arranged with a look at the state: commands, entries and an operation in one commit, or nothing. Answered when
-    /// it is durable and published. Whoever arranges may say no in words of their own.
+    /// Sends commands by name: all of them are carried out, or none.
     ///
     /// # Errors
-    /// When something that is named is not there, the rules refuse, or nothing can be written.
-    pub async fn arrange<T: Send + 'static, E: Send + 'static>(
-        &self,
-        terms: Terms,
-        arrange: impl FnOnce(&State<'_>) -> Result<(Arrangement, T), E> + Send + 'static,
-    ) -> Result<Result<(Arranged, T), E>, Problem> {
-        let cluster = self.cluster;
-        let (say, said) = oneshot::channel();
-        let arrange: Arrange = Box::new(move |state| {
-            let (arrangement, verdict) = match arrange(state) {
-                Ok((arrangement, besides)) => (Some(arrangement), Ok(besides)),
-                Err(no) => (None, Err(no)),
-            };
-            // Whoever asked may have gone.
-            drop(say.send(verdict));
-            arrangement
-        });
-        let arranged = self.ask(|reply| Request::Arrange { cluster, terms, arrange, reply }).await??;
-        let verdict = said.await.map_err(|_| Problem::Unavailable)?;
-        Ok(match (arranged, verdict) {
-            (Some(arranged), Ok(besides)) => Ok((arranged, besides)),
-            (None, Err(no)) => Err(no),
-            (Some(_), Err(_)) | (None, Ok(_)) => return Err(Problem::Unavailable),
-        })
+    /// When one is refused, or nothing can be written.
+    pub async fn order(&self, batch: impl Into<CommandBatch>) -> Result<Outcome, ControlError> {
+        self.cluster_request(ClusterRequest::Commands(batch.into())).await.and_then(outcome)
     }
 
-    /// Does something to the server as a whole. Answered when it is durable and published.
+    /// Sends a change of a scale set.
     ///
     /// # Errors
     /// When it is refused, or nothing can be written.
-    pub async fn administer(&self, command: Administration, terms: Terms) -> Result<Outcome, Problem> {
-        self.ask(|reply| Request::Administer { command, terms, reply }).await?
+    pub async fn change_scale_set(
+        &self,
+        wish: Wish,
+        context: RequestContext,
+    ) -> Result<Outcome, ControlError> {
+        self.cluster_request(ClusterRequest::ScaleSet { wish, context }).await.and_then(outcome)
     }
 
-    /// A webhook has said that it wants to be told. Answered when it is durable.
+    /// Sends a change of clusters, tokens or webhooks.
+    ///
+    /// # Errors
+    /// When it is refused, or nothing can be written.
+    pub async fn administer(
+        &self,
+        change: Administration,
+        context: RequestContext,
+    ) -> Result<Outcome, ControlError> {
+        let request = SharedRequest::Administer { change, context };
+        self.request(Request::Shared(request)).await.and_then(outcome)
+    }
+
+    /// Plans a transaction on the state of the cluster, and sends it. If the cluster changes in between, it is planned again.
+    ///
+    /// # Errors
+    /// When it is refused, the cluster changes too often, or nothing can be written. The inner error is that of the plan.
+    pub async fn transact<T, E>(
+        &self,
+        context: RequestContext,
+        plan: impl Fn(&State<'_>) -> Result<(Transaction, T), E>,
+    ) -> Result<Result<(Transacted, T), E>, ControlError> {
+        let _planning = self.planning.lock().await;
+        for _ in 0..PLANS_MAX {
+            let (planned, revision) = self.look(|state| (plan(state), state.revision)).await?;
+            let (transaction, besides) = match planned {
+                Ok(planned) => planned,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            let context = RequestContext { if_revision: Some(revision), ..context.clone() };
+            match self.cluster_request(ClusterRequest::Transaction { transaction, context }).await {
+                Ok(Reply::Transacted(transacted)) => return Ok(Ok((transacted, besides))),
+                Ok(_) => return Err(ControlError::Unavailable),
+                Err(ControlError::Outdated) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(ControlError::Outdated)
+    }
+
+    /// Checks a condition on the state of the cluster, and sends a request for the revision that the check returns. If the state
+    /// changes in between, the condition is checked again. A request that was carried out before, under the same key, gets the
+    /// same answer although the condition no longer holds.
+    ///
+    /// # Errors
+    /// When the condition does not hold, the request is refused, the state changes too often, or nothing can be written.
+    pub async fn request_if(
+        &self,
+        check: impl Fn(&State<'_>) -> Result<u64, ControlError>,
+        request: impl Fn(u64) -> Request,
+    ) -> Result<Outcome, ControlError> {
+        let _planning = self.planning.lock().await;
+        for _ in 0..PLANS_MAX {
+            let checked = self.look(&check).await?;
+            let revision = checked.as_ref().copied().unwrap_or(NO_REVISION);
+            match (self.request(request(revision)).await, checked) {
+                (Err(ControlError::Outdated), Ok(_)) => {}
+                (Err(ControlError::Outdated), Err(failed)) => return Err(failed),
+                (reply, _) => return reply.and_then(outcome),
+            }
+        }
+        Err(ControlError::Outdated)
+    }
+
+    /// Records that a webhook wants messages.
     ///
     /// # Errors
     /// When nothing can be written.
-    pub(crate) async fn confirm_webhook(&self, webhook: u32, per_minute: Option<u32>) -> Result<(), Problem> {
-        let command = WebhookCommand::Confirm { webhook, per_minute };
-        self.ask(|reply| Request::Report { command, reply }).await?
+    pub(crate) async fn confirm_webhook(
+        &self,
+        webhook: u32,
+        per_minute: Option<u32>,
+    ) -> Result<(), ControlError> {
+        let request = SharedRequest::ConfirmWebhook { webhook, per_minute };
+        self.request(Request::Shared(request)).await.map(drop)
     }
 
-    /// Webhooks have been told that far. Answered when it is durable.
+    /// Records messages that were delivered to webhooks.
     ///
     /// # Errors
     /// When nothing can be written.
-    pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), Problem> {
-        let command = WebhookCommand::Advance(reports);
-        self.ask(|reply| Request::Report { command, reply }).await?
+    pub(crate) async fn advance_webhooks(&self, reports: Vec<(u32, Progress)>) -> Result<(), ControlError> {
+        self.request(Request::Shared(SharedRequest::AdvanceWebhooks(reports))).await.map(drop)
     }
 
-    /// What the clusters are called, and who may do what.
+    /// Names of clusters, tokens and webhooks.
     #[must_use]
     pub fn roster(&self) -> Arc<Roster> {
-        self.heralds.roster.load_full()
+        self.broadcasts.roster.load_full()
+    }
+
+    /// Checks that the token behind a permit is still valid, with the same role and scope.
+    #[must_use]
+    pub fn admits(&self, permit: &Permit) -> bool {
+        let roster = self.roster();
+        permit.stands(|number| roster.token(number), self.clock.now().wall)
     }
 
     /// A handle to the cluster of that name.
     ///
     /// # Errors
     /// When there is none.
-    pub fn named(&self, cluster: &str) -> Result<Self, Problem> {
-        let found = self.roster().cluster_named(cluster).ok_or(Problem::NoSuchCluster);
+    pub fn named(&self, cluster: &str) -> Result<Self, ControlError> {
+        let found = self.roster().cluster_named(cluster).ok_or(ControlError::NoSuchCluster);
         found.map(|cluster| self.of(cluster))
     }
 
-    /// Finds out whether [`Self::order`] would be refused, and changes nothing.
+    /// Decides commands without carrying them out.
     ///
     /// # Errors
-    /// When it would.
-    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), Problem> {
-        self.find_refused(commands).await?.map_or(Ok(()), |refused| Err(refused.problem))
+    /// When one would be refused.
+    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), ControlError> {
+        self.find_refused(commands).await?.map_or(Ok(()), |refused| Err(refused.error))
     }
 
-    /// Finds the first command that makes the driver refuse an order, and changes nothing.
+    /// Finds the first command that would be refused.
     ///
     /// # Errors
-    /// When the driver cannot be asked.
-    pub async fn find_refused(&self, commands: Vec<NamedCommand>) -> Result<Option<RefusedCommand>, Problem> {
-        let cluster = self.cluster;
-        self.ask(|reply| Request::Rehearse { cluster, commands, reply }).await?
+    /// When the server is stopping.
+    pub async fn find_refused(
+        &self,
+        commands: Vec<NamedCommand>,
+    ) -> Result<Option<RefusedCommand>, ControlError> {
+        let snapshot = self.snapshot()?;
+        let environment = Environment {
+            now: self.clock.now(),
+            identity: snapshot.identity,
+            audit: Chain::default(),
+            hypervisor: self.hypervisor,
+            revision: 0,
+            jammed: &std::collections::BTreeSet::new(),
+        };
+        Ok(find_refused(&snapshot.state, &environment, self.cluster, &commands))
     }
 
-    /// What is added to the trail from now on, in all clusters.
+    /// Entries that are added to the audit log from now on, of all clusters.
     #[must_use]
     pub fn entries(&self) -> broadcast::Receiver<Arc<TrailEntry>> {
-        self.heralds.trail.subscribe()
+        self.broadcasts.trail.subscribe()
     }
 
-    /// The number of the last entry of the trail whose consequences are visible, in the roster for one.
+    /// Number of the last audit entry whose consequences are published.
     #[must_use]
     pub(crate) fn published_entry(&self) -> u64 {
-        self.heralds.published()
+        self.broadcasts.published()
     }
 
-    /// Reads the trail. The driver has nothing to do with it.
+    /// Reads the audit log, without the driver.
     ///
     /// # Errors
     /// When it cannot be read now.
     pub async fn read_trail(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
         let (reply, answer) = oneshot::channel();
-        // Whoever asked may have gone.
-        self.heralds.reader.load().read_then(query, move |page| drop(reply.send(page)));
+        // The caller may have gone.
+        self.broadcasts.reader.load().read_then(query, move |page| drop(reply.send(page)));
         answer.await.unwrap_or(Err(ReadFailed::Closed))
     }
 
-    /// A number that grows whenever something has changed.
+    /// A number that grows with every commit.
     #[must_use]
     pub fn commits(&self) -> watch::Receiver<u64> {
-        self.heralds.commits.subscribe()
+        self.broadcasts.commits.subscribe()
     }
 
-    /// Looks at the state. For operators: readers of documents have no need to.
+    /// The state after the last commit.
     ///
     /// # Errors
-    /// When there is no such cluster, or the server is stopping.
-    pub async fn look<T: Send + 'static>(
+    /// When the driver has not started yet.
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>, ControlError> {
+        self.broadcasts.snapshot.load_full().ok_or(ControlError::Unavailable)
+    }
+
+    /// Reads the cluster as it was after the last commit. It does not wait for the driver.
+    ///
+    /// # Errors
+    /// When there is no such cluster.
+    pub async fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
+        let snapshot = self.snapshot()?;
+        let state = snapshot.cluster(self.cluster, self.clock.now()).ok_or(ControlError::NoSuchCluster)?;
+        Ok(look(&state))
+    }
+
+    /// Waits until everything that is due now is done.
+    pub async fn settled(&self) {
+        // A driver that has ended has nothing left to do.
+        drop(self.ask(|reply| Message::Settle { reply }).await);
+    }
+
+    /// Sets a virtual clock. The reply comes once everything that is due on the way is done.
+    ///
+    /// # Errors
+    /// When the clock is real.
+    pub async fn drive(&self, command: ClockCommand) -> Result<Now, ControlError> {
+        self.drive_for(command, RequestContext::default()).await
+    }
+
+    /// Sets a virtual clock for a caller.
+    ///
+    /// # Errors
+    /// When the clock is real.
+    pub async fn drive_for(
         &self,
-        look: impl FnOnce(&State<'_>) -> T + Send + 'static,
-    ) -> Result<T, Problem> {
-        let cluster = self.cluster;
-        let found = self.ask(|reply| {
-            // Whoever asked may have gone; then nobody needs the answer.
-            let look: Look = Box::new(move |state| drop(reply.send(state.map(|state| look(&state)))));
-            Request::Look { cluster, look }
-        });
-        found.await?.ok_or(Problem::NoSuchCluster)
-    }
-
-    /// Drives a virtual clock. Answered when everything that was due on the way is done.
-    ///
-    /// # Errors
-    /// When the clock is real.
-    pub async fn drive(&self, command: ClockCommand) -> Result<Now, Problem> {
-        self.drive_for(command, Terms::default()).await
-    }
-
-    /// Drives a virtual clock for somebody.
-    ///
-    /// # Errors
-    /// When the clock is real.
-    pub async fn drive_for(&self, command: ClockCommand, terms: Terms) -> Result<Now, Problem> {
+        command: ClockCommand,
+        context: RequestContext,
+    ) -> Result<Now, ControlError> {
         if self.clock.kind() == Kind::Real {
-            return Err(Problem::RealClock);
+            return Err(ControlError::RealClock);
         }
-        self.ask(|reply| Request::Drive { command, terms, reply }).await?
+        self.ask(|reply| Message::SetClock { command, context, reply }).await?
     }
 
-    /// Why nothing can be written at the moment, if so.
+    /// The reason why nothing can be written at the moment.
     #[must_use]
     pub fn trouble(&self) -> Option<String> {
-        self.heralds.trouble.borrow().clone()
+        self.broadcasts.trouble.borrow().clone()
     }
 
-    /// How often the wall clock was set, or the process was asleep, since the start.
+    /// Number of steps of the wall clock, and of pauses of the process, since the start.
     #[must_use]
     pub fn clock_steps(&self) -> u64 {
-        self.heralds.clock_steps.load(Ordering::Relaxed)
+        self.broadcasts.clock_steps.load(Ordering::Relaxed)
     }
 
-    /// Makes a copy of the journal in a file that is not there yet.
+    /// Copies the journal to a file that does not exist yet.
     ///
     /// # Errors
-    /// When the journal is kept in memory, or the copy cannot be written.
+    /// When the journal is in memory, or the copy cannot be written.
     pub async fn copy(&self, to: PathBuf) -> Result<(), CopyError> {
-        self.ask(|reply| Request::Copy { to, reply }).await.unwrap_or(Err(CopyError::Closed))
+        self.ask(|reply| Message::Copy { to, reply }).await.unwrap_or(Err(CopyError::Closed))
     }
 
-    /// Ends the driver: everything that was answered is kept, and the journal is free for another.
+    /// Stops the driver: everything that was answered is durable, and the journal is free for another.
     pub async fn stop(&self) {
-        // If nobody answers, it has ended already.
-        drop(self.ask(|reply| Request::Stop { reply }).await);
+        // If there is no answer, it has stopped already.
+        drop(self.ask(|reply| Message::Stop { reply }).await);
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, Problem> {
+    async fn ask<T>(&self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Result<T, ControlError> {
         let (reply, answer) = oneshot::channel();
-        self.requests.send(request(reply)).await.map_err(|_| Problem::Unavailable)?;
-        answer.await.map_err(|_| Problem::Unavailable)
+        self.messages.send(message(reply)).await.map_err(|_| ControlError::Unavailable)?;
+        answer.await.map_err(|_| ControlError::Unavailable)
+    }
+}
+
+fn outcome(reply: Reply) -> Result<Outcome, ControlError> {
+    match reply {
+        Reply::Outcome(outcome) | Reply::Repeated(outcome) => Ok(outcome),
+        Reply::Transacted(transacted) => Ok(transacted.outcome),
+        Reply::Decided(_) | Reply::Done => Err(ControlError::Unavailable),
     }
 }

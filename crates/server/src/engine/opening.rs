@@ -5,20 +5,21 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{Now, Seed, Steady};
 #[cfg(test)]
-use forewarn_store::State as Kept;
+use forewarn_control::ControlState;
 use forewarn_store::{Journal, OpenError, Options, TRAIL_KEEP};
 
-use super::{Engine, Hands, Request};
+use super::{Engine, Hypervisor};
 use crate::clock::{Clock, ClockPlan, wall, whole_second};
-use crate::driver::{Found, Keeping, Readers};
+use crate::driver::{Found, Message, Readers};
+use crate::journal::JournalHandle;
 
 impl Engine {
     /// One that is kept in memory, on a disk that is slow.
     #[cfg(test)]
     pub(crate) fn on_slow_disk(seed: Seed, clock: Clock, disk: crate::driver::SlowDisk) -> Self {
-        let keeping = Keeping::in_memory().with_slow_disk(disk);
+        let journal_handle = JournalHandle::in_memory().with_slow_disk(disk);
         let (engine, driving) =
-            Self::prepare(Found::new(Kept::new(seed), seed), keeping, clock, Hands::Pretend);
+            Self::prepare(Found::new(ControlState::new(seed), seed), journal_handle, clock, Hypervisor::Simulated);
         tokio::spawn(driving);
         engine
     }
@@ -28,8 +29,8 @@ impl Engine {
     ///
     /// # Errors
     /// When the journal cannot be opened, or no thread can be had.
-    pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hands: Hands) -> Result<Self, OpenError> {
-        Self::open_for(Readers::Present, place, seed, clock, hands, TRAIL_KEEP)
+    pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hypervisor: Hypervisor) -> Result<Self, OpenError> {
+        Self::open_for(Readers::Present, place, seed, clock, hypervisor, TRAIL_KEEP)
     }
 
     /// The same; entries of the trail are kept for that long, and nothing starts before [`Self::documents_are_readable`].
@@ -40,10 +41,10 @@ impl Engine {
         place: &Path,
         seed: Seed,
         clock: ClockPlan,
-        hands: Hands,
+        hypervisor: Hypervisor,
         trail_keep: Duration,
     ) -> Result<Self, OpenError> {
-        Self::open_for(Readers::Absent, place, seed, clock, hands, trail_keep)
+        Self::open_for(Readers::Absent, place, seed, clock, hypervisor, trail_keep)
     }
 
     fn open_for(
@@ -51,7 +52,7 @@ impl Engine {
         place: &Path,
         seed: Seed,
         clock: ClockPlan,
-        hands: Hands,
+        hypervisor: Hypervisor,
         trail_keep: Duration,
     ) -> Result<Self, OpenError> {
         let start = match clock {
@@ -60,16 +61,16 @@ impl Engine {
         };
         let options = Options { trail_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(place, &options)?;
-        let clock = Clock::resumed(clock, found.clock, found.state.boot);
-        let keeping = Keeping::in_directory(place.to_owned(), journal, trail_keep);
+        let clock = Clock::resumed(clock, found.clock, found.state.boot());
+        let journal_handle = JournalHandle::in_directory(place.to_owned(), journal, trail_keep);
         let found = Found {
-            kept: found.state,
+            state: found.state,
             identity: found.identity,
-            chain: found.trail,
+            audit_end: found.trail,
             unread: found.unread,
             readers,
         };
-        let (engine, driving) = Self::prepare(found, keeping, clock, hands);
+        let (engine, driving) = Self::prepare(found, journal_handle, clock, hypervisor);
         let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };
         // A disk that hangs holds nobody up but whoever wants something written.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
@@ -82,6 +83,6 @@ impl Engine {
     /// notice from this moment on.
     pub async fn documents_are_readable(&self) {
         // If nobody answers, the driver has ended, or opens its journal again and knows.
-        drop(self.ask(|reply| Request::Readable { reply }).await);
+        drop(self.ask(|reply| Message::DocumentsReadable { reply }).await);
     }
 }

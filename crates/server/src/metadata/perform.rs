@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::Guard;
 use forewarn_imds::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
+use forewarn_control::ControlError;
 use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -226,31 +227,33 @@ fn shown(published: Guard<Arc<Published>>, edition: Edition, known: &Known) -> A
     }
 }
 
-fn refused(problem: &engine::Problem) -> Problem {
+fn refused(problem: &ControlError) -> Problem {
     match problem {
-        engine::Problem::Refused(Refusal::UnknownEvent) => Problem::UnknownEvent,
-        engine::Problem::Refused(Refusal::NoEvents) => BadStartRequest::StartRequestsEmpty.into(),
-        engine::Problem::Refused(Refusal::TooMany { .. }) => BadStartRequest::TooManyStartRequests.into(),
+        ControlError::Refused(Refusal::UnknownEvent) => Problem::UnknownEvent,
+        ControlError::Refused(Refusal::NoEvents) => BadStartRequest::StartRequestsEmpty.into(),
+        ControlError::Refused(Refusal::TooMany { .. }) => BadStartRequest::TooManyStartRequests.into(),
         // It was deleted while it asked.
-        engine::Problem::Refused(Refusal::NoSuchMachine | Refusal::NoSuchTenant) => Problem::UnknownCaller,
-        engine::Problem::Refused(refusal) => {
+        ControlError::Refused(Refusal::NoSuchMachine | Refusal::NoSuchTenant) => Problem::UnknownCaller,
+        ControlError::Refused(refusal) => {
             tracing::error!(%refusal, "the rules refuse an approval for no reason that an approval can have");
             unavailable()
         }
-        engine::Problem::RealClock
-        | engine::Problem::Bad(_)
-        | engine::Problem::AddressTaken { .. }
-        | engine::Problem::NoSuchCluster
-        | engine::Problem::Catalogue(_)
-        | engine::Problem::Changed
-        | engine::Problem::Denied(_)
-        | engine::Problem::TokenGone
-        | engine::Problem::GroupTaken(_)
-        | engine::Problem::ClusterInUse(_)
-        | engine::Problem::ShownOnce(_)
-        | engine::Problem::NotPretending
-        | engine::Problem::EndOfTime
-        | engine::Problem::Unavailable => unavailable(),
+        ControlError::RealClock
+        | ControlError::Bad(_)
+        | ControlError::AddressTaken { .. }
+        | ControlError::NoSuchCluster
+        | ControlError::Catalogue(_)
+        | ControlError::Changed
+        | ControlError::Denied(_)
+        | ControlError::TokenGone
+        | ControlError::GroupTaken(_)
+        | ControlError::ClusterInUse(_)
+        | ControlError::ShownOnce(_)
+        | ControlError::NotPretending
+        | ControlError::EndOfTime
+        | ControlError::BadWish(_)
+        | ControlError::Outdated
+        | ControlError::Unavailable => unavailable(),
     }
 }
 
@@ -279,7 +282,7 @@ mod tests {
         assert_eq!(answer(Refusal::TooMany { what: "event ids", max: 1 }), (400, None));
         assert_eq!(answer(Refusal::NoSuchMachine), (403, None));
         assert_eq!(answer(Refusal::BrakeOn), (503, Some(1)));
-        let unavailable = refused(&engine::Problem::Unavailable);
+        let unavailable = refused(&ControlError::Unavailable);
         assert_eq!(unavailable, Problem::Unavailable { retry_after_seconds: 1 });
     }
 }

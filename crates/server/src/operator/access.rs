@@ -15,12 +15,14 @@ use forewarn_lifecycle::{Name, TenantId, Timestamp};
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::tagged::Tagged;
 use super::token::{Secret, hash};
-use super::visit::{TagOf, Visit, no_cluster, tag};
+use super::visit::{Visit, no_cluster, tag};
 use super::writes::read;
-use crate::engine::{Administration, Problem, State};
+use forewarn_control::request::Administration;
+use forewarn_control::ControlError;
+use crate::snapshot::State;
 use crate::roster::Roster;
 
 type Changed = Result<Json<Outcome>, Fault>;
@@ -43,7 +45,7 @@ pub(super) async fn clusters(visit: Visit, page: Page) -> Result<Shown<ClusterVi
         match visit.engine.of(id).look(move |state| seen(state, &permit)).await {
             Ok(view) => views.push((Cursor(id.0.into()), view)),
             // It has gone since.
-            Err(Problem::NoSuchCluster) => {}
+            Err(ControlError::NoSuchCluster) => {}
             Err(problem) => return Err(problem.into()),
         }
     }
@@ -60,8 +62,8 @@ pub(super) async fn cluster(visit: Visit, Path(name): Path<String>) -> Result<Ta
 
 pub(super) async fn create_cluster(visit: Visit, body: Bytes) -> Changed {
     let NewCluster { name } = read(&body)?;
-    let terms = visit.terms(&body)?;
-    Ok(Json(visit.engine.administer(Administration::CreateCluster(new_name(&name)?), terms).await?))
+    let context = visit.context(&body)?;
+    Ok(Json(visit.engine.administer(Administration::CreateCluster(new_name(&name)?), context).await?))
 }
 
 pub(super) async fn rename_cluster(visit: Visit, Path(cluster): Path<String>, body: Bytes) -> Changed {
@@ -87,11 +89,11 @@ async fn administer_cluster(
 ) -> Changed {
     let none = || no_cluster(Some(cluster), &visit.permit, &visit.engine.roster());
     let command = make(Name::new(cluster).map_err(|_| none())?);
-    let permit = Arc::clone(&visit.permit);
-    let tag: TagOf = Box::new(move |state| Some(tag(&seen(state, &permit))));
-    match visit.engine.administer(command, visit.terms_if(body, tag)?).await {
+    let tag = |state: &State<'_>| Some(tag(&seen(state, &visit.permit)));
+    let engine = visit.engine.named(cluster).unwrap_or_else(|_| visit.engine.clone());
+    match visit.administer_if(&engine, command, body, tag).await {
         Ok(outcome) => Ok(Json(outcome)),
-        Err(Problem::NoSuchCluster) => Err(none()),
+        Err(ControlError::NoSuchCluster) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
@@ -125,7 +127,7 @@ pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<Issued
         let hash = hash(&text);
         let (name, scope) = (name.clone(), scope.clone());
         let issue = Administration::IssueToken { number, name, role, scope, hash, expires };
-        match visit.engine.administer(issue, visit.terms(&body)?).await {
+        match visit.engine.administer(issue, visit.context(&body)?).await {
             Ok(outcome) => {
                 let token = TokenView {
                     name: wanted.name,
@@ -140,7 +142,7 @@ pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<Issued
                 return Ok(Json(IssuedToken { text, token }));
             }
             // Somebody else has just issued one; the number is part of the text.
-            Err(Problem::Catalogue(Refusal::NotNextToken { next, .. })) => number = next,
+            Err(ControlError::Catalogue(Refusal::NotNextToken { next, .. })) => number = next,
             Err(problem) => return Err(problem.into()),
         }
     }
@@ -150,15 +152,14 @@ pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<Issued
 pub(super) async fn revoke_token(visit: Visit, Path(name): Path<String>) -> Changed {
     let none = || no_token(&name, &visit.engine.roster());
     let command = Administration::RevokeToken(Name::new(&name).map_err(|_| none())?);
-    let wanted = name.clone();
-    let tag: TagOf = Box::new(move |state| {
-        let token = state.catalogue.token_named(&wanted)?;
+    let tag = |state: &State<'_>| {
+        let token = state.catalogue.token_named(&name)?;
         let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
         Some(tag(&shown(token, state.now.wall, called)))
-    });
-    match visit.engine.administer(command, visit.terms_if(&[], tag)?).await {
+    };
+    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await {
         Ok(outcome) => Ok(Json(outcome)),
-        Err(Problem::Catalogue(Refusal::NoSuchToken(_))) => Err(none()),
+        Err(ControlError::Catalogue(Refusal::NoSuchToken(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }

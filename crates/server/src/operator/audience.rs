@@ -10,7 +10,7 @@ use forewarn_store::SUBJECTS_PER_QUERY_MAX;
 
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::engine::State;
+use crate::snapshot::State;
 
 /// Subjects that a question has for an audience: half of what it may have.
 const SUBJECTS_MAX: usize = SUBJECTS_PER_QUERY_MAX / 2;

@@ -16,10 +16,11 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
-use super::permit::Denied;
+use forewarn_control::Denied;
 use super::visit::Visit;
 use super::while_valid::{WhileValid, revoked};
-use crate::engine::{Engine, State};
+use crate::engine::Engine;
+use crate::snapshot::State;
 
 /// Entries on a page, unless said.
 const LIMIT: u16 = 100;

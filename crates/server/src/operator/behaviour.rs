@@ -15,15 +15,15 @@ use forewarn_control::{
 use super::fault::Fault;
 use super::reads::{look, there};
 use super::tagged::Tagged;
-use super::visit::{TagOf, Visit, tag};
+use super::visit::{Visit, tag};
 use super::writes::read;
-use crate::engine::State;
+use crate::snapshot::State;
 
 type Shown<T> = Result<Tagged<T>, Fault>;
 type Edited = Result<Json<Outcome>, Fault>;
 
-async fn edit(visit: &Visit, command: NamedCommand, body: &Bytes, tag: TagOf) -> Edited {
-    let edited = visit.order_if(vec![command], body, Some(tag)).await;
+async fn edit(visit: &Visit, command: NamedCommand, body: &Bytes, tag: impl Fn(&State<'_>) -> Option<String>) -> Edited {
+    let edited = visit.order_if(vec![command], body, tag).await;
     Ok(Json(edited.map_err(|fault| visit.discreet(fault))?))
 }
 
@@ -33,7 +33,7 @@ pub(super) async fn settings(visit: Visit) -> Shown<SettingsView> {
 
 pub(super) async fn change_settings(visit: Visit, body: Bytes) -> Edited {
     let change: SettingsChange = read(&body)?;
-    let tag: TagOf = Box::new(|state| Some(tag(&settings_view(state.cluster))));
+    let tag = |state: &State<'_>| Some(tag(&settings_view(state.cluster)));
     edit(&visit, NamedCommand::ChangeSettings(change), &body, tag).await
 }
 
@@ -43,7 +43,7 @@ pub(super) async fn site(visit: Visit) -> Shown<Site> {
 
 pub(super) async fn change_site(visit: Visit, body: Bytes) -> Edited {
     let change: SiteChange = read(&body)?;
-    let tag: TagOf = Box::new(|state| Some(tag(state.site)));
+    let tag = |state: &State<'_>| Some(tag(state.site));
     edit(&visit, NamedCommand::ChangeSite(change), &body, tag).await
 }
 
@@ -64,7 +64,7 @@ pub(super) async fn policy(visit: Visit, Path(name): Path<String>) -> Shown<Poli
 pub(super) async fn change_policy(visit: Visit, Path(tenant): Path<String>, body: Bytes) -> Edited {
     let policy: PolicyEntry = read(&body)?;
     let name = tenant.clone();
-    let tag: TagOf = Box::new(move |state| policy_of(state, &name).as_ref().map(tag));
+    let tag = |state: &State<'_>| policy_of(state, &name).as_ref().map(tag);
     edit(&visit, NamedCommand::ChangePolicy { tenant, policy }, &body, tag).await
 }
 
@@ -81,5 +81,5 @@ pub(super) async fn change_brake(visit: Visit, body: Bytes) -> Edited {
         BrakeWord::On => NamedCommand::BrakeOn {},
         BrakeWord::Off => NamedCommand::BrakeOff {},
     };
-    edit(&visit, command, &body, Box::new(|state| Some(tag(&brake_of(state))))).await
+    edit(&visit, command, &body, |state: &State<'_>| Some(tag(&brake_of(state)))).await
 }

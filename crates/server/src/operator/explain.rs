@@ -19,11 +19,12 @@ use serde::Deserialize;
 
 use super::audience::Audience;
 use super::fault::Fault;
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::visit::Visit;
 use crate::arm::compute::group_of;
 use crate::arm::group_here;
-use crate::engine::{Engine, State};
+use crate::engine::Engine;
+use crate::snapshot::State;
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -172,7 +173,7 @@ impl Gathered {
             cluster: state.cluster,
             now: state.now,
             polls: &polls,
-            troubles: state.troubles,
+            troubles: state.delays,
             chronicle: &self.chronicle,
             azure: Azure { group_of: &group, refusals: &refusals },
             onlooker,

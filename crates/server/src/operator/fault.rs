@@ -9,9 +9,9 @@ use forewarn_store::ReadFailed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::permit::Denied;
+use forewarn_control::Denied;
 use super::token::NotAdmitted;
-use crate::engine::Problem;
+use forewarn_control::ControlError;
 
 /// A problem, before it is a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) enum Kind {
 
 /// A problem document (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "Problem")]
+#[schemars(rename = "ControlError")]
 pub(super) struct ProblemDocument {
     /// The kind of problem: a reference that stays the same, such as `/problems/refused`.
     #[serde(rename = "type")]
@@ -294,28 +294,29 @@ impl IntoResponse for Fault {
     }
 }
 
-impl From<Problem> for Fault {
-    fn from(problem: Problem) -> Self {
+impl From<ControlError> for Fault {
+    fn from(problem: ControlError) -> Self {
         let kind = match &problem {
-            Problem::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
-            | Problem::NoSuchCluster
-            | Problem::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => Kind::NotFound,
-            Problem::Bad(BadCommand::Unknown(Unknown::Several { .. })) => Kind::Ambiguous,
-            Problem::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
-            Problem::Bad(_) | Problem::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
-            Problem::Changed => Kind::Changed,
-            Problem::Denied(_) => Kind::Denied,
-            Problem::TokenGone => Kind::Unauthorized,
-            Problem::Refused(_)
-            | Problem::Catalogue(_)
-            | Problem::ClusterInUse(_)
-            | Problem::ShownOnce(_)
-            | Problem::AddressTaken { .. }
-            | Problem::GroupTaken(_)
-            | Problem::EndOfTime
-            | Problem::NotPretending
-            | Problem::RealClock => Kind::Refused,
-            Problem::Unavailable => Kind::Unavailable,
+            ControlError::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
+            | ControlError::NoSuchCluster
+            | ControlError::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => Kind::NotFound,
+            ControlError::Bad(BadCommand::Unknown(Unknown::Several { .. })) => Kind::Ambiguous,
+            ControlError::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
+            ControlError::Bad(_) | ControlError::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
+            ControlError::BadWish(bad) => return bad.clone().into(),
+            ControlError::Changed => Kind::Changed,
+            ControlError::Denied(_) => Kind::Denied,
+            ControlError::TokenGone => Kind::Unauthorized,
+            ControlError::Refused(_)
+            | ControlError::Catalogue(_)
+            | ControlError::ClusterInUse(_)
+            | ControlError::ShownOnce(_)
+            | ControlError::AddressTaken { .. }
+            | ControlError::GroupTaken(_)
+            | ControlError::EndOfTime
+            | ControlError::NotPretending
+            | ControlError::RealClock => Kind::Refused,
+            ControlError::Outdated | ControlError::Unavailable => Kind::Unavailable,
         };
         Self::new(kind, problem.to_string())
     }
@@ -323,7 +324,7 @@ impl From<Problem> for Fault {
 
 impl From<Unknown> for Fault {
     fn from(unknown: Unknown) -> Self {
-        Problem::Bad(unknown.into()).into()
+        ControlError::Bad(unknown.into()).into()
     }
 }
 
@@ -335,7 +336,7 @@ impl From<NotAdmitted> for Fault {
 
 impl From<Denied> for Fault {
     fn from(denied: Denied) -> Self {
-        Problem::Denied(denied).into()
+        ControlError::Denied(denied).into()
     }
 }
 

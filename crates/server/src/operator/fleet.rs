@@ -17,7 +17,8 @@ use super::fault::Fault;
 use super::tagged::Tagged;
 use super::visit::Visit;
 use super::writes::read;
-use crate::engine::{self, Order, Terms};
+use crate::engine::{self};
+use forewarn_control::request::{CommandBatch, RequestContext};
 use crate::refused_entry::refused_place;
 
 /// How a fleet is applied.
@@ -70,7 +71,7 @@ pub(super) async fn apply(
     if how.dry_run {
         if let Some(refused) = visit.engine.find_refused(commands).await? {
             let place = refused_place(&applied, &refused);
-            return Err(Fault::from(refused.problem).at(&place, &body));
+            return Err(Fault::from(refused.error).at(&place, &body));
         }
         return Ok(Json(report(&differences, |one| match one.command {
             Some(_) if how.skips(one) => DifferenceState::Skipped,
@@ -90,8 +91,8 @@ pub(super) async fn apply(
     for Difference { command, .. } in &removals {
         // Something may have come since; then it stays, and is still there to be removed next time.
         if let Some(command) = command {
-            let terms = Terms { because, ..visit.permit.terms() };
-            let outcome = visit.engine.order(Order { commands: vec![command.clone()], terms }).await;
+            let context = RequestContext { because, ..visit.permit.context() };
+            let outcome = visit.engine.order(CommandBatch { commands: vec![command.clone()], context }).await;
             because = because.or(outcome.ok().and_then(|outcome| outcome.entry));
         }
     }
@@ -116,7 +117,7 @@ async fn located(
     body: &[u8],
 ) -> Fault {
     match visit.engine.find_refused(commands).await {
-        Ok(Some(refused)) if Fault::from(refused.problem.clone()) == fault => {
+        Ok(Some(refused)) if Fault::from(refused.error.clone()) == fault => {
             fault.at(&refused_place(differences, &refused), body)
         }
         Ok(_) | Err(_) => fault,
@@ -134,7 +135,7 @@ async fn compare(
         UnmentionedWord::Forget => Unmentioned::Forget,
     };
     let wanted = wanted.clone();
-    let compare = move |state: &engine::State<'_>| {
+    let compare = move |state: &crate::snapshot::State<'_>| {
         let mut differences = difference(&fleet(state), &wanted, unmentioned)?;
         differences.iter_mut().for_each(|one| wait_for_an_end(state.cluster, one));
         Ok(differences)
@@ -185,7 +186,7 @@ fn subject(text: &str) -> String {
     text.split(',').next().unwrap_or(text).to_owned()
 }
 
-fn fleet(state: &engine::State<'_>) -> Fleet {
+fn fleet(state: &crate::snapshot::State<'_>) -> Fleet {
     let nothing = Details::default();
     fleet_of(state.cluster, state.site, |id| state.details.get(&id).unwrap_or(&nothing))
 }

@@ -13,7 +13,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::token::{self, NotAdmitted};
 use super::{Access, rejection};
 use crate::clients::Standing;

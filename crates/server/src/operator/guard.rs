@@ -11,7 +11,7 @@ use forewarn_control::similar;
 
 use super::fault::Fault;
 use super::header::Header;
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::route::Needs;
 
 /// What a route expects of a request.

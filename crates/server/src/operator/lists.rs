@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::reads::{shown, view};
 use super::visit::Visit;
 use crate::engine;
@@ -48,7 +48,7 @@ pub(super) async fn hosts(
     page: Page,
 ) -> Listed<HostView> {
     let (zone, health) = (zone.map(Zone), health.map(Health::from));
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let hosts = state.cluster.hosts_from(HostId(page.first_number(u32::MAX)));
         let wanted = hosts.filter(|(_, host)| {
             zone.is_none_or(|zone| host.zone == Some(zone))
@@ -76,7 +76,7 @@ pub(super) async fn machines(
     page: Page,
 ) -> Listed<MachineView> {
     let permit = Arc::clone(&visit.permit);
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let cluster = state.cluster;
         let tenant = tenant.map(|name| known_tenant(cluster, &permit, &name)).transpose()?;
         let sees =
@@ -104,7 +104,7 @@ pub(super) async fn machines(
 
 pub(super) async fn tenants(visit: Visit, page: Page) -> Listed<TenantView> {
     let permit = Arc::clone(&visit.permit);
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
         let seen = tenants.filter(|(id, _)| permit.sees(state.cluster, *id));
         page.fill(seen.filter_map(|(id, _)| Some((place(id.0), tenant_view(state.cluster, id)?))))
@@ -148,7 +148,7 @@ pub(super) async fn events(
 ) -> Listed<EventView> {
     let (kind, status) = (kind.map(EventKind::from), status.map(Status::from));
     let permit = Arc::clone(&visit.permit);
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let is_wanted = |(tenant, event): &(TenantId, &Event)| {
             permit.sees(state.cluster, *tenant)
                 && kind.is_none_or(|kind| event.announcement.kind == kind)
@@ -187,7 +187,7 @@ pub(super) async fn rollouts(
     Query(RolloutFilter { ended }): Query<RolloutFilter>,
     page: Page,
 ) -> Listed<RolloutView> {
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let first = RolloutId(page.first_number(u64::MAX));
         let over = state.cluster.ended_rollouts().map(|(id, _)| id).filter(|id| ended && *id >= first);
         let mut all: Vec<_> = over.chain(state.cluster.rollouts_from(first).map(|(id, _)| id)).collect();

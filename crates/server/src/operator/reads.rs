@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, Query};
 use axum::http::header;
 use axum::response::IntoResponse;
+use forewarn_control::WorkOutcome;
 use forewarn_control::{
     self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, NoPreview,
     PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view,
@@ -19,11 +20,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::tagged::Tagged;
 use super::visit::Visit;
 use crate::clock::{Kind, Speed};
-use crate::driver::Ended;
 use crate::engine;
 
 type Answer<T> = Result<Json<T>, Fault>;
@@ -32,7 +32,7 @@ type TaggedAnswer<T> = Result<Tagged<T>, Fault>;
 /// Asks the engine for something that may not be there.
 pub(super) async fn look<T: Serialize + Send + 'static>(
     visit: &Visit,
-    look: impl FnOnce(&engine::State<'_>) -> Result<T, Fault> + Send + 'static,
+    look: impl FnOnce(&crate::snapshot::State<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> TaggedAnswer<T> {
     let found = visit.engine.look(look).await?.map_err(|fault| visit.discreet(fault))?;
     Ok(visit.tagged(found))
@@ -48,7 +48,7 @@ pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> TaggedAnswer
 }
 
 /// A machine, with what is known of it besides.
-pub(super) fn view(state: &engine::State<'_>, id: MachineId) -> Option<MachineView> {
+pub(super) fn view(state: &crate::snapshot::State<'_>, id: MachineId) -> Option<MachineView> {
     machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
 }
 
@@ -116,7 +116,7 @@ pub(super) async fn document(
         None => Edition::newest(),
     };
     let permit = Arc::clone(&visit.permit);
-    let read = move |state: &engine::State<'_>| {
+    let read = move |state: &crate::snapshot::State<'_>| {
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
         Ok::<_, Fault>(Document::of(there(state.cluster.tenant(id))?).render(edition))
     };
@@ -135,10 +135,10 @@ pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<
 }
 
 /// An event, with what keeps its work from being done.
-pub(super) fn shown(state: &engine::State<'_>, tenant: TenantId, event: &Event) -> EventView {
+pub(super) fn shown(state: &crate::snapshot::State<'_>, tenant: TenantId, event: &Event) -> EventView {
     let mut view = event_view(state.cluster, tenant, event);
     let of_event = (event.maintenance, MachineId(0))..=(event.maintenance, MachineId(u32::MAX));
-    for trouble in state.troubles.range(of_event).map(|(_, trouble)| trouble) {
+    for trouble in state.delays.range(of_event).map(|(_, trouble)| trouble) {
         view.progress.push_str("; ");
         view.progress.push_str(trouble);
     }
@@ -156,10 +156,10 @@ pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
     let entry: RolloutEntry = super::writes::read(&body)?;
     let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
     let played = tokio::task::spawn_blocking(move || forewarn_control::preview(&cluster, now, &entry)).await;
-    let played = played.map_err(|_| Fault::from(engine::Problem::Unavailable))?;
+    let played = played.map_err(|_| Fault::from(forewarn_control::ControlError::Unavailable))?;
     let view = played.map_err(|problem| match problem {
-        NoPreview::Bad(bad) => Fault::from(engine::Problem::Bad(bad)),
-        NoPreview::Refused(refusal) => Fault::from(engine::Problem::Refused(refusal)),
+        NoPreview::Bad(bad) => Fault::from(forewarn_control::ControlError::Bad(bad)),
+        NoPreview::Refused(refusal) => Fault::from(forewarn_control::ControlError::Refused(refusal)),
     })?;
     Ok(Json(view))
 }
@@ -170,7 +170,7 @@ pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {
         Kind::Virtual => "virtual",
     };
     let Speed(speed) = visit.engine.clock().speed();
-    let shown = move |state: &engine::State<'_>| clock_view(state.now, kind, speed, state.next_in);
+    let shown = move |state: &crate::snapshot::State<'_>| clock_view(state.now, kind, speed, state.next_in);
     Ok(Json(visit.engine.look(shown).await?))
 }
 
@@ -216,25 +216,25 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
             Ok(Ok(())) => {}
             Ok(Err(_)) | Err(_) => return Ok(Json(left)),
         }
-        if !visit.permit.stands(&visit.engine.roster(), visit.engine.clock().now().wall) {
-            return Err(engine::Problem::TokenGone.into());
+        if !visit.engine.admits(&visit.permit) {
+            return Err(forewarn_control::ControlError::TokenGone.into());
         }
     }
 }
 
 /// Who is limited to tenants is told of work that touches them, and of no rollout.
-fn left_of(state: &engine::State<'_>, permit: &Permit, work: &[u64], rollouts: &[u64]) -> Unfinished {
+fn left_of(state: &crate::snapshot::State<'_>, permit: &Permit, work: &[u64], rollouts: &[u64]) -> Unfinished {
     let cluster = state.cluster;
     let sees_all = permit.scope.tenants.is_all();
     let is_seen =
         |work: &Maintenance| sees_all || work.plan.parts.iter().any(|part| permit.sees(cluster, part.tenant));
     let ended = work.iter().filter_map(|id| {
-        let Ended { how, whose, failures } = state.endings.of(MaintenanceId(*id))?;
-        let is_seen = sees_all || whose.iter().any(|name| permit.sees_named(name.as_str()));
+        let WorkOutcome { ending, tenants, failures } = state.outcomes.of(MaintenanceId(*id))?;
+        let is_seen = sees_all || tenants.iter().any(|name| permit.sees_named(name.as_str()));
         // Who is limited to tenants is told of failures of theirs.
         let told = failures.iter().filter(|(whose, _)| sees_all || permit.sees_named(whose.as_str()));
         let failures = || told.map(|(_, failure)| failure.clone()).take(FAILURES_MAX).collect();
-        is_seen.then(|| EndedView { work: *id, how: *how, failures: failures() })
+        is_seen.then(|| EndedView { work: *id, how: *ending, failures: failures() })
     });
     let ended = ended.collect();
     let work = work.iter().copied().filter(|id| cluster.maintenance(MaintenanceId(*id)).is_some_and(is_seen));

@@ -16,7 +16,7 @@ use super::Api;
 use super::fault::{Fault, Kind};
 use super::guard::{self, Expected};
 use super::header::Header;
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::visit::Which;
 
 /// What a route needs of whoever uses it.

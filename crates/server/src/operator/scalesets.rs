@@ -21,20 +21,20 @@ use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
 
 use super::fault::Fault;
+use crate::snapshot::State;
+use forewarn_control::request::{ClusterRequest, HostNames};
 use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::page::{Cursor, Page, Paging, Shown};
-use super::permit::Denied;
+use forewarn_control::Denied;
 use super::reads::look;
 use super::route::{Link, Needs, Route, Subject};
 use super::table::FIRST_WORK;
 use super::table::next_page;
 use super::tagged::Tagged;
-use super::visit::{Tags, Visit, tag};
+use super::visit::{Visit, tag, unchanged};
 use super::writes::read;
-use crate::engine::{self, Condition, Problem, Terms};
-
-/// How often a wish is looked at anew because something has changed in between.
-const TRIES_MAX: u32 = 8;
+use forewarn_control::ControlError;
+use forewarn_control::request::RequestContext;
 
 pub(super) fn routes() -> Vec<Route> {
     [shown(), changed()].into_iter().flatten().collect()
@@ -161,7 +161,7 @@ fn changed() -> Vec<Route> {
 
 async fn list(visit: Visit, page: Page) -> Result<Shown<ScaleSetSummary>, Fault> {
     let permit = Arc::clone(&visit.permit);
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let leaving = leaving(state.cluster);
         let sets = state.cluster.scale_sets_from(ScaleSetId(page.first_number(u32::MAX)));
         let seen = sets.filter(|(_, set)| permit.sees_named(set.name.as_str()));
@@ -183,7 +183,7 @@ fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, Unknown> {
 
 async fn list_availability_sets(visit: Visit, page: Page) -> Result<Shown<AvailabilitySetSummary>, Fault> {
     let permit = Arc::clone(&visit.permit);
-    let list = move |state: &engine::State<'_>| {
+    let list = move |state: &crate::snapshot::State<'_>| {
         let tenants = state.cluster.tenants_from(TenantId(page.first_number(u32::MAX)));
         let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
         let seen = sets.filter(|(id, _)| permit.sees(state.cluster, *id));
@@ -235,63 +235,27 @@ fn check_scope(visit: &Visit, name: &str) -> Result<(), Fault> {
     if visit.permit.sees_named(name) { Ok(()) } else { Err(Denied::Tenants.into()) }
 }
 
-/// Has a wish come true, all of it or nothing.
+/// Carries out a change of a scale set, all of it or nothing.
 async fn fulfil(visit: &Visit, wish: Wish, body: &[u8]) -> Result<Json<Outcome>, Fault> {
     check_scope(visit, wish.scale_set())?;
-    let wish = Arc::new((wish, visit.if_match()?));
-    for _ in 0..TRIES_MAX {
-        let (looked, permit) = (Arc::clone(&wish), Arc::clone(&visit.permit));
-        let look = move |state: &engine::State<'_>| {
-            looked.0.hosts().iter().try_for_each(|host| permit.check_host(state.cluster, host))?;
-            plan(state, &looked)
-        };
-        let commands = match visit.engine.look(look).await? {
-            Ok(commands) => commands,
-            Err(fault) => return answered_before(visit, body, visit.discreet(fault)).await,
-        };
-        let mut terms = Terms { asked: serde_json::to_value(&wish.0).ok(), ..visit.terms(body)? };
-        let (again, seen) = (Arc::clone(&wish), commands.clone());
-        let is_same = move |state: &engine::State<'_>| match plan(state, &again) {
-            Ok(commands) if commands == seen => Ok(()),
-            Ok(_) | Err(_) => Err(Problem::Changed),
-        };
-        terms.only_if = Some(Condition(Box::new(is_same)));
-        match visit.order_on(commands, terms).await {
-            Err(Problem::Changed) => {}
-            Ok(outcome) => return Ok(Json(outcome)),
-            Err(problem) => return Err(problem.into()),
+    let asked = serde_json::to_value(&wish).ok();
+    let context = RequestContext { asked, ..visit.checked_context(body, HostNames::ChosenHere)? };
+    let changed = match visit.if_match()? {
+        None => visit.engine.change_scale_set(wish, context).await,
+        Some(tags) => {
+            let check = |state: &State<'_>| {
+                // A scale set that does not exist has not changed, and is refused as such.
+                let tag = view(state.cluster, wish.scale_set()).ok().map(|view| tag(&view));
+                unchanged(&tags, tag).map(|()| state.revision)
+            };
+            let request = |revision| {
+                let context = RequestContext { if_revision: Some(revision), ..context.clone() };
+                visit.engine.to_cluster(ClusterRequest::ScaleSet { wish: wish.clone(), context })
+            };
+            visit.engine.request_if(check, request).await
         }
-    }
-    Err(Fault::unavailable("the scale set or its hosts change faster than they can be looked at; try again"))
-}
-
-/// The commands that a wish comes to, if the scale set is still one that whoever asks has seen.
-fn plan(state: &engine::State<'_>, (wish, tags): &(Wish, Option<Tags>)) -> Result<Vec<NamedCommand>, Fault> {
-    let commands = wish.commands(state.cluster);
-    if let Err(BadWish::Unknown(unknown)) = commands {
-        return Err(unknown.into());
-    }
-    // What is not there has not changed, and is refused as such.
-    let has_changed =
-        |tags: &Tags| view(state.cluster, wish.scale_set()).is_ok_and(|view| !tags.fits(&tag(&view)));
-    if tags.as_ref().is_some_and(has_changed) {
-        return Err(Problem::Changed.into());
-    }
-    Ok(commands?)
-}
-
-/// What was answered when the same was asked before, under the same key: what was true then need not be so now.
-async fn answered_before(visit: &Visit, body: &[u8], fault: Fault) -> Result<Json<Outcome>, Fault> {
-    let mut terms = visit.terms(body)?;
-    if terms.once.is_none() {
-        return Err(fault);
-    }
-    terms.only_if = Some(Condition(Box::new(|_| Err(Problem::Changed))));
-    match visit.order_on(Vec::new(), terms).await {
-        Ok(outcome) => Ok(Json(outcome)),
-        Err(Problem::Changed) => Err(fault),
-        Err(problem) => Err(problem.into()),
-    }
+    };
+    Ok(Json(visit.counted(changed).map_err(|fault| visit.discreet(fault))?))
 }
 
 #[cfg(test)]

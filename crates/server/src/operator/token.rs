@@ -15,7 +15,7 @@ use forewarn_control::shared::{Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
-use super::permit::Permit;
+use forewarn_control::Permit;
 use crate::roster::Roster;
 
 /// What every token begins with, so that one is known where it should not be.

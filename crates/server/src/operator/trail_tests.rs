@@ -13,7 +13,8 @@ use tokio::net::TcpStream;
 use super::{Secret, hash};
 use crate::api_door::ApiDoor;
 use crate::clock::{ClockPlan, Speed};
-use crate::engine::{Administration, Hands, Order, Terms};
+use crate::engine::Hypervisor;
+use forewarn_control::request::{Administration, CommandBatch, RequestContext};
 use crate::service::{Plan, Service};
 
 const FLEET: &str = "
@@ -33,7 +34,7 @@ impl Town {
             data_dir: None,
             seed: Seed([7; 16]),
             clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
-            hands: Hands::Pretend,
+            hands: Hypervisor::Pretend,
             fleet: Fleet::parse(FLEET).unwrap(),
             settings: crate::metadata::Settings::default(),
             doors: Vec::new(),
@@ -56,9 +57,9 @@ impl Town {
         for json in
             [r#"{"command":"restart","machine":"west"}"#, r#"{"command":"update_hosts","hosts":["h1"]}"#]
         {
-            let terms = Terms { by: "token alice".to_owned(), ..Terms::default() };
+            let terms = RequestContext { by: "token alice".to_owned(), ..Terms::default() };
             let commands = vec![serde_json::from_str(json).unwrap()];
-            engine.order(Order { commands, terms }).await.unwrap();
+            engine.order(CommandBatch { commands, terms }).await.unwrap();
         }
         town
     }
@@ -74,7 +75,7 @@ impl Town {
         let (name, hash) = (Name::new(name).unwrap(), hash(&text));
         let issue =
             Administration::IssueToken { number, name, role: Role::Viewer, scope, hash, expires: None };
-        engine.administer(issue, Terms::default()).await.unwrap();
+        engine.administer(issue, RequestContext::default()).await.unwrap();
         text
     }
 

@@ -6,8 +6,14 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use forewarn_control::shared::{ClusterId, Refusal};
-use forewarn_control::{NamedCommand, Outcome, cluster_key, schema, similar};
-use forewarn_lifecycle::{Cluster, Name};
+use forewarn_control::request::{
+    Administration, ClusterRequest, CommandBatch, HostNames, IdempotencyKey, PermitCheck, Request,
+    RequestContext, SharedRequest,
+};
+use forewarn_control::{
+    ControlError, Denied, NamedCommand, Outcome, Permit, cluster_key, schema, similar,
+};
+use forewarn_lifecycle::Name;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,9 +21,9 @@ use sha2::{Digest, Sha256};
 use super::Api;
 use super::fault::Fault;
 use super::header::{self as meaning, Header};
-use super::permit::{Denied, Permit};
 use super::tagged::Tagged;
-use crate::engine::{self, Condition, Engine, Once, Order, Problem, Terms};
+use crate::engine::Engine;
+use crate::snapshot::State;
 
 /// Which cluster is meant.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -86,82 +92,80 @@ impl Visit {
         cluster_key(self.cluster.0.0, self.cluster.1.as_str())
     }
 
-    /// On which terms something is done that was asked for with that body.
-    pub(super) fn terms(&self, body: &[u8]) -> Result<Terms, Fault> {
+    /// The context of a request with that body.
+    pub(super) fn context(&self, body: &[u8]) -> Result<RequestContext, Fault> {
         let once = match self.headers.get("idempotency-key") {
             None => None,
             Some(key) => {
-                // Whether it can be kept is known before anything is done.
                 let key = key.to_str().ok().filter(|key| Header::IdempotencyKey.admits(key));
-                let key = key.ok_or_else(|| Fault::from(Problem::from(Refusal::BadKey)))?;
+                let key = key.ok_or_else(|| Fault::from(ControlError::from(Refusal::BadKey)))?;
                 let mut hash = Sha256::new();
                 hash.update(self.line.as_bytes());
                 hash.update([0]);
                 hash.update(body);
-                Some(Once { key: key.to_owned(), fingerprint: hash.finalize().into() })
+                Some(IdempotencyKey { key: key.to_owned(), fingerprint: hash.finalize().into() })
             }
         };
-        Ok(Terms { once, ..self.permit.terms() })
+        Ok(RequestContext { once, ..self.permit.context() })
     }
 
-    /// The same, if what is there is still what whoever asks has seen of it: its tag is that of `If-Match`.
-    pub(super) fn terms_if(&self, body: &[u8], tag: TagOf) -> Result<Terms, Fault> {
-        let terms = self.terms(body)?;
-        let Some(wanted) = self.if_match()? else { return Ok(terms) };
-        let unchanged = move |state: &engine::State<'_>| match tag(state) {
-            Some(now) if !wanted.fits(&now) => Err(Problem::Changed),
-            // What is not there has not changed, and is refused as such.
-            Some(_) | None => Ok(()),
-        };
-        Ok(Terms { only_if: Some(Condition(Box::new(unchanged))), ..terms })
+    /// The context of a request whose commands are checked against the permit.
+    pub(super) fn checked_context(&self, body: &[u8], hosts: HostNames) -> Result<RequestContext, Fault> {
+        let permit = Some(PermitCheck { permit: Permit::clone(&self.permit), hosts });
+        Ok(RequestContext { permit, ..self.context(body)? })
     }
 
-    /// Carries out commands, if whoever asks may have them.
+    /// Carries out commands, if the caller may have them.
     pub(super) async fn order(&self, commands: Vec<NamedCommand>, body: &[u8]) -> Result<Outcome, Fault> {
-        self.order_if(commands, body, None).await
+        let context = self.checked_context(body, HostNames::FromCaller)?;
+        self.counted(self.engine.order(CommandBatch { commands, context }).await)
     }
 
-    /// The same, if what is there is still what whoever asks has seen of it: its tag is that of `If-Match`.
+    /// Carries out commands if the tag of their target is one of `If-Match`.
     pub(super) async fn order_if(
         &self,
         commands: Vec<NamedCommand>,
         body: &[u8],
-        tag: Option<TagOf>,
+        tag: impl Fn(&State<'_>) -> Option<String>,
     ) -> Result<Outcome, Fault> {
-        let terms = match tag {
-            Some(tag) => self.terms_if(body, tag)?,
-            None => self.terms(body)?,
+        let Some(wanted) = self.if_match()? else { return self.order(commands, body).await };
+        let context = self.checked_context(body, HostNames::FromCaller)?;
+        let request = |revision| {
+            let context = RequestContext { if_revision: Some(revision), ..context.clone() };
+            let batch = CommandBatch { commands: commands.clone(), context };
+            self.engine.to_cluster(ClusterRequest::Commands(batch))
         };
-        Ok(self.carry_out(commands, terms, Permit::check_request).await?)
+        let check = |state: &State<'_>| unchanged(&wanted, tag(state)).map(|()| state.revision);
+        self.counted(self.engine.request_if(check, request).await)
     }
 
-    /// The same for commands that the server has made of a request: it has chosen the hosts that they name.
-    pub(super) async fn order_on(
+    /// Changes clusters, tokens or webhooks if the tag of the target is one of `If-Match`.
+    pub(super) async fn administer_if(
         &self,
-        commands: Vec<NamedCommand>,
-        terms: Terms,
-    ) -> Result<Outcome, Problem> {
-        self.carry_out(commands, terms, Permit::check_command).await
+        engine: &Engine,
+        change: Administration,
+        body: &[u8],
+        tag: impl Fn(&State<'_>) -> Option<String>,
+    ) -> Result<Outcome, ControlError> {
+        let context = self.context(body).map_err(|_| ControlError::from(Refusal::BadKey))?;
+        let wanted = self.if_match().map_err(|_| ControlError::Changed)?;
+        let Some(wanted) = wanted else { return engine.administer(change, context).await };
+        let request = |revision| {
+            let context = RequestContext { if_revision: Some(revision), ..context.clone() };
+            let change = change.clone();
+            Request::Shared(SharedRequest::Administer { change, context })
+        };
+        let check = |state: &State<'_>| unchanged(&wanted, tag(state)).map(|()| state.server_revision);
+        engine.request_if(check, request).await
     }
 
-    async fn carry_out(
-        &self,
-        commands: Vec<NamedCommand>,
-        mut terms: Terms,
-        check: fn(&Permit, &NamedCommand, &Cluster) -> Result<(), Denied>,
-    ) -> Result<Outcome, Problem> {
-        let (permit, asked) = (Arc::clone(&self.permit), commands.clone());
-        let permitted = move |state: &engine::State<'_>| {
-            let check = |command| check(&permit, command, state.cluster);
-            asked.iter().try_for_each(check).map_err(Problem::from)
-        };
-        terms.permitted = Some(Condition(Box::new(permitted)));
-        let outcome = self.engine.order(Order { commands, terms }).await;
+    /// Counts a result.
+    pub(super) fn counted(&self, outcome: Result<Outcome, ControlError>) -> Result<Outcome, Fault> {
         match &outcome {
             Ok(_) => self.api.metrics.commands.inc(),
             Err(_) => self.api.metrics.refused.inc(),
         };
-        outcome
+        Ok(outcome?)
     }
 
     /// The tags that `If-Match` names.
@@ -184,8 +188,13 @@ impl Visit {
     }
 }
 
-/// What a thing is tagged with at a moment; nothing, if it is not there.
-pub(super) type TagOf = Box<dyn FnOnce(&engine::State<'_>) -> Option<String> + Send>;
+/// Compares the tag of a target with those that a caller has seen. A target that does not exist has not changed.
+pub(super) fn unchanged(wanted: &Tags, tag: Option<String>) -> Result<(), ControlError> {
+    match tag {
+        Some(tag) if !wanted.fits(&tag) => Err(ControlError::Changed),
+        Some(_) | None => Ok(()),
+    }
+}
 
 /// Tags that somebody has seen.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,10 +22,11 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::visit::Visit;
 use super::while_valid::WhileValid;
-use crate::engine::{Engine, State};
+use crate::engine::Engine;
+use crate::snapshot::State;
 
 /// What is to be told.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -106,7 +107,7 @@ impl Teller {
                 _ = self.stop.wait_for(|stop| *stop) => return Err(Over),
             };
             // That a token was revoked is an entry, too.
-            if !self.permit.stands(&self.engine.roster(), self.engine.clock().now().wall) {
+            if !self.engine.admits(&self.permit) {
                 return Err(Over);
             }
             match next {

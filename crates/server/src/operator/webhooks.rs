@@ -15,14 +15,16 @@ use forewarn_url::Url;
 
 use super::access::new_name;
 use super::fault::Fault;
+use crate::snapshot::State;
 use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::page::{Cursor, Page, Paging, Shown};
 use super::route::{Link, Needs, Route};
 use super::table::next_page;
 use super::tagged::Tagged;
-use super::visit::{TagOf, Visit, no_cluster, tag};
+use super::visit::{Visit, no_cluster, tag};
 use super::writes::read;
-use crate::engine::{Administration, Problem};
+use forewarn_control::request::Administration;
+use forewarn_control::ControlError;
 use crate::roster::Roster;
 use crate::webhooks::Post;
 use forewarn_control::shared::Role;
@@ -89,7 +91,7 @@ pub(super) fn routes() -> Vec<Route> {
 async fn list(visit: Visit, page: Page) -> Result<Shown<WebhookView>, Fault> {
     let first = page.first_number(u32::MAX);
     let post = Arc::clone(&visit.api.webhooks);
-    let look = move |state: &crate::engine::State<'_>| {
+    let look = move |state: &State<'_>| {
         let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
         let wanted = state.catalogue.webhooks().filter(|webhook| webhook.number >= first);
         wanted
@@ -118,17 +120,17 @@ async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
     };
     let filter = filter(&wanted, &visit)?;
     let add = Administration::AddWebhook { name, url, schema, filter, authorization };
-    Ok(Json(visit.engine.administer(add, visit.terms(&body)?).await?))
+    Ok(Json(visit.engine.administer(add, visit.context(&body)?).await?))
 }
 
 async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>, Fault> {
     let none = || no_webhook(&name, &visit.engine.roster());
     let command = Administration::RemoveWebhook(Name::new(&name).map_err(|_| none())?);
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
-    let tag: TagOf = Box::new(move |state| Some(tag(&named(&post, state, &wanted)?)));
-    match visit.engine.administer(command, visit.terms_if(&[], tag)?).await {
+    let tag = |state: &State<'_>| Some(tag(&named(&post, state, &wanted)?));
+    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await {
         Ok(outcome) => Ok(Json(outcome)),
-        Err(Problem::Catalogue(Refusal::NoSuchWebhook(_))) => Err(none()),
+        Err(ControlError::Catalogue(Refusal::NoSuchWebhook(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
@@ -140,7 +142,7 @@ async fn test_it(visit: Visit, Path(name): Path<String>, body: Bytes) -> Result<
     Ok(Json(visit.api.webhooks.test(webhook).await))
 }
 
-fn named(post: &Post, state: &crate::engine::State<'_>, name: &str) -> Option<WebhookView> {
+fn named(post: &Post, state: &State<'_>, name: &str) -> Option<WebhookView> {
     let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
     Some(view(post, state.catalogue.webhook_named(name)?, called))
 }

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 
 use tokio_stream::Stream;
 
-use super::permit::Permit;
+use forewarn_control::Permit;
 use super::visit::Visit;
 use crate::engine::Engine;
 
@@ -36,7 +36,7 @@ impl<S: Stream> WhileValid<S> {
     }
 
     fn is_valid(&self) -> bool {
-        self.permit.stands(&self.engine.roster(), self.engine.clock().now().wall)
+        self.engine.admits(&self.permit)
     }
 }
 

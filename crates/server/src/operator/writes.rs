@@ -12,7 +12,7 @@ use super::reads;
 use super::visit::Visit;
 use super::wording::plain;
 use crate::clock::Speed;
-use crate::engine::ClockCommand;
+use crate::driver::ClockCommand;
 
 /// Reads a body, which has to be an object; what is wrong with it is said.
 ///
@@ -69,7 +69,7 @@ pub(super) async fn clock(visit: Visit, body: Bytes) -> Result<Json<ClockView>, 
         ClockOrder::Advance { by: Span(span) } => ClockCommand::Advance(span),
         ClockOrder::Next { within } => ClockCommand::Next { within: within.map(|Span(span)| span) },
     };
-    visit.engine.drive_for(command, visit.terms(&body)?).await?;
+    visit.engine.drive_for(command, visit.context(&body)?).await?;
     reads::clock(visit).await
 }
 

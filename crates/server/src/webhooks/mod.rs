@@ -34,7 +34,8 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::engine::{Engine, Problem};
+use crate::engine::Engine;
+use forewarn_control::ControlError;
 use crate::roster::Roster;
 use crate::telemetry::Telemetry;
 use counts::Counts;
@@ -144,7 +145,7 @@ impl Post {
     async fn site(&self, cluster: ClusterId) -> Option<Site> {
         match self.engine.of(cluster).look(|state| state.site.clone()).await {
             Ok(site) => Some(site),
-            Err(Problem::NoSuchCluster) => Some(Site::default()),
+            Err(ControlError::NoSuchCluster) => Some(Site::default()),
             Err(_) => None,
         }
     }

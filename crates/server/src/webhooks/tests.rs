@@ -8,7 +8,7 @@ use forewarn_lifecycle::{Command, EventKind, Name, Seed, Timestamp};
 
 use super::*;
 use crate::clock::{Clock, Speed};
-use crate::engine::{Administration, Terms};
+use forewarn_control::request::{Administration, RequestContext};
 
 /// A server with one machine, and a webhook at a port where nobody listens, which has agreed once.
 struct Town {
@@ -29,14 +29,14 @@ impl Town {
         let town = Self { engine, post, office, stop };
         town.say(r#"{"command":"admit_host","name":"h1"}"#).await;
         town.say(r#"{"command":"admit_vm","name":"solo","host":"h1"}"#).await;
-        let find = |state: &crate::engine::State<'_>| state.cluster.tenants().next().map(|(id, _)| id);
+        let find = |state: &crate::snapshot::State<'_>| state.cluster.tenants().next().map(|(id, _)| id);
         let tenant = town.engine.look(find).await.unwrap().unwrap();
         town.engine.submit(Command::Enrol(tenant)).await.unwrap();
         let (name, url) =
             (Name::new("ops").unwrap(), forewarn_url::Url::parse("http://127.0.0.1:9/").unwrap());
         let schema = forewarn_control::shared::Schema::CloudEvents;
         let add = Administration::AddWebhook { name, url, schema, filter, authorization: None };
-        town.engine.administer(add, Terms::default()).await.unwrap();
+        town.engine.administer(add, RequestContext::default()).await.unwrap();
         town.engine.confirm_webhook(0, None).await.unwrap();
         town
     }
@@ -52,7 +52,7 @@ impl Town {
     }
 
     async fn take_back(&self) {
-        let first = |state: &crate::engine::State<'_>| {
+        let first = |state: &crate::snapshot::State<'_>| {
             let mut events = state.cluster.tenants().flat_map(|(_, tenant)| tenant.events());
             events.next().map(|event| event.id().to_string())
         };

@@ -3,8 +3,7 @@
 use forewarn_control::{Details, Home, Site};
 
 use super::{stored_enum, stored_struct};
-use crate::record::{Boot, Entry, Record};
-use crate::state::StateRow;
+use forewarn_control::{Boot, Entry, Record, StateRow};
 
 stored_struct! {
     Record { now, entry }

@@ -5,9 +5,7 @@ use std::path::Path;
 
 use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{Brake, Now, Seed};
-use forewarn_store::{
-    Journal, Missing, OpenError, Options, Recovered, Syncs, TrailQuery, accept_loss, check, export,
-};
+use forewarn_store::{Journal, Missing, OpenError, Options, Recovered, Syncs, TrailQuery, accept_loss, check, export};
 
 use crate::damage::DeadJournal;
 use crate::disk::scratch;

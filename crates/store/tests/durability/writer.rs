@@ -14,7 +14,8 @@ use forewarn_control::shared::ClusterId;
 use forewarn_control::{Chain, Details, Site, Told, TrailEntry};
 use forewarn_imds::Moment;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
-use forewarn_store::{AppendFailed, Entry, Journal, Options, Record, State, Syncs, check};
+use forewarn_control::{ControlState, Entry, Record};
+use forewarn_store::{AppendFailed, Journal, Options, Syncs, check};
 
 use crate::random::Random;
 

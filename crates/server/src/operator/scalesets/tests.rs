@@ -13,7 +13,8 @@ use tower::ServiceExt;
 use super::super::{Access, HostNames, Secret, api, hash, router};
 use super::*;
 use crate::clock::{Clock, Speed};
-use crate::engine::{Administration, Engine};
+use crate::engine::Engine;
+use forewarn_control::request::Administration;
 use crate::telemetry::Telemetry;
 use crate::webhooks::{Post, WebhookSettings};
 

@@ -1,152 +1,121 @@
-//! Telling what was asked for and what has happened: entries of the trail, in the commit of what they tell of.
+//! Entries of the audit log: requests, and what has happened because of them.
 
 use std::sync::Arc;
 
-use forewarn_control::push::{Beside, Notice, Owner, notices};
-use forewarn_control::resource_id::ResourceId;
-use forewarn_control::shared::{ClusterId, Link};
-use forewarn_control::{
-    Chain, Happening, NamedCommand, Told, TrailEntry, find_event, find_machine, full_name,
-};
 use forewarn_imds::Moment;
-use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId, Now, Report};
-use forewarn_store::{Entry, Record};
+use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId};
 use serde_json::{Value, json};
 
-use super::Driver;
-use crate::engine::ITSELF;
+use super::draft::Draft;
+use crate::audit::{Happening, Told};
+use crate::command::{NamedCommand, find_event, find_machine, full_name};
+use crate::push::{Beside, Notice, Owner, notices};
+use crate::request::{ITSELF, RequestContext};
+use crate::resource_id::ResourceId;
+use crate::shared::{ClusterId, Link};
 
-/// For whom something is done at the moment.
+/// The cause of what a draft records.
 #[derive(Clone, Debug)]
-pub(super) struct Telling {
-    by: String,
-    /// The number of the entry of what was asked for.
-    because: Option<u64>,
-    /// The reason of a failure that a driver program reports.
-    reason: Option<String>,
+pub(super) struct Attribution {
+    /// The caller.
+    pub(super) by: String,
+    /// Number of the audit entry of the request.
+    pub(super) because: Option<u64>,
+    /// Reason of a failure that the hypervisor has reported.
+    pub(super) reason: Option<String>,
 }
 
-impl Default for Telling {
-    /// Nobody has asked: time has passed, or a machine is ready.
+impl Default for Attribution {
+    /// Time has passed, or a machine is ready: nobody has made a request.
     fn default() -> Self {
         Self { by: ITSELF.to_owned(), because: None, reason: None }
     }
 }
 
-/// Where the trail stood, should what was asked for be refused after all.
-pub(super) struct Mark {
-    chain: Chain,
-    told: usize,
-}
-
-/// Characters of what was asked for that are put into words.
+/// Characters of a request that are put into words.
 const PHRASE_CHARACTERS_MAX: usize = 200;
 
-impl Driver {
-    /// Everything until [`Self::told`] is done for somebody who has asked for it. There is one entry of that.
-    pub(super) fn tell_command(
+impl Draft<'_> {
+    /// Adds the entry of a request to a cluster, unless it continues another. Returns the number of the entry.
+    pub(super) fn audit_commands(
         &mut self,
-        now: Now,
-        id: Option<ClusterId>,
-        by: &str,
-        commands: &Value,
-    ) -> Mark {
-        let mark = Mark { chain: self.chain, told: self.batch.trail.len() };
-        let cluster = id.and_then(|id| self.kept.catalogue.cluster_name(id));
+        id: ClusterId,
+        commands: &[NamedCommand],
+        context: &RequestContext,
+    ) -> Option<u64> {
+        match context.because {
+            Some(entry) => {
+                self.attribution = Attribution { by: context.by.clone(), because: Some(entry), reason: None };
+                Some(entry)
+            }
+            None => {
+                let asked = context.asked.clone().unwrap_or_else(|| commands_told(commands));
+                Some(self.audit_request(Some(id), &context.by, &asked))
+            }
+        }
+    }
+
+    /// Adds the entry of a request. Returns its number.
+    pub(super) fn audit_request(&mut self, id: Option<ClusterId>, by: &str, asked: &Value) -> u64 {
+        let cluster = id.and_then(|id| self.state.shared().cluster_name(id));
         let told = Told {
-            at: Moment(now.wall),
+            at: Moment(self.now().wall),
             cluster: cluster.map(ToString::to_string).unwrap_or_default(),
             cluster_number: id.map(|id| id.0).unwrap_or_default(),
             by: by.to_owned(),
             kind: "command".to_owned(),
-            text: format!("asked for: {}", phrase(commands)),
-            command: Some(commands.clone()),
+            text: format!("asked for: {}", phrase(asked)),
+            command: Some(asked.clone()),
             ..Told::default()
         };
-        let told = match id.and_then(|id| self.kept.clusters.get(&id)) {
-            Some(estate) => subjects(&estate.cluster, commands, told),
+        let told = match id.and_then(|id| self.state.cluster(id)) {
+            Some(cluster) => subjects(cluster.rules(), asked, told),
             None => told,
         };
         self.seal(told);
-        self.telling = Telling { because: Some(self.chain.number), ..Telling::default() };
-        mark
+        self.attribution = Attribution { because: Some(self.audit_end.number), ..Attribution::default() };
+        self.audit_end.number
     }
 
-    /// Everything until [`Self::told`] is the rest of what was asked for with that entry.
-    pub(super) fn tell_because(&mut self, by: &str, entry: u64) -> Mark {
-        self.telling = Telling { by: by.to_owned(), because: Some(entry), reason: None };
-        Mark { chain: self.chain, told: self.batch.trail.len() }
-    }
-
-    /// What somebody asked for is done.
-    pub(super) fn told(&mut self) {
-        self.telling = Telling::default();
-    }
-
-    /// What somebody asked for was refused: nobody is told of it.
-    pub(super) fn untell(&mut self, mark: &Mark) {
-        self.told();
-        self.batch.trail.truncate(mark.told);
-        self.chain = mark.chain;
-    }
-
-    /// Everything until [`Self::told`] is done because a machine has asked for it.
-    pub(super) fn tell_submitted(&mut self, id: ClusterId, command: &Command) {
+    /// An approval is attributed to the machine that sent it.
+    pub(super) fn attribute_to_machine(&mut self, id: ClusterId, command: &Command) {
         let Command::Approve { by: Approver::Machine(machine), .. } = command else { return };
-        let cluster = self.kept.clusters.get(&id).map(|estate| &estate.cluster);
-        let name = cluster.map(|cluster| full_name(cluster, *machine)).unwrap_or_default();
-        self.telling = Telling { by: format!("machine {name}"), ..Telling::default() };
+        let rules = self.state.cluster(id).map(|cluster| cluster.rules());
+        let name = rules.map(|rules| full_name(rules, *machine)).unwrap_or_default();
+        self.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }
 
-    /// Everything until [`Self::told`] happens because a driver program has answered, with that reason if it failed.
-    pub(super) fn tell_completed(&mut self, reason: Option<String>) {
-        self.telling = Telling { reason, ..Telling::default() };
-    }
-
-    /// The reason of the failure that a change completes some work with, if a driver program gave one. It becomes durable with
-    /// the change.
-    pub(super) fn note_failure(&mut self, now: Now, id: ClusterId, change: &Change) -> Option<String> {
-        let Change::Completed { maintenance, machine, report: Report::Failed } = change else { return None };
-        let reason = self.telling.reason.clone()?;
-        let (maintenance, machine) = (*maintenance, *machine);
-        let estate = self.kept.clusters.get_mut(&id)?;
-        estate.failures.insert((maintenance, machine), reason.clone());
-        let entry = Entry::Failed { cluster: id, maintenance, machine, reason: reason.clone() };
-        self.batch.records.push(Record { now, entry });
-        Some(reason)
-    }
-
-    /// Tells what has happened in a cluster.
-    pub(super) fn tell(&mut self, id: ClusterId, happening: Happening, notices: Vec<Notice>) {
-        let cluster = self.kept.catalogue.cluster_name(id).map(ToString::to_string).unwrap_or_default();
-        let Telling { by, because, .. } = &self.telling;
+    /// Adds the entry of something that has happened in a cluster.
+    pub(super) fn audit_happening(&mut self, id: ClusterId, happening: Happening, notices: Vec<Notice>) {
+        let cluster = self.state.shared().cluster_name(id).map(ToString::to_string).unwrap_or_default();
+        let Attribution { by, because, .. } = &self.attribution;
         let told = happening.into_told((id.0, &cluster), by, *because);
         self.seal(Told { notices, ..told });
     }
 
-    /// What a change that was decided with others does to events. What clients of ARM have written is known under their ids.
+    /// Messages for webhooks about a change. Resources that clients of Azure have written are named by their ids.
     pub(super) fn notices(&self, id: ClusterId, change: &Change, decided: &[Change]) -> Vec<Notice> {
-        let Some(estate) = self.kept.clusters.get(&id) else { return Vec::new() };
+        let Some(cluster) = self.state.cluster(id) else { return Vec::new() };
         let id_of = |owner: Owner| {
             let link = match owner {
                 Owner::Machine(machine) => Link::Machine(machine),
                 Owner::Tenant(tenant) => Link::Tenant(tenant),
                 Owner::ScaleSet(set) => Link::ScaleSet(set),
             };
-            self.kept.catalogue.entry_of(id, link).map(|(_, entry)| entry.id.clone())
+            self.state.shared().entry_of(id, link).map(|(_, entry)| entry.id.clone())
         };
-        let failure_of = |work, machine| estate.failures.get(&(work, machine)).cloned();
-        notices(&estate.cluster, change, Beside { decided, id_of: &id_of, failure_of: &failure_of })
+        let failure_of = |work, machine| cluster.failure(work, machine).map(str::to_owned);
+        notices(cluster.rules(), change, Beside { decided, id_of: &id_of, failure_of: &failure_of })
     }
 
     fn seal(&mut self, told: Told) {
-        let entry: TrailEntry = self.chain.seal(told);
-        self.batch.trail.push(Arc::new(entry));
+        let entry = self.audit_end.seal(told);
+        self.audit.push(Arc::new(entry));
     }
 }
 
 /// Commands by name as they are kept: one as it is, several as a list.
-pub(super) fn commands_told(commands: &[NamedCommand]) -> Value {
+fn commands_told(commands: &[NamedCommand]) -> Value {
     let told = |command: &NamedCommand| serde_json::to_value(command).unwrap_or_default();
     match commands {
         [only] => told(only),

@@ -1,4 +1,4 @@
-//! Having a program of the operator's do something to a machine.
+//! Impact tasks: each gives one order to the driver program until its result is known.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,10 @@ use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::engine::{Completion, Problem, Request};
+use forewarn_control::ControlError;
+use forewarn_control::request::{ClusterRequest, Request};
+
+use super::message::Message;
 
 /// The first pause before an order is given again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -17,30 +20,30 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// The reason of a failure for which the driver program gives none.
 const NO_REASON: &str = "the driver program gave no reason";
 
-/// One errand: an order, who carries it out, and who wants to know.
-pub(super) struct Errand {
+/// An order, the program that carries it out, and the driver that gets the result.
+pub(super) struct ImpactTask {
     pub(super) program: Program,
     /// None, if the machine is gone: it needs nothing any more.
     pub(super) order: Option<Order>,
     pub(super) cluster: ClusterId,
     pub(super) action: Action,
-    pub(super) driver: mpsc::WeakSender<Request>,
+    pub(super) driver: mpsc::WeakSender<Message>,
     /// No order is given again once the server stops: the next server gives it.
     pub(super) stop: watch::Receiver<bool>,
 }
 
-impl Errand {
+impl ImpactTask {
     /// Gives the order until somebody knows how it ended, reports that, and says that it is over.
     pub(super) async fn run(mut self) {
         if let Some((report, reason)) = self.carry_out().await {
-            let Action { maintenance, machine, .. } = self.action;
-            self.report(Completion { maintenance, machine, report, reason }).await;
+            let Action { maintenance: work, machine, .. } = self.action;
+            self.report(ClusterRequest::Report { work, machine, report, reason }).await;
         }
         if let Some(driver) = self.driver.upgrade() {
             let Action { maintenance, machine, .. } = self.action;
             // If nobody takes it, the driver has ended already.
             let cluster = self.cluster;
-            drop(driver.send(Request::ErrandOver { cluster, maintenance, machine }).await);
+            drop(driver.send(Message::ImpactOver { cluster, work: maintenance, machine }).await);
         }
     }
 
@@ -77,22 +80,22 @@ impl Errand {
             let times = if tries == 1 { "once" } else { "several times" };
             let trouble = format!("tried {times}, last: {message}");
             let cluster = self.cluster;
-            drop(driver.send(Request::Trouble { cluster, maintenance, machine, trouble }).await);
+            drop(driver.send(Message::ImpactDelayed { cluster, work: maintenance, machine, reason: trouble }).await);
         }
     }
 
-    async fn report(&mut self, completion: Completion) {
+    async fn report(&mut self, report: ClusterRequest) {
         let mut pause = PAUSE_MIN;
         while let Some(driver) = self.driver.upgrade() {
-            let (cluster, completion) = (self.cluster, completion.clone());
+            let request = Request::Cluster(self.cluster, report.clone());
             let (reply, answer) = oneshot::channel();
-            if driver.send(Request::Complete { cluster, completion, reply }).await.is_err() {
+            if driver.send(Message::Request { request, reply }).await.is_err() {
                 return;
             }
             drop(driver);
             match answer.await {
                 // What could not be written now can be later; it must not be forgotten.
-                Ok(Err(Problem::Unavailable)) => {}
+                Ok(Err(ControlError::Unavailable)) => {}
                 Ok(_) | Err(_) => return,
             }
             tokio::select! {

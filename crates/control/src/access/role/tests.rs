@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_control::Resolved;
-use forewarn_control::shared::{ClusterId, Scope, Token, TokenHash};
+use crate::Resolved;
+use crate::shared::{ClusterId, Scope, Token, TokenHash};
 use forewarn_lifecycle::{Command, Now, Seed, Timestamp};
 use serde_json::{Value, json};
 
@@ -294,17 +294,16 @@ fn a_permit_says_what_is_seen() {
 #[test]
 fn a_permit_stands_while_its_token_is_the_same() {
     let now = forewarn_lifecycle::Now::at_millis(0);
-    let mut catalogue = forewarn_control::shared::Catalogue::new();
-    let submit = |catalogue: &mut forewarn_control::shared::Catalogue,
-                  command: forewarn_control::shared::Command| {
+    let mut catalogue = crate::shared::Catalogue::new();
+    let submit = |catalogue: &mut crate::shared::Catalogue, command: crate::shared::Command| {
         let changes = catalogue.decide(now, &command).unwrap();
         changes.iter().for_each(|change| catalogue.evolve(now, change));
     };
     for name in ["west", "east"] {
         let (name, seed) = (Name::new(name).unwrap(), forewarn_lifecycle::Seed([1; 16]));
-        submit(&mut catalogue, forewarn_control::shared::Command::CreateCluster { name, seed });
+        submit(&mut catalogue, crate::shared::Command::CreateCluster { name, seed });
     }
-    let issue = forewarn_control::shared::Command::IssueToken {
+    let issue = crate::shared::Command::IssueToken {
         number: 0,
         name: Name::new("ci").unwrap(),
         role: Role::Viewer,
@@ -315,16 +314,16 @@ fn a_permit_stands_while_its_token_is_the_same() {
     };
     submit(&mut catalogue, issue);
     let permit = Permit::of(catalogue.find_token(0).unwrap());
-    let stands = |catalogue: &forewarn_control::shared::Catalogue, millis: i64| {
+    let stands = |catalogue: &crate::shared::Catalogue, millis: i64| {
         permit.stands(&crate::Roster::of(catalogue), Timestamp::from_millis(millis))
     };
     assert!(stands(&catalogue, 999));
     assert!(!stands(&catalogue, 1_000), "the token has expired");
-    submit(&mut catalogue, forewarn_control::shared::Command::RemoveCluster(ClusterId(1)));
+    submit(&mut catalogue, crate::shared::Command::RemoveCluster(ClusterId(1)));
     assert!(!stands(&catalogue, 0), "the token has fewer clusters");
     let narrower = Permit::of(catalogue.find_token(0).unwrap());
     assert!(narrower.stands(&crate::Roster::of(&catalogue), Timestamp::from_millis(0)));
-    submit(&mut catalogue, forewarn_control::shared::Command::RevokeToken(Name::new("ci").unwrap()));
+    submit(&mut catalogue, crate::shared::Command::RevokeToken(Name::new("ci").unwrap()));
     assert!(
         !narrower.stands(&crate::Roster::of(&catalogue), Timestamp::from_millis(0)),
         "the token is revoked"

@@ -1,23 +1,25 @@
-//! Telling everybody who listens that something has happened.
+//! Broadcasts of the driver: audit entries, commits, snapshots, trouble with the journal.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use forewarn_control::TrailEntry;
 use forewarn_store::TrailReader;
 use tokio::sync::{broadcast, watch};
 
 use crate::roster::Roster;
+use crate::snapshot::Snapshot;
 
-/// Those who tell everybody who listens that something has happened.
+/// Senders of the driver.
 #[derive(Clone, Debug)]
-pub(crate) struct Heralds {
+pub(crate) struct Broadcasts {
     pub(super) trail: broadcast::Sender<Arc<TrailEntry>>,
     pub(super) commits: watch::Sender<u64>,
     /// Why nothing can be written, if so.
     pub(super) trouble: watch::Sender<Option<String>>,
     pub(super) clock_steps: Arc<AtomicU64>,
+    pub(super) snapshot: Arc<ArcSwapOption<Snapshot>>,
     pub(super) roster: Arc<ArcSwap<Roster>>,
     pub(super) reader: Arc<ArcSwap<TrailReader>>,
     /// The number of the last entry of the trail whose consequences are visible: the roster is at least as new.
@@ -27,7 +29,7 @@ pub(crate) struct Heralds {
 /// Entries that are kept for a listener that is slow; more, and it has to read what it missed.
 const ENTRIES_KEPT_MAX: usize = 1_024;
 
-impl Heralds {
+impl Broadcasts {
     pub(super) fn new() -> Self {
         Self {
             trail: broadcast::Sender::new(ENTRIES_KEPT_MAX),
@@ -35,6 +37,7 @@ impl Heralds {
             commits: watch::Sender::new(0),
             trouble: watch::Sender::new(None),
             clock_steps: Arc::default(),
+            snapshot: Arc::default(),
             roster: Arc::default(),
             published: Arc::default(),
         }
@@ -43,6 +46,11 @@ impl Heralds {
     /// A clock was set, or nobody looked at it for long.
     pub(crate) fn count_clock_step(&self) {
         self.clock_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Publishes the state after a commit.
+    pub(crate) fn publish(&self, snapshot: Snapshot) {
+        self.snapshot.store(Some(Arc::new(snapshot)));
     }
 
     /// Tells what the clusters are called, and who may do what.

@@ -4,11 +4,11 @@
 //! scale set has is the work of an operator, in this sense. Of what an operator
 //! may do, whoever is limited to tenants may do what touches no others: not hosts, not rollouts, not the brake.
 
-use forewarn_control::shared::{Reach, Role};
-use forewarn_control::{NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use forewarn_lifecycle::{Cluster, Name, TenantId};
 
 use super::permit::is_in_scope;
+use crate::command::{NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant};
+use crate::shared::{Reach, Role};
 
 /// What a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use forewarn_lifecycle::Now;
 
 /// What was seen of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sight {
+pub(crate) enum ClockStep {
     /// Nothing worth a word.
-    Steady,
+    None,
     /// The wall clock was set forward by so much.
     Forward(Duration),
     /// The wall clock was set back by so much.
@@ -27,23 +27,23 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 
 /// What the clocks showed at the last look.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Vigil(Option<Now>);
+pub(crate) struct ClockWatch(Option<Now>);
 
-impl Vigil {
+impl ClockWatch {
     /// Looks at the clocks.
-    pub(super) fn look(&mut self, now: Now) -> Sight {
-        let Some(before) = self.0.replace(now) else { return Sight::Steady };
+    pub(crate) fn look(&mut self, now: Now) -> ClockStep {
+        let Some(before) = self.0.replace(now) else { return ClockStep::None };
         let passed = now.steady.since(before.steady);
         let expected = before.wall.plus(passed);
         let (ahead, behind) = (now.wall.since(expected), expected.since(now.wall));
         if ahead > DRIFT_MAX {
-            Sight::Forward(ahead)
+            ClockStep::Forward(ahead)
         } else if behind > DRIFT_MAX {
-            Sight::Back(behind)
+            ClockStep::Back(behind)
         } else if passed > PAUSE_MAX {
-            Sight::Asleep(passed)
+            ClockStep::Asleep(passed)
         } else {
-            Sight::Steady
+            ClockStep::None
         }
     }
 }
@@ -59,13 +59,13 @@ mod tests {
 
     #[test]
     fn a_step_of_the_wall_clock_is_told_from_time_that_passes() {
-        let mut vigil = Vigil::default();
-        assert_eq!(vigil.look(now(1_000, 50)), Sight::Steady, "the first look");
-        assert_eq!(vigil.look(now(1_001, 51)), Sight::Steady);
-        assert_eq!(vigil.look(now(1_062, 52)), Sight::Forward(Duration::from_secs(60)));
-        assert_eq!(vigil.look(now(1_063, 53)), Sight::Steady, "it goes on from there");
-        assert_eq!(vigil.look(now(1_004, 54)), Sight::Back(Duration::from_secs(60)));
-        assert_eq!(vigil.look(now(1_034, 84)), Sight::Asleep(Duration::from_secs(30)));
-        assert_eq!(vigil.look(now(1_035, 85)), Sight::Steady);
+        let mut watch = ClockWatch::default();
+        assert_eq!(watch.look(now(1_000, 50)), ClockStep::None, "the first look");
+        assert_eq!(watch.look(now(1_001, 51)), ClockStep::None);
+        assert_eq!(watch.look(now(1_062, 52)), ClockStep::Forward(Duration::from_secs(60)));
+        assert_eq!(watch.look(now(1_063, 53)), ClockStep::None, "it goes on from there");
+        assert_eq!(watch.look(now(1_004, 54)), ClockStep::Back(Duration::from_secs(60)));
+        assert_eq!(watch.look(now(1_034, 84)), ClockStep::Asleep(Duration::from_secs(30)));
+        assert_eq!(watch.look(now(1_035, 85)), ClockStep::None);
     }
 }

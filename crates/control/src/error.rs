@@ -1,31 +1,34 @@
-//! Why something was not done.
+//! Errors of requests to the control plane.
 
 use std::net::IpAddr;
 
 use forewarn_lifecycle::{Name, Refusal};
 
-use forewarn_control::BadCommand;
+use crate::access::Denied;
+use crate::command::BadCommand;
+use crate::placement::BadWish;
 
-use crate::operator::Denied;
-
-/// The first of several commands that cannot be carried out.
+/// The first of several commands that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedCommand {
     /// Index of the command in the order.
     pub index: usize,
     /// The reason.
-    pub problem: Problem,
+    pub error: ControlError,
 }
 
-/// Why a request to the driver had no success.
+/// Error of a request. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ControlError {
     /// A rule says no.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The command is none.
     #[error(transparent)]
     Bad(#[from] BadCommand),
+    /// The change of a scale set is not possible.
+    #[error(transparent)]
+    BadWish(#[from] BadWish),
     /// An address is that of one machine.
     #[error("the address is taken: {address}, by {machine}")]
     AddressTaken {
@@ -42,7 +45,7 @@ pub enum Problem {
     EndOfTime,
     /// The catalogue says no.
     #[error(transparent)]
-    Catalogue(#[from] forewarn_control::shared::Refusal),
+    Catalogue(#[from] crate::shared::Refusal),
     /// Whoever asks may not have it.
     #[error(transparent)]
     Denied(#[from] Denied),
@@ -73,6 +76,9 @@ pub enum Problem {
     /// The real clock goes as it goes.
     #[error("the clock is real: it cannot be driven\n  hint: `forewarn dev` has a virtual one")]
     RealClock,
+    /// The cluster has changed since the request was planned: plan it again.
+    #[error("the cluster has changed meanwhile; try again")]
+    Outdated,
     /// Nothing can be written now, or the server is stopping.
     #[error("not available now; try again")]
     Unavailable,

@@ -1,0 +1,6 @@
+//! Access: the role and the scope of a caller, and the commands that they allow.
+
+mod permit;
+mod role;
+
+pub use permit::{Denied, Permit};

@@ -1,0 +1,231 @@
+//! Commands by name: all of them are carried out, or none.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use forewarn_lifecycle::{Change, MachineId};
+
+use super::HypervisorKind;
+use super::draft::Draft;
+use crate::command::{Details, NamedCommand, Resolved};
+use crate::error::{ControlError, RefusedCommand};
+use crate::placement::Wish;
+use crate::record::{Entry, Record};
+use crate::request::{CommandBatch, HostNames, PermitCheck, Reply, RequestContext};
+use crate::shared::ClusterId;
+use crate::state::{ClusterState, ControlState, Effect};
+use crate::view::{Outcome, outcome};
+
+/// Details of a machine that commands have set.
+struct Described {
+    /// Index of the command.
+    command: usize,
+    details: Details,
+}
+
+impl Draft<'_> {
+    /// Carries out commands by name, and what follows from them at this moment.
+    pub(super) fn command_batch(
+        &mut self,
+        id: ClusterId,
+        batch: &CommandBatch,
+    ) -> Result<Reply, ControlError> {
+        let CommandBatch { commands, context } = batch;
+        self.check_token(context)?;
+        self.check_permit(id, commands, context)?;
+        if let Some(outcome) = self.receipt(context)? {
+            return Ok(Reply::Repeated(outcome));
+        }
+        self.check_revision(context)?;
+        Ok(Reply::Outcome(self.carry_out_for(id, commands, context)?))
+    }
+
+    /// Turns a change of a scale set into commands, and carries them out.
+    pub(super) fn scale_set_wish(
+        &mut self,
+        id: ClusterId,
+        wish: &Wish,
+        context: &RequestContext,
+    ) -> Result<Reply, ControlError> {
+        self.check_token(context)?;
+        if let Some(outcome) = self.receipt(context)? {
+            return Ok(Reply::Repeated(outcome));
+        }
+        self.check_revision(context)?;
+        let rules = self.rules(id)?;
+        if let Some(PermitCheck { permit, .. }) = &context.permit {
+            wish.hosts().iter().try_for_each(|host| permit.check_host(rules, host))?;
+        }
+        let commands = wish.commands(rules)?;
+        self.check_permit(id, &commands, context)?;
+        Ok(Reply::Outcome(self.carry_out_for(id, &commands, context)?))
+    }
+
+    /// Carries out commands of a caller, with an entry of the audit log and a receipt.
+    pub(super) fn carry_out_for(
+        &mut self,
+        id: ClusterId,
+        commands: &[NamedCommand],
+        context: &RequestContext,
+    ) -> Result<Outcome, ControlError> {
+        let entry = self.audit_commands(id, commands, context);
+        let own = self.carry_out_all(id, commands).map_err(|refused| refused.error)?;
+        self.settle(id)?;
+        self.attribution = super::audit::Attribution::default();
+        let decided = self.records.iter().filter_map(|record| change_of(id, record));
+        let changes: Vec<_> = decided.cloned().collect();
+        let outcome = outcome(self.rules(id)?, self.now(), &changes);
+        let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
+        self.keep_receipt(context, &outcome)?;
+        Ok(outcome)
+    }
+
+    /// Carries out commands one after the other. Returns the number of changes that the rules know nothing of.
+    pub(super) fn carry_out_all(
+        &mut self,
+        id: ClusterId,
+        commands: &[NamedCommand],
+    ) -> Result<usize, RefusedCommand> {
+        let before = self.state.clone();
+        let (mut described, mut changes) = (BTreeMap::new(), 0);
+        for (index, command) in commands.iter().enumerate() {
+            let refused = |error| RefusedCommand { index, error };
+            changes += self.carry_out(id, index, command, &mut described).map_err(refused)?;
+        }
+        self.check_addresses(&before, id, &described)?;
+        Ok(changes)
+    }
+
+    fn carry_out(
+        &mut self,
+        id: ClusterId,
+        index: usize,
+        command: &NamedCommand,
+        described: &mut BTreeMap<MachineId, Described>,
+    ) -> Result<usize, ControlError> {
+        let cluster = self.cluster(id)?;
+        match command.resolve(cluster.rules())? {
+            Resolved::Rules(command) => drop(self.change(id, &command)?),
+            Resolved::Admit(command, details) => {
+                for change in self.change(id, &command)? {
+                    if let Change::MachineAdmitted { machine, .. } = change {
+                        let details = Details { home: self.home_of(id, machine), ..details.clone() };
+                        described.insert(machine, Described { command: index, details: details.clone() });
+                        self.write(Entry::Described { cluster: id, machine, details });
+                    }
+                }
+            }
+            Resolved::Describe(machine, change) => {
+                let known = cluster.details_of(machine);
+                let details = change.apply(known);
+                if *known != details {
+                    described.insert(machine, Described { command: index, details: details.clone() });
+                    self.write(Entry::Described { cluster: id, machine, details });
+                    return Ok(1);
+                }
+            }
+            Resolved::Site(change) => {
+                let site = self.changed_site(id, cluster.site(), &change)?;
+                if site != *cluster.site() {
+                    self.write(Entry::Site(id, site));
+                    return Ok(1);
+                }
+            }
+            Resolved::Jam(machine) => return self.jam(id, machine),
+        }
+        Ok(0)
+    }
+
+    fn jam(&mut self, id: ClusterId, machine: MachineId) -> Result<usize, ControlError> {
+        match self.environment.hypervisor {
+            HypervisorKind::Program => Err(ControlError::NotPretending),
+            HypervisorKind::Simulated => {
+                self.effects.push(Effect::Jam(id, machine));
+                Ok(usize::from(!self.environment.jammed.contains(&machine)))
+            }
+        }
+    }
+
+    /// Rejects a request whose token was revoked or has expired since the request came.
+    pub(super) fn check_token(&self, context: &RequestContext) -> Result<(), ControlError> {
+        let Some(number) = context.token else { return Ok(()) };
+        let token = self.state.shared().find_token(number);
+        let token = token.filter(|token| !token.is_expired(self.now().wall));
+        token.map(drop).ok_or(ControlError::TokenGone)
+    }
+
+    /// Rejects a request that was planned for another state of the cluster.
+    pub(super) fn check_revision(&self, context: &RequestContext) -> Result<(), ControlError> {
+        match context.if_revision {
+            Some(revision) if revision != self.environment.revision => Err(ControlError::Outdated),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn check_permit(
+        &self,
+        id: ClusterId,
+        commands: &[NamedCommand],
+        context: &RequestContext,
+    ) -> Result<(), ControlError> {
+        let Some(PermitCheck { permit, hosts }) = &context.permit else { return Ok(()) };
+        let rules = self.rules(id)?;
+        let check = |command: &NamedCommand| match hosts {
+            HostNames::FromCaller => permit.check_request(command, rules),
+            HostNames::ChosenHere => permit.check_command(command, rules),
+        };
+        Ok(commands.iter().try_for_each(check)?)
+    }
+
+    /// Checks that each address belongs to one machine after all commands.
+    fn check_addresses(
+        &self,
+        before: &ControlState,
+        id: ClusterId,
+        described: &BTreeMap<MachineId, Described>,
+    ) -> Result<(), RefusedCommand> {
+        let mut claimed: BTreeMap<IpAddr, MachineId> = BTreeMap::new();
+        let again: BTreeSet<_> = described.keys().copied().collect();
+        for (machine, Described { command, details }) in described {
+            for address in details.addresses.iter().map(IpAddr::to_canonical) {
+                let taken = |machine: String| {
+                    let error = ControlError::AddressTaken { address, machine };
+                    Err(RefusedCommand { index: *command, error })
+                };
+                if claimed.insert(address, *machine).is_some_and(|other| other != *machine) {
+                    return taken("another machine of the same order".to_owned());
+                }
+                match before.machine_at(&address) {
+                    // The caller may not know of that cluster.
+                    Some((other, _)) if other != id => {
+                        return taken("a machine of another cluster".to_owned());
+                    }
+                    // A machine that is gone, or is described again, has released it.
+                    Some((_, holder)) if holder != *machine && !again.contains(&holder) => {
+                        let rules = self.state.cluster(id).map(ClusterState::rules);
+                        if let Some(holder) = rules.and_then(|rules| rules.machine(holder)) {
+                            return taken(holder.name.to_string());
+                        }
+                    }
+                    Some(_) | None => {}
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The change of that cluster in a record.
+fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
+    match &record.entry {
+        Entry::Change(of, change) if *of == id => Some(change),
+        Entry::Change(..)
+        | Entry::Clock
+        | Entry::Described { .. }
+        | Entry::Site(..)
+        | Entry::Booted(_)
+        | Entry::Unread(_)
+        | Entry::Failed { .. }
+        | Entry::Catalogue(_) => None,
+    }
+}

@@ -1,0 +1,48 @@
+//! Receipts: a request that is repeated under the same key gets the same answer.
+
+use forewarn_imds::Moment;
+use forewarn_lifecycle::Now;
+
+use super::draft::Draft;
+use crate::error::ControlError;
+use crate::request::{IdempotencyKey, RequestContext};
+use crate::shared::limits::ANSWER_BYTES_MAX;
+use crate::shared::{Answer, Command, Refusal};
+use crate::view::Outcome;
+
+impl Draft<'_> {
+    /// The answer to the same request under the same key.
+    pub(super) fn receipt(&self, context: &RequestContext) -> Result<Option<Outcome>, ControlError> {
+        let Some(IdempotencyKey { key, fingerprint }) = &context.once else { return Ok(None) };
+        let now = self.now();
+        let Some(receipt) = self.state.shared().receipt(&context.by, key, now) else { return Ok(None) };
+        if receipt.fingerprint != *fingerprint {
+            return Err(Refusal::KeyUsed(key.clone()).into());
+        }
+        Ok(Some(serde_json::from_slice(&receipt.answer.0).unwrap_or_else(|_| empty_outcome(now))))
+    }
+
+    /// Stores the answer if the request has a key.
+    pub(super) fn keep_receipt(
+        &mut self,
+        context: &RequestContext,
+        outcome: &Outcome,
+    ) -> Result<(), ControlError> {
+        let Some(IdempotencyKey { key, fingerprint }) = context.once.clone() else { return Ok(()) };
+        let bytes = |outcome: &Outcome| serde_json::to_vec(outcome).unwrap_or_default();
+        let mut answer = bytes(outcome);
+        if answer.len() > ANSWER_BYTES_MAX {
+            // There are more events than can be stored: a repeated request gets the number of changes only.
+            answer = bytes(&Outcome { events: Vec::new(), untold: Vec::new(), ..outcome.clone() });
+        }
+        let answer = Answer(answer.into());
+        self.change_shared(&Command::KeepReceipt { by: context.by.clone(), key, fingerprint, answer })?;
+        Ok(())
+    }
+}
+
+/// The outcome of a request that has changed nothing.
+pub(super) fn empty_outcome(now: Now) -> Outcome {
+    let (events, untold, work, rollouts) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    Outcome { now: Moment(now.wall), changes: 0, events, untold, work, rollouts, entry: None }
+}

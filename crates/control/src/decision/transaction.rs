@@ -1,0 +1,117 @@
+//! Transactions: commands, resources and an operation in one commit.
+
+use forewarn_lifecycle::{EventId, MachineId, MaintenanceId, Stage};
+
+use super::draft::Draft;
+use crate::command::{BadCommand, Details, find_machine, find_scale_set, find_tenant};
+use crate::error::ControlError;
+use crate::record::Entry;
+use crate::request::{LinkTarget, Reply, RequestContext, ResourceWrite, Transacted, Transaction};
+use crate::shared::limits::OPERATION_WAITS_MAX;
+use crate::shared::{ClusterId, Filing, Leaving, Link, Operation, Refusal};
+
+/// Names of operations are made like ids of events, of a secret of their own.
+const OPERATIONS: u8 = 3;
+
+impl Draft<'_> {
+    pub(super) fn transaction(
+        &mut self,
+        id: ClusterId,
+        transaction: &Transaction,
+        context: &RequestContext,
+    ) -> Result<Reply, ControlError> {
+        self.check_token(context)?;
+        self.check_revision(context)?;
+        let Transaction { commands, writes, asked, operation } = transaction;
+        self.check_room(id, writes)?;
+        if let Some(about) = operation {
+            self.state.shared().check_room_for_operation(about, commands.len())?;
+        }
+        let context = RequestContext { asked: asked.clone(), ..context.clone() };
+        let outcome = self.carry_out_for(id, commands, &context)?;
+        writes.iter().try_for_each(|write| self.write_resource(id, write))?;
+        let open = |about: &String| self.open_operation(id, (about, context.token), &outcome.work);
+        let operation = operation.as_ref().map(open).transpose()?;
+        Ok(Reply::Transacted(Transacted { outcome, operation }))
+    }
+
+    fn check_room(&self, cluster: ClusterId, writes: &[ResourceWrite]) -> Result<(), Refusal> {
+        let put = writes.iter().filter_map(|write| match write {
+            ResourceWrite::Put { id, body, notes, .. } => Some((id, body, notes)),
+            ResourceWrite::Remove(_) | ResourceWrite::Leave(_) => None,
+        });
+        self.state.shared().check_room(cluster, put)
+    }
+
+    fn write_resource(&mut self, cluster: ClusterId, write: &ResourceWrite) -> Result<(), ControlError> {
+        let (filing, link) = match write {
+            ResourceWrite::Put { id, link, body, notes } => {
+                let link = link.as_ref().map(|link| self.linked(cluster, link)).transpose()?;
+                let (id, body, notes) = (id.clone(), body.clone(), notes.clone());
+                (Filing::Put { id, cluster, link, body, notes }, link)
+            }
+            ResourceWrite::Remove(id) => (Filing::Remove(id.clone()), None),
+            ResourceWrite::Leave(id) => (Filing::Mark { id: id.clone(), leaving: Leaving::Leaves }, None),
+        };
+        self.file(filing)?;
+        link.into_iter().try_for_each(|link| self.set_resource_groups(cluster, link))
+    }
+
+    /// Machines show the resource group of their own resource, or of that of their scale set.
+    fn set_resource_groups(&mut self, cluster: ClusterId, link: Link) -> Result<(), ControlError> {
+        for machine in self.machines_of(cluster, link)? {
+            let known = self.cluster(cluster)?.details_of(machine);
+            let home = self.home_of(cluster, machine);
+            if home.is_some() && known.home != home {
+                let details = Details { home, ..known.clone() };
+                self.write(Entry::Described { cluster, machine, details });
+            }
+        }
+        Ok(())
+    }
+
+    fn machines_of(&self, cluster: ClusterId, link: Link) -> Result<Vec<MachineId>, ControlError> {
+        let rules = self.rules(cluster)?;
+        Ok(match link {
+            Link::Machine(machine) => vec![machine],
+            Link::Tenant(_) => Vec::new(),
+            Link::ScaleSet(set) => {
+                let groups = rules.scale_set(set).map_or(&[][..], |set| &set.groups);
+                let tenants = groups.iter().filter_map(|group| rules.tenant(*group));
+                tenants.flat_map(|tenant| tenant.machines().iter().copied()).collect()
+            }
+        })
+    }
+
+    fn linked(&self, cluster: ClusterId, link: &LinkTarget) -> Result<Link, ControlError> {
+        let rules = self.rules(cluster)?;
+        let unknown = |unknown| ControlError::from(BadCommand::Unknown(unknown));
+        Ok(match link {
+            LinkTarget::Known(link) => *link,
+            LinkTarget::Machine(name) => Link::Machine(find_machine(rules, name).map_err(unknown)?),
+            LinkTarget::Tenant(name) => Link::Tenant(find_tenant(rules, name).map_err(unknown)?),
+            LinkTarget::ScaleSet(name) => Link::ScaleSet(find_scale_set(rules, name).map_err(unknown)?),
+        })
+    }
+
+    fn open_operation(
+        &mut self,
+        cluster: ClusterId,
+        (about, token): (&str, Option<u32>),
+        work: &[u64],
+    ) -> Result<Operation, ControlError> {
+        let rules = self.rules(cluster)?;
+        let waits = |id: &MaintenanceId| {
+            let work = rules.maintenance(*id);
+            work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && work.plan.cause.is_asked_for())
+        };
+        let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
+        let mut secret = self.environment.identity;
+        secret.0[0] ^= OPERATIONS;
+        let number = self.state.shared().next_operation();
+        let name = EventId::nth(&secret, number).to_string().to_lowercase();
+        let about = about.to_owned();
+        self.file(Filing::Open { name: name.clone(), about, cluster, waits, token })?;
+        self.state.shared().operation(&name).cloned().ok_or(ControlError::Unavailable)
+    }
+}

@@ -1,0 +1,157 @@
+//! Notice that counts from the moment at which VMs can read an announcement, not from the decision.
+//!
+//! Announcements that become durable with less than their minimum notice get a later time, in everything that is about to be
+//! published: documents, replies, receipts and the audit log. No VM has read the former time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use forewarn_lifecycle::{Change, Command, Exposure, MaintenanceId, Now, Steady, TenantId, Timestamp};
+
+use crate::audit::{Chain, Told, TrailEntry, moved};
+use crate::record::{Entry, Record};
+use crate::request::Reply;
+use crate::shared::{self, Answer, ClusterId};
+use crate::state::ControlState;
+use crate::view::Outcome;
+
+/// A maintenance of a cluster that is announced.
+pub type Announced = (ClusterId, MaintenanceId);
+
+/// Times of announcements that have moved.
+#[derive(Debug, Default)]
+pub struct MovedTimes {
+    /// Records of the moves, which have been applied.
+    pub records: Vec<Record>,
+    /// Tenants whose documents show the times.
+    pub tenants: Vec<(ClusterId, TenantId)>,
+    /// The former and the new end of each notice.
+    by_work: BTreeMap<Announced, (Timestamp, Timestamp)>,
+    /// The new end of the notice of each event, by its id as people read it.
+    by_event: BTreeMap<String, (Timestamp, Steady)>,
+}
+
+impl MovedTimes {
+    /// Moves the times of announcements that have less than their minimum notice left.
+    pub fn decide(
+        state: &mut ControlState,
+        now: Now,
+        margin: Duration,
+        announced: &BTreeSet<Announced>,
+    ) -> Self {
+        let mut times = Self::default();
+        for (id, maintenances) in by_cluster(announced) {
+            let command = Command::EnsureNotice { maintenances, exposure: Exposure::Unread { margin } };
+            let decided = state.cluster(id).map(|cluster| cluster.rules().decide(now, &command));
+            let Some(Ok(changes)) = decided else { continue };
+            changes.into_iter().for_each(|change| times.apply(state, now, id, change));
+        }
+        times
+    }
+
+    fn apply(&mut self, state: &mut ControlState, now: Now, id: ClusterId, change: Change) {
+        let Change::NoticeExtended { maintenance, not_before: to, steady_due } = change else { return };
+        let known = state.cluster(id).and_then(|cluster| cluster.rules().maintenance(maintenance));
+        let Some(known) = known else { return };
+        let announcements = known.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
+        self.by_event.extend(announcements.map(|one| (one.id.to_string(), (to, steady_due))));
+        self.by_work.insert((id, maintenance), (known.plan.not_before, to));
+        self.tenants.extend(known.plan.parts.iter().map(|part| (id, part.tenant)));
+        let record = Record { now, entry: Entry::Change(id, change) };
+        state.apply(&record);
+        self.records.push(record);
+    }
+
+    /// The number of announcements whose time has moved.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.by_work.len()
+    }
+
+    /// Returns true if no time has moved.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.by_work.is_empty()
+    }
+
+    /// Stores receipts among these records that show a time which has moved again, with the new time.
+    pub fn move_receipts(&mut self, state: &mut ControlState, now: Now, written: &[Record]) {
+        let mut latest = BTreeMap::new();
+        for record in written {
+            if let Entry::Catalogue(shared::Change::ReceiptKept { by, key, fingerprint, answer }) =
+                &record.entry
+            {
+                latest.insert((by.clone(), key.clone()), (*fingerprint, answer.clone()));
+            }
+        }
+        for ((by, key), (fingerprint, answer)) in latest {
+            let Ok(former) = serde_json::from_slice::<Outcome>(&answer.0) else { continue };
+            let mut outcome = former.clone();
+            self.show_in(&mut outcome);
+            if outcome == former {
+                continue;
+            }
+            let answer = Answer(serde_json::to_vec(&outcome).unwrap_or_default().into());
+            let change = shared::Change::ReceiptKept { by, key, fingerprint, answer };
+            let record = Record { now, entry: Entry::Catalogue(change) };
+            state.apply(&record);
+            self.records.push(record);
+        }
+    }
+
+    /// Seals audit entries again, from the first that shows a time which has moved. `before` is the end of the log before them.
+    /// Returns the index of that entry, and the new end of the log.
+    pub fn move_in_audit(&self, entries: &mut [Arc<TrailEntry>], before: Chain) -> Option<(usize, Chain)> {
+        let moved = |entry: &TrailEntry| self.fact_with_new_time(entry);
+        let first = entries.iter().position(|entry| moved(entry).is_some())?;
+        let former = first.checked_sub(1).and_then(|former| Chain::at(&entries[former]).ok());
+        let mut end = former.unwrap_or(before);
+        for entry in &mut entries[first..] {
+            let again = moved(entry).unwrap_or_else(|| Told::from(TrailEntry::clone(entry)));
+            *entry = Arc::new(end.seal(again));
+        }
+        Some((first, end))
+    }
+
+    fn fact_with_new_time(&self, entry: &TrailEntry) -> Option<Told> {
+        let announced = (ClusterId(entry.cluster_number), MaintenanceId(entry.work?));
+        let (from, to) = self.by_work.get(&announced)?;
+        moved(entry, *from, *to)
+    }
+
+    /// Shows the new times in a reply.
+    pub fn show_in_reply(&self, reply: &mut Reply) {
+        match reply {
+            Reply::Decided(decided) => {
+                decided.changes.iter_mut().for_each(|change| self.show_in_change(change));
+            }
+            Reply::Outcome(outcome) | Reply::Repeated(outcome) => self.show_in(outcome),
+            Reply::Transacted(transacted) => self.show_in(&mut transacted.outcome),
+            Reply::Done => {}
+        }
+    }
+
+    fn show_in(&self, outcome: &mut Outcome) {
+        outcome.move_events(|id| self.by_event.get(id).map(|(to, _)| *to));
+    }
+
+    fn show_in_change(&self, change: &mut Change) {
+        let Change::Planned(plan) = change else { return };
+        let mut announcements = plan.parts.iter().filter_map(|part| part.announcement.as_ref());
+        let moved = announcements.find_map(|announcement| self.by_event.get(&announcement.id.to_string()));
+        if let Some(end) = moved {
+            (plan.not_before, plan.steady_due) = *end;
+        }
+    }
+}
+
+/// The announced maintenances of each cluster.
+#[must_use]
+pub fn by_cluster(announced: &BTreeSet<Announced>) -> BTreeMap<ClusterId, Vec<MaintenanceId>> {
+    let mut clusters = BTreeMap::<_, Vec<_>>::new();
+    for (id, maintenance) in announced {
+        clusters.entry(*id).or_default().push(*maintenance);
+    }
+    clusters
+}

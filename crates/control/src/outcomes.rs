@@ -1,0 +1,64 @@
+//! Results of finished work, for callers that wait for it.
+//!
+//! The rules forget finished work. This remembers the last results, and is lost with the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forewarn_lifecycle::{MaintenanceId, Name};
+
+use crate::state::{Effect, FinishedWork, StartedWork};
+use crate::view::{Ending, FailureView};
+
+/// Results that are remembered.
+const REMEMBERED_MAX: usize = 4_096;
+
+/// Results of the work of one cluster that has finished lately.
+#[derive(Clone, Debug, Default)]
+pub struct RecentOutcomes {
+    finished: BTreeMap<MaintenanceId, WorkOutcome>,
+    /// Tenants of work that is not finished.
+    tenants: BTreeMap<MaintenanceId, Vec<Name>>,
+    /// Work that is not finished and has failed for a machine.
+    failing: BTreeSet<MaintenanceId>,
+}
+
+/// Result of some work.
+#[derive(Clone, Debug)]
+pub struct WorkOutcome {
+    /// The result.
+    pub ending: Ending,
+    /// Machines for which it failed, each with the name of its tenant: the first of each tenant.
+    pub failures: Vec<(Name, FailureView)>,
+    /// Names of its tenants, which may be gone; of scale sets for their placement groups.
+    pub tenants: Vec<Name>,
+}
+
+impl RecentOutcomes {
+    /// The result of some work, if it is finished and remembered.
+    #[must_use]
+    pub fn of(&self, work: MaintenanceId) -> Option<&WorkOutcome> {
+        self.finished.get(&work)
+    }
+
+    /// Takes note of an effect on the work of this cluster.
+    pub fn follow(&mut self, effect: &Effect) {
+        if let Effect::WorkPlanned(StartedWork { work, tenants, .. }) = effect {
+            self.tenants.insert(*work, tenants.clone());
+        } else if let Effect::WorkFailed(_, work) = effect {
+            self.failing.insert(*work);
+        } else if let Effect::WorkFinished(finished) = effect {
+            self.finish(finished);
+        }
+    }
+
+    fn finish(&mut self, FinishedWork { work, ending, failures, .. }: &FinishedWork) {
+        // A failure before a restart is known by its reason only.
+        let has_failed = self.failing.remove(work) || !failures.is_empty();
+        let ending = if has_failed { Ending::Failed } else { *ending };
+        let tenants = self.tenants.remove(work).unwrap_or_default();
+        self.finished.insert(*work, WorkOutcome { ending, failures: failures.clone(), tenants });
+        if self.finished.len() > REMEMBERED_MAX {
+            self.finished.pop_first();
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Requests: everything that the control plane can be asked to change. Requests are plain data.
+
+use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Name, Now, Report, Timestamp};
+use forewarn_url::Url;
+
+use crate::access::Permit;
+use crate::command::{ClockOrder, NamedCommand};
+use crate::placement::Wish;
+use crate::shared::{
+    Authorization, Body, ClusterId, Filter, Link, Operation, Progress, Role, Schema, Scope, TokenHash,
+};
+use crate::view::Outcome;
+
+/// A request to one cluster, or to the state that clusters share. It is carried out completely or not at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// A request to one cluster.
+    Cluster(ClusterId, ClusterRequest),
+    /// A request to the state that clusters share.
+    Shared(SharedRequest),
+}
+
+/// A request to one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClusterRequest {
+    /// One command of the rules: from a VM, or because time has passed.
+    Rules(Command),
+    /// The result of an action, as reported by the hypervisor.
+    Report {
+        /// The work.
+        work: MaintenanceId,
+        /// The machine.
+        machine: MachineId,
+        /// The result.
+        report: Report,
+        /// The reason of a failure: bounded, and harmless to show.
+        reason: Option<String>,
+    },
+    /// Commands by name.
+    Commands(CommandBatch),
+    /// A change of a scale set as a whole; the commands that it takes depend on the state in which it is decided.
+    ScaleSet {
+        /// The change.
+        wish: Wish,
+        /// The caller.
+        context: RequestContext,
+    },
+    /// Commands, resources to write, and an operation.
+    Transaction {
+        /// The changes.
+        transaction: Transaction,
+        /// The caller.
+        context: RequestContext,
+    },
+    /// Removes the first resource that is marked to go and has nothing left.
+    Sweep,
+}
+
+/// A request to the state that clusters share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SharedRequest {
+    /// A change of clusters, tokens or webhooks.
+    Administer {
+        /// The change.
+        change: Administration,
+        /// The caller.
+        context: RequestContext,
+    },
+    /// A change of the virtual clock: an entry of the audit log, and a receipt. The driver then sets the clock.
+    SetClock {
+        /// The change.
+        order: ClockOrder,
+        /// The caller.
+        context: RequestContext,
+    },
+    /// Renews the receipt of a change of the virtual clock: receipts grow old on that clock.
+    KeepReceipt {
+        /// The caller.
+        context: RequestContext,
+    },
+    /// A webhook has confirmed that it wants messages.
+    ConfirmWebhook {
+        /// Number of the webhook.
+        webhook: u32,
+        /// Messages per minute that it accepts.
+        per_minute: Option<u32>,
+    },
+    /// Messages were delivered to webhooks.
+    AdvanceWebhooks(Vec<(u32, Progress)>),
+}
+
+/// Commands by name: all of them are carried out, or none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommandBatch {
+    /// The commands.
+    pub commands: Vec<NamedCommand>,
+    /// The caller.
+    pub context: RequestContext,
+}
+
+/// The caller of a request, and its conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestContext {
+    /// The caller: `token NAME`, `socket`, `anyone`, or `forewarn` itself. The audit log shows it.
+    pub by: String,
+    /// Number of the token of the caller. The token must be valid when the request is decided.
+    pub token: Option<u32>,
+    /// The permit that the commands are checked against.
+    pub permit: Option<PermitCheck>,
+    /// Number of the audit entry of which this request is a continuation: it gets no entry of its own.
+    pub because: Option<u64>,
+    /// The key that makes the request safe to repeat.
+    pub once: Option<IdempotencyKey>,
+    /// Revision of the cluster for which the request was planned. If the cluster has another one, the request is refused.
+    pub if_revision: Option<u64>,
+    /// The request as the audit log shows it, where the commands were derived from it.
+    pub asked: Option<serde_json::Value>,
+}
+
+/// A permit, and the origin of the host names in the commands that are checked against it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermitCheck {
+    /// The permit.
+    pub permit: Permit,
+    /// The origin of host names.
+    pub hosts: HostNames,
+}
+
+/// The origin of the host names in commands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HostNames {
+    /// The caller has named them: it must be allowed to know them.
+    FromCaller,
+    /// The server has chosen them.
+    ChosenHere,
+}
+
+/// A key that makes a request safe to repeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// The key.
+    pub key: String,
+    /// A hash of the request: a different request needs a different key.
+    pub fingerprint: [u8; 32],
+}
+
+/// The caller of requests that the server makes by itself.
+pub const ITSELF: &str = "forewarn";
+
+impl Default for RequestContext {
+    fn default() -> Self {
+        Self {
+            by: ITSELF.to_owned(),
+            token: None,
+            permit: None,
+            because: None,
+            once: None,
+            if_revision: None,
+            asked: None,
+        }
+    }
+}
+
+impl From<Vec<NamedCommand>> for CommandBatch {
+    fn from(commands: Vec<NamedCommand>) -> Self {
+        Self { commands, context: RequestContext::default() }
+    }
+}
+
+/// Commands, resources to write, and an operation to wait for them: all in one commit, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transaction {
+    /// Commands, which come first.
+    pub commands: Vec<NamedCommand>,
+    /// Resources that are written after the commands.
+    pub writes: Vec<ResourceWrite>,
+    /// The request as the audit log shows it.
+    pub asked: Option<serde_json::Value>,
+    /// Id of the resource of an operation, if the caller wants to follow one.
+    pub operation: Option<String>,
+}
+
+/// A change of a stored resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResourceWrite {
+    /// Writes a resource.
+    Put {
+        /// Id of the resource.
+        id: String,
+        /// The object of the rules that it stands for, after the commands.
+        link: Option<LinkTarget>,
+        /// The body, as JSON.
+        body: Body,
+        /// Notes of the server, as JSON.
+        notes: Body,
+    },
+    /// Removes a resource with everything below it.
+    Remove(String),
+    /// Removes a resource once nothing of it is left.
+    Leave(String),
+}
+
+/// The object of the rules that a resource stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkTarget {
+    /// An object that exists.
+    Known(Link),
+    /// A machine by name: `tenant/name`.
+    Machine(String),
+    /// A tenant by name.
+    Tenant(String),
+    /// A scale set by name.
+    ScaleSet(String),
+}
+
+/// A change of clusters, tokens or webhooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Administration {
+    /// Creates a cluster.
+    CreateCluster(Name),
+    /// Renames a cluster.
+    RenameCluster {
+        /// Its name until now.
+        cluster: Name,
+        /// Its name from now on.
+        name: Name,
+    },
+    /// Removes an empty cluster.
+    RemoveCluster(Name),
+    /// Issues a token.
+    IssueToken {
+        /// Its number, which must be the next one.
+        number: u32,
+        /// Its name.
+        name: Name,
+        /// The role of its holder.
+        role: Role,
+        /// The clusters and tenants that it is limited to.
+        scope: Scope,
+        /// SHA-256 of its text.
+        hash: TokenHash,
+        /// Time at which it expires.
+        expires: Option<Timestamp>,
+    },
+    /// Revokes a token.
+    RevokeToken(Name),
+    /// Adds a webhook.
+    AddWebhook {
+        /// Its name.
+        name: Name,
+        /// Its URL.
+        url: Url,
+        /// The schema of its messages.
+        schema: Schema,
+        /// The events that it gets.
+        filter: Filter,
+        /// Value of the header `Authorization`.
+        authorization: Option<Authorization>,
+    },
+    /// Removes a webhook.
+    RemoveWebhook(Name),
+}
+
+/// The result of a request, sent once it is durable and published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// Changes of the rules; none means that nothing had to change.
+    Decided(Decided),
+    /// The outcome of commands.
+    Outcome(Outcome),
+    /// The outcome of a transaction.
+    Transacted(Transacted),
+    /// The request was carried out before, under the same key.
+    Repeated(Outcome),
+    /// No result.
+    Done,
+}
+
+/// Changes of the rules that a request has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The changes.
+    pub changes: Vec<Change>,
+    /// The time.
+    pub now: Now,
+}
+
+/// The result of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transacted {
+    /// The outcome of the commands.
+    pub outcome: Outcome,
+    /// The operation, if one was wanted.
+    pub operation: Option<Operation>,
+}

@@ -1,0 +1,64 @@
+//! The durable state of one cluster.
+
+use std::collections::BTreeMap;
+
+use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed};
+
+use crate::command::{Details, Site};
+
+/// The durable state of one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterState {
+    pub(super) rules: Cluster,
+    pub(super) site: Site,
+    pub(super) details: BTreeMap<MachineId, Details>,
+    pub(super) failures: BTreeMap<(MaintenanceId, MachineId), String>,
+}
+
+/// The details of a machine that has none.
+static NO_DETAILS: Details = Details { addresses: Vec::new(), tags: BTreeMap::new(), home: None };
+
+impl ClusterState {
+    /// An empty cluster.
+    #[must_use]
+    pub fn new(seed: Seed) -> Self {
+        let (details, failures) = (BTreeMap::new(), BTreeMap::new());
+        Self { rules: Cluster::new(seed), site: Site::default(), details, failures }
+    }
+
+    /// The state of the rules.
+    #[must_use]
+    pub fn rules(&self) -> &Cluster {
+        &self.rules
+    }
+
+    /// The location and resource group of the cluster.
+    #[must_use]
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The details of a machine.
+    #[must_use]
+    pub fn details_of(&self, machine: MachineId) -> &Details {
+        self.details.get(&machine).unwrap_or(&NO_DETAILS)
+    }
+
+    /// The details of every machine that has some.
+    #[must_use]
+    pub fn details(&self) -> &BTreeMap<MachineId, Details> {
+        &self.details
+    }
+
+    /// The reason why some work, which is not finished, failed for a machine.
+    #[must_use]
+    pub fn failure(&self, work: MaintenanceId, machine: MachineId) -> Option<&str> {
+        self.failures.get(&(work, machine)).map(String::as_str)
+    }
+
+    /// The failures of some work that is not finished: machines and reasons.
+    pub fn failures_of(&self, work: MaintenanceId) -> impl Iterator<Item = (MachineId, &str)> {
+        let all = self.failures.range((work, MachineId(0))..=(work, MachineId(u32::MAX)));
+        all.map(|((_, machine), reason)| (*machine, reason.as_str()))
+    }
+}

@@ -1,0 +1,63 @@
+//! Effects of a record: work that the driver does once the record is durable.
+
+use forewarn_lifecycle::{Action, MachineId, MaintenanceId, Name, TenantId};
+
+use crate::shared::ClusterId;
+use crate::view::{Ending, FailureView};
+
+/// Work that the driver does once a record is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Publish the document of a tenant.
+    Publish(ClusterId, TenantId),
+    /// Withdraw the document of a tenant, which is gone.
+    Unpublish(ClusterId, TenantId),
+    /// Carry out an action.
+    Perform(ClusterId, Action),
+    /// A maintenance was announced: its notice counts from the moment at which VMs can read of it.
+    Announced(ClusterId, MaintenanceId),
+    /// A machine is new, or its details are.
+    MachineChanged(ClusterId, MachineId),
+    /// A machine is gone.
+    MachineGone(ClusterId, MachineId),
+    /// A cluster is new.
+    ClusterCreated(ClusterId),
+    /// The name or the site of a cluster is new: all of its machines show another.
+    ClusterChanged(ClusterId),
+    /// A cluster is gone.
+    ClusterGone(ClusterId),
+    /// Names of clusters, tokens or webhooks are new or gone.
+    AccessChanged,
+    /// The next action on a simulated machine fails.
+    Jam(ClusterId, MachineId),
+    /// Work was planned.
+    WorkPlanned(StartedWork),
+    /// Work failed for a machine.
+    WorkFailed(ClusterId, MaintenanceId),
+    /// Work is finished, or was withdrawn.
+    WorkFinished(FinishedWork),
+}
+
+/// Work that was planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedWork {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The work.
+    pub work: MaintenanceId,
+    /// Names of the tenants whose machines it is about.
+    pub tenants: Vec<Name>,
+}
+
+/// Work that is finished.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FinishedWork {
+    /// The cluster.
+    pub cluster: ClusterId,
+    /// The work.
+    pub work: MaintenanceId,
+    /// Result of its last step.
+    pub ending: Ending,
+    /// Machines for which it failed, each with the name of its tenant: the first of each tenant.
+    pub failures: Vec<(Name, FailureView)>,
+}

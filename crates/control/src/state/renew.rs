@@ -1,0 +1,87 @@
+//! A state that continues elsewhere: after an import, or after an accepted loss of commits.
+
+use std::sync::Arc;
+
+use forewarn_lifecycle::{BadRows, Brake, EventId, MaintenanceId, Restoring, Row, Seed};
+
+use super::{ClusterState, ControlState};
+use crate::shared::ClusterId;
+
+/// Step of every incarnation: larger than the number of changes that a tenant can have seen since any copy was made.
+pub const INCARNATION_STEP: u64 = 1 << 20;
+
+impl ControlState {
+    /// The state as it continues: later incarnations, other event ids, the brake on, no boot.
+    ///
+    /// # Errors
+    /// When the state is inconsistent.
+    pub fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
+        let Self { shared, clusters, boot: _, addresses } = self;
+        let renew = |(id, cluster): (ClusterId, Arc<ClusterState>)| {
+            let renewed = Arc::unwrap_or_clone(cluster).renewed(seed.nth(id.0))?;
+            Ok((id, Arc::new(renewed)))
+        };
+        let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
+        Ok(Self { shared, clusters, boot: None, addresses })
+    }
+
+    /// The state with a new, empty audit log: webhooks begin with its first entry.
+    #[must_use]
+    pub fn with_new_audit_log(mut self) -> Self {
+        Arc::make_mut(&mut self.shared).begin_trail();
+        self
+    }
+
+    /// Every announcement that waits. In a renewed state each has a new id, which no VM has read.
+    #[must_use]
+    pub fn announced(&self) -> Vec<(ClusterId, MaintenanceId)> {
+        let of_cluster = |(id, cluster): (ClusterId, &ClusterState)| {
+            let waiting = cluster.rules.maintenances().filter(|maintenance| maintenance.wait().is_some());
+            let announced = waiting.filter(|maintenance| maintenance.plan.is_announced());
+            announced.map(|maintenance| (id, maintenance.plan.id)).collect::<Vec<_>>()
+        };
+        self.clusters().flat_map(of_cluster).collect()
+    }
+}
+
+impl ClusterState {
+    fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
+        let parts = self.rules.maintenances().flat_map(|maintenance| &maintenance.plan.parts);
+        let visible = parts.filter(|part| part.announcement.is_some()).count() as u64;
+        // Work that the copy knows may have been ordered since: its actions keep their names.
+        let former_seeds = self.rules.seeds_in_use();
+        let mut restoring = Restoring::new();
+        let mut next = 0;
+        for mut row in self.rules.into_rows() {
+            match &mut row {
+                Row::Head(head) => {
+                    (head.seed, head.brake) = (seed, Brake::On);
+                    next = head.next.event;
+                    head.next.event += visible;
+                    restoring.add(row)?;
+                    former_seeds.iter().try_for_each(|former| restoring.add(Row::FormerSeed(*former)))?;
+                    continue;
+                }
+                Row::FormerSeed(_) => continue,
+                Row::Maintenance(maintenance) => {
+                    let parts = maintenance.plan.parts.iter_mut();
+                    for announcement in parts.filter_map(|part| part.announcement.as_mut()) {
+                        Arc::make_mut(announcement).id = EventId::nth(&seed, next);
+                        next += 1;
+                    }
+                }
+                Row::Tenant(tenant) => {
+                    tenant.incarnation = tenant.incarnation.saturating_add(INCARNATION_STEP);
+                    tenant.ended.clear();
+                }
+                Row::Host(_)
+                | Row::ScaleSet(..)
+                | Row::Rollout(..)
+                | Row::EndedRollout(..)
+                | Row::Machine(_) => {}
+            }
+            restoring.add(row)?;
+        }
+        Ok(Self { rules: restoring.finish()?, ..self })
+    }
+}

@@ -1,0 +1,46 @@
+//! Per-cluster runtime state that is not journaled: rebuilt on start, or lost with the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use forewarn_control::{Effect, RecentOutcomes};
+use forewarn_hypervisor::Pretend;
+use forewarn_lifecycle::{MachineId, MaintenanceId, TenantId};
+
+use crate::published::Slot;
+use crate::snapshot::{ClusterRuntimeView, ListedMachine};
+
+/// The runtime state of one cluster.
+#[derive(Default)]
+pub(super) struct ClusterRuntime {
+    pub(super) simulator: Pretend,
+    /// Simulated machines whose next action fails.
+    pub(super) jammed: BTreeSet<MachineId>,
+    /// Impact tasks: an action is ordered once at a time.
+    pub(super) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
+    /// Reasons why impact tasks repeat their orders.
+    pub(super) delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
+    pub(super) documents: BTreeMap<TenantId, Arc<Slot>>,
+    pub(super) listed: Arc<BTreeMap<MachineId, ListedMachine>>,
+    outcomes: Arc<RecentOutcomes>,
+    /// Number of decisions that have changed the cluster.
+    pub(super) revision: u64,
+}
+
+impl ClusterRuntime {
+    /// Takes note of an effect on the work of the cluster.
+    pub(super) fn follow_work(&mut self, effect: &Effect) {
+        Arc::make_mut(&mut self.outcomes).follow(effect);
+    }
+
+    /// The part of it that readers see.
+    pub(super) fn view(&self) -> ClusterRuntimeView {
+        ClusterRuntimeView {
+            revision: self.revision,
+            next_simulated: self.simulator.next(),
+            outcomes: Arc::clone(&self.outcomes),
+            delays: Arc::clone(&self.delays),
+            listed: Arc::clone(&self.listed),
+        }
+    }
+}
