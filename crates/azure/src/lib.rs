@@ -1,18 +1,20 @@
-//! Azure Resource Manager: what its clients send, and what they are shown. No I/O, no HTTP: values in, values out.
+//! Azure Resource Manager: request bodies, commands, response bodies and templates, which are pure; and its HTTP API ([`http`]),
+//! which a server serves as an extension.
 //!
 //! ```text
-//!   what a client sends ──▶ merged, made canonical ──▶ what the rules must know of it ──▶ commands by name
-//!                                    │
-//!   what a client is shown ◀── kept as it is ◀── and what the rules know better
+//!   request body ──▶ merged, made canonical ──▶ read ──▶ plan: commands by name
+//!                            │
+//!                       stored body ──▶ show, with the state of the fleet ──▶ response body
 //! ```
 //!
-//! A body is kept as its client wrote it, with what nobody here understands; the fleet is the truth where it knows more.
+//! A body is stored as its client wrote it, unknown members included. Where the fleet knows better, the response says so.
 
 mod body;
 mod canonical;
 pub mod deployment;
 mod error;
 mod gate;
+pub mod http;
 mod images;
 mod instances;
 mod kind;

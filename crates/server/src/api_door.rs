@@ -11,9 +11,9 @@ use forewarn_control::shared::{Role, Scope};
 use forewarn_lifecycle::Name;
 use tokio::task::JoinHandle;
 
-use crate::arm::Scheme;
-use crate::clients::{Clients, Dialect, ListenerContext, Socket};
+use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
 use crate::engine::{Administration, Engine, Problem, Terms};
+use crate::extension::Scheme;
 use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
 use crate::service::StartError;
@@ -77,7 +77,7 @@ impl ApiDoor {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
                 let bound = Bound::at(*address);
                 let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
-                Ok(bound.open("api", Dialect::Operators, tls, router, context))
+                Ok(bound.open("api", RefusalFormat::PROBLEM, tls, router, context))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -89,14 +89,14 @@ impl ApiDoor {
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
                 let clients =
-                    Clients::new("socket", Dialect::Operators, Socket::Unix(listener), router, context);
+                    Clients::new("socket", RefusalFormat::PROBLEM, Socket::Unix(listener), router, context);
                 let serving = tokio::spawn(clients.run());
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }
         }
     }
 
-    /// How whoever comes in there has reached it.
+    /// Scheme of its URL.
     pub(crate) fn scheme(&self) -> Scheme {
         match self {
             Self::Open(_) | Self::Locked(_) | Self::Unix(_) => Scheme::Http,
@@ -125,7 +125,7 @@ impl Bound {
     pub(crate) fn open(
         self,
         name: &'static str,
-        dialect: Dialect,
+        refusals: RefusalFormat,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
         context: ListenerContext,
@@ -133,7 +133,7 @@ impl Bound {
         let Self { listener, address } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let socket = Socket::Tcp(listener, tls.cloned());
-        let serving = tokio::spawn(Clients::new(name, dialect, socket, router, context).run());
+        let serving = tokio::spawn(Clients::new(name, refusals, socket, router, context).run());
         Opened { serving, url: format!("{scheme}://{address}"), _socket: None }
     }
 }
@@ -144,16 +144,19 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
     if !is_locked || engine.roster().tokens().next().is_some() {
         return Ok(None);
     }
+    let name = Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(Problem::Unavailable))?;
+    issue_token(engine, name, Role::Admin).await.map(Some)
+}
+
+/// Issues a token for all clusters and tenants that does not expire. Its text is returned, and not kept.
+///
+/// # Errors
+/// When there are no random numbers, the name is taken, or nothing can be written.
+pub async fn issue_token(engine: &Engine, name: Name, role: Role) -> Result<String, StartError> {
     let number = engine.roster().next_token;
     let text = Secret::new().map_err(StartError::Token)?.text(number);
-    let issue = Administration::IssueToken {
-        number,
-        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(Problem::Unavailable))?,
-        role: Role::Admin,
-        scope: Scope::default(),
-        hash: hash(&text),
-        expires: None,
-    };
+    let (scope, hash) = (Scope::default(), hash(&text));
+    let issue = Administration::IssueToken { number, name, role, scope, hash, expires: None };
     engine.administer(issue, Terms::default()).await?;
-    Ok(Some(text))
+    Ok(text)
 }

@@ -23,14 +23,14 @@ use forewarn_store::{CopyError, Estate, ReadFailed, State as Kept, TrailPage, Tr
 use forewarn_url::Url;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 
-use crate::arm::Refusals;
 use crate::clock::{Clock, Kind, Speed};
 use crate::directory::Directory;
 use crate::driver::{Driver, Endings, Found, Keeping};
 use crate::polls::Polls;
+use crate::rejections::RecentRejections;
 use crate::roster::Roster;
 pub(crate) use arrangement::Arrange;
-pub(crate) use arrangement::{Arranged, Arrangement, LinkTo, Paper};
+pub use arrangement::{Arranged, Arrangement, LinkTo, Paper};
 pub(crate) use heralds::Heralds;
 pub use order::{Condition, ITSELF, Once, Order, Terms};
 pub use problem::{Problem, RefusedCommand};
@@ -45,7 +45,7 @@ pub struct Engine {
     clock: Clock,
     directory: Arc<Directory>,
     heralds: Heralds,
-    refusals: Arc<Refusals>,
+    rejections: Arc<RecentRejections>,
 }
 
 /// What a command has changed, once it is durable and published.
@@ -179,7 +179,16 @@ impl Engine {
     /// Starts the task that owns a new cluster, kept in memory, whose machines pretend.
     #[must_use]
     pub fn pretending(seed: Seed, clock: Clock) -> Self {
-        Self::in_memory(seed, clock, Hands::Pretend)
+        Self::pretending_on(Kept::new(seed), seed, clock)
+    }
+
+    /// Starts the task that owns these clusters, kept in memory, whose machines pretend.
+    #[must_use]
+    pub fn pretending_on(kept: Kept, seed: Seed, clock: Clock) -> Self {
+        let keeping = Keeping::in_memory();
+        let (engine, driving) = Self::prepare(Found::new(kept, seed), keeping, clock, Hands::Pretend);
+        tokio::spawn(driving);
+        engine
     }
 
     /// Starts the task that owns a new cluster, kept in memory. It lives on the runtime of whoever calls this.
@@ -187,15 +196,6 @@ impl Engine {
     pub fn in_memory(seed: Seed, clock: Clock, hands: Hands) -> Self {
         let (engine, driving) =
             Self::prepare(Found::new(Kept::new(seed), seed), Keeping::in_memory(), clock, hands);
-        tokio::spawn(driving);
-        engine
-    }
-
-    /// The same, on what is there already; its machines pretend.
-    #[cfg(test)]
-    pub(crate) fn on(kept: Kept, seed: Seed, clock: Clock) -> Self {
-        let keeping = Keeping::in_memory();
-        let (engine, driving) = Self::prepare(Found::new(kept, seed), keeping, clock, Hands::Pretend);
         tokio::spawn(driving);
         engine
     }
@@ -218,7 +218,7 @@ impl Engine {
             clock,
             directory,
             heralds,
-            refusals: Arc::default(),
+            rejections: Arc::default(),
         };
         let own = engine.downgrade();
         let driving = async move {
@@ -250,9 +250,10 @@ impl Engine {
         &self.directory
     }
 
-    /// What clients of Azure were refused.
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.refusals
+    /// Recent rejections of requests to change a resource.
+    #[must_use]
+    pub fn rejections(&self) -> &RecentRejections {
+        &self.rejections
     }
 
     /// Asks the rules. Answered when the changes are durable and published.

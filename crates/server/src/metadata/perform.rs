@@ -209,7 +209,7 @@ impl Front {
             IdentityToken::Off => Problem::NotFound.into(),
             IdentityToken::Unsigned { directory } => {
                 let (id, resource_id) = (&caller.instance.vm_id, &caller.instance.resource_id);
-                let holder = token::Holder { id, resource_id };
+                let holder = token::TokenHolder { id, resource_id };
                 Answer::Json(token::body(directory, &holder, resource, SystemTime::now()).into())
             }
         }

@@ -21,9 +21,8 @@ use super::audience::Audience;
 use super::fault::Fault;
 use super::permit::Permit;
 use super::visit::Visit;
-use crate::arm::compute::group_of;
-use crate::arm::group_here;
 use crate::engine::{Engine, State};
+use crate::resource_groups::{group_in_cluster, group_of};
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -156,8 +155,8 @@ impl Gathered {
     /// Explains something, as it is now, to whoever asks.
     fn with_scene<T>(&self, state: &State<'_>, explain: impl FnOnce(&Scene<'_>) -> T) -> T {
         let polls = |machine| state.polls.of(machine);
-        let is_here = |group: &GroupId| group_here(state, group).is_some();
-        let refusals = self.engine.refusals().of_groups(is_here);
+        let is_here = |group: &GroupId| group_in_cluster(state, group).is_some();
+        let refusals = self.engine.rejections().of_groups(is_here);
         let group = |resource| match resource {
             Resource::Machine(machine) => group_of(state, Link::Machine(machine)),
             Resource::ScaleSet(set) => group_of(state, Link::ScaleSet(set)),

@@ -13,17 +13,17 @@ use super::role::{is_within, named_host, needs};
 use crate::engine::Terms;
 use crate::roster::Roster;
 
-/// What somebody may do, and to what.
+/// Permission of a request's sender: a role, and the clusters and tenants that it applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Permit {
-    /// Who it is: `token NAME`, `socket`, `anyone`.
-    pub(crate) by: String,
-    /// What that one may do.
-    pub(crate) role: Role,
-    /// To what.
-    pub(crate) scope: Scope,
-    /// The number of the token that it is made of.
-    pub(crate) token: Option<u32>,
+pub struct Permit {
+    /// Name of the sender in the audit log: `token NAME`, `socket`, `anyone`.
+    pub by: String,
+    /// The role.
+    pub role: Role,
+    /// Clusters and tenants.
+    pub scope: Scope,
+    /// Number of the sender's token.
+    pub token: Option<u32>,
 }
 
 /// Why somebody may not.
@@ -48,13 +48,15 @@ pub enum Denied {
 }
 
 impl Permit {
-    /// That of whoever may do everything.
-    pub(crate) fn unlimited(by: &str) -> Self {
+    /// Permission for everything.
+    #[must_use]
+    pub fn unlimited(by: &str) -> Self {
         Self { by: by.to_owned(), role: Role::Admin, scope: Scope::default(), token: None }
     }
 
-    /// That of the holder of a token.
-    pub(crate) fn of(token: &Token) -> Self {
+    /// Permission of a token.
+    #[must_use]
+    pub fn of(token: &Token) -> Self {
         let (role, scope) = (token.role, token.scope.clone());
         Self { by: format!("token {}", token.name), role, scope, token: Some(token.number) }
     }
@@ -66,13 +68,17 @@ impl Permit {
         self.token.is_none_or(|number| roster.token(number).is_some_and(is_good))
     }
 
-    /// The terms of a request: who asks. The driver checks the token again when it carries the request out.
-    pub(crate) fn terms(&self) -> Terms {
+    /// The terms of a request with this permit. The driver checks the token again when it carries the request out.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
         Terms { by: self.by.clone(), token: self.token, ..Terms::default() }
     }
 
-    /// Whether the role is enough.
-    pub(crate) fn check_role(&self, needs: Role) -> Result<(), Denied> {
+    /// Checks the role.
+    ///
+    /// # Errors
+    /// When it is not sufficient.
+    pub fn check_role(&self, needs: Role) -> Result<(), Denied> {
         if self.role >= needs { Ok(()) } else { Err(Denied::Role { needs, has: self.role }) }
     }
 
@@ -82,14 +88,20 @@ impl Permit {
         if self.scope.is_all() { Ok(()) } else { Err(Denied::Limited) }
     }
 
-    /// Whether that may be done, or seen, which concerns all tenants of a cluster.
-    pub(crate) fn check_all_tenants(&self, needs: Role) -> Result<(), Denied> {
+    /// Checks the permission for everything that concerns all tenants of a cluster.
+    ///
+    /// # Errors
+    /// When the role is not sufficient, or the permit is limited to tenants.
+    pub fn check_all_tenants(&self, needs: Role) -> Result<(), Denied> {
         self.check_role(needs)?;
         if self.scope.tenants.is_all() { Ok(()) } else { Err(Denied::Limited) }
     }
 
-    /// Whether that may be done. Whoever obeys the command asks, in the same state of the cluster in which it does.
-    pub(crate) fn check_command(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
+    /// Checks a command, in the state of the cluster in which it is carried out.
+    ///
+    /// # Errors
+    /// When the role is not sufficient, or the command concerns other tenants.
+    pub fn check_command(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
         self.check_role(needs(command))?;
         if is_within(command, cluster, &self.scope.tenants) { Ok(()) } else { Err(Denied::Tenants) }
     }
@@ -109,8 +121,9 @@ impl Permit {
         if self.scope.tenants.is_all() || carries() { Ok(()) } else { Err(Denied::Tenants) }
     }
 
-    /// Whether this cluster is in the scope.
-    pub(crate) fn reaches(&self, cluster: ClusterId) -> bool {
+    /// The cluster is in the scope.
+    #[must_use]
+    pub fn reaches(&self, cluster: ClusterId) -> bool {
         self.scope.clusters.includes(&cluster)
     }
 
@@ -119,13 +132,15 @@ impl Permit {
         if self.sees(cluster, tenant) { Ok(tenant) } else { Err(Denied::Tenants) }
     }
 
-    /// Whether the tenant of that name is in the scope, or the scale set: people know no other name of its tenants.
-    pub(crate) fn sees_named(&self, name: &str) -> bool {
+    /// The tenant or scale set of that name is in the scope. The tenants of a scale set are in it under the name of the set.
+    #[must_use]
+    pub fn sees_named(&self, name: &str) -> bool {
         self.scope.tenants.is_all() || self.scope.tenants.includes(name)
     }
 
-    /// Whether this tenant is in the scope.
-    pub(crate) fn sees(&self, cluster: &Cluster, tenant: TenantId) -> bool {
+    /// The tenant is in the scope.
+    #[must_use]
+    pub fn sees(&self, cluster: &Cluster, tenant: TenantId) -> bool {
         is_in_scope(cluster, tenant, &self.scope.tenants)
     }
 }

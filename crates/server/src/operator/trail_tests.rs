@@ -41,9 +41,9 @@ impl Town {
             api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],
             api_host_names: Vec::new(),
             api_limits: crate::ClientLimits::default(),
-            arm_limits: crate::ClientLimits::default(),
+            extension_limits: crate::ClientLimits::default(),
             descriptors: crate::Descriptors::default(),
-            arm: None,
+            extensions: Vec::new(),
             trail_keep: Duration::from_hours(24),
             webhooks: crate::WebhookSettings::default(),
         };

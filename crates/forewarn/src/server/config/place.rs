@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use forewarn_server::metadata::{Door, Identity};
-use forewarn_server::tls::examine;
-use forewarn_server::{ApiDoor, ArmPlan, Hands};
+use forewarn_server::tls::{Source, examine};
+use forewarn_server::{ApiDoor, Hands};
 
 /// Where Linux lists network interfaces. Elsewhere there is nothing to look at.
 const INTERFACES: &str = "/sys/class/net";
@@ -23,7 +24,7 @@ const EXECUTABLE: u32 = 0o111;
 pub(in super::super) fn check_doors(
     doors: &[(Door, Identity)],
     api: &[ApiDoor],
-    arm: Option<&ArmPlan>,
+    arm: Option<&(SocketAddr, Source)>,
 ) -> Result<()> {
     let mut taken = BTreeMap::new();
     for (door, _) in doors {
@@ -53,7 +54,7 @@ pub(in super::super) fn check_doors(
             ApiDoor::Unix(path) => take(&mut taken, socket(path)?, "api.socket")?,
         }
     }
-    if let Some((address, source)) = arm.and_then(|arm| arm.listen.as_ref()) {
+    if let Some((address, source)) = arm {
         examine(source)?;
         if address.port() != 0 {
             take(&mut taken, address.to_string(), "arm.listen")?;

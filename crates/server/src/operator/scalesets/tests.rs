@@ -42,7 +42,7 @@ impl Town {
         let telemetry = Telemetry::new();
         let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(engine.clone(), about, telemetry, post, None, stopped);
-        let router = router(shared, Access::Tokens, HostNames::default(), None);
+        let router = router(shared, Access::Tokens, HostNames::default());
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
         let instance = |set, host| json!({ "command": "admit_instance", "scale_set": set, "instance": { "host": host } });
