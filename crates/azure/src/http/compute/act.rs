@@ -15,7 +15,7 @@ use super::write::{check_permit, image_noted};
 use super::{GroupScope, done};
 use crate::http::scopes::no_resource;
 use crate::http::{answer, errors};
-use crate::{Action, ArmError, Chosen, plan_instances, read_instances, read_named_instances};
+use crate::{Action, ArmError, InstanceSelection, plan_instances, read_instances, read_named_instances};
 
 pub(super) async fn act(
     scope: &GroupScope<'_>,
@@ -53,14 +53,14 @@ fn chosen(
     found: &FoundResource,
     action: Action,
     body: &Value,
-) -> Result<Chosen, ArmError> {
+) -> Result<InstanceSelection, ArmError> {
     match (found.link, action) {
-        (Link::Machine(machine), _) => Ok(Chosen::These(vec![machine])),
+        (Link::Machine(machine), _) => Ok(InstanceSelection::These(vec![machine])),
         (Link::ScaleSet(set), Action::Delete | Action::Upgrade { .. }) => {
             read_named_instances(state.cluster, set, body)
         }
         (Link::ScaleSet(set), _) => read_instances(state.cluster, set, body),
-        (Link::Tenant(_), _) => Ok(Chosen::These(Vec::new())),
+        (Link::Tenant(_), _) => Ok(InstanceSelection::These(Vec::new())),
     }
 }
 
@@ -107,7 +107,7 @@ pub(super) async fn act_on(
     scope: &GroupScope<'_>,
     (kind, name): (ComputeKind, &str),
     action: Action,
-    chosen: impl FnOnce(&State<'_>, &FoundResource) -> Result<Chosen, ArmError> + Send + 'static,
+    chosen: impl FnOnce(&State<'_>, &FoundResource) -> Result<InstanceSelection, ArmError> + Send + 'static,
 ) -> Result<Response, ArmError> {
     let (permit, version) = (Arc::clone(&scope.request.permit), scope.request.version()?);
     let (group, id, name) = (scope.group.clone(), scope.id(kind, name), name.to_owned());

@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 
 use super::act::{act_on, is_of};
 use super::list::{PAGE_MAX, first_of_page, shown};
-use super::lookup::{ComputeKind, FoundResource, find, sight};
+use super::lookup::{ComputeKind, FoundResource, find, show_context};
 use super::write::{Conditions, check_permit, without_ours};
 use super::{GroupScope, expand};
 use crate::http::scopes::no_resource;
 use crate::http::{answer, errors, written as bytes};
 use crate::{
-    Action, ApiVersion, ArmError, Chosen, Expand, INSTANCES, Own, Protection, Provisioning, find_instance,
-    hide_newer, instance_instance_view, instances_there, is_gone, plan_instance, read_protection, settle,
-    show_instance,
+    Action, ApiVersion, ArmError, Expand, INSTANCES, InstanceBody, InstanceSelection, Protection,
+    Provisioning, find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance,
+    read_protection, settle, show_instance,
 };
 
 /// Serves the instances of a scale set; `rest` is the path behind `virtualMachines`.
@@ -86,8 +86,8 @@ async fn one(scope: &GroupScope<'_>, set: &str, id: &str, view: View) -> Result<
             View::Whole => show(state, version, &found, machine, expand),
             View::Instance => {
                 let (body, etag) = own(state, machine);
-                let own = Own { body: body.as_ref(), etag };
-                instance_instance_view(&sight(state, version), &found.kept(), own, machine)
+                let own = InstanceBody { body: body.as_ref(), etag };
+                instance_instance_view(&show_context(state, version), &found.stored(), own, machine)
             }
         })
     };
@@ -102,8 +102,8 @@ fn show(
     expand: Expand,
 ) -> Value {
     let (body, etag) = own(state, machine);
-    let own = Own { body: body.as_ref(), etag };
-    let mut shown = show_instance(&sight(state, version), &set.kept(), own, machine, expand);
+    let own = InstanceBody { body: body.as_ref(), etag };
+    let mut shown = show_instance(&show_context(state, version), &set.stored(), own, machine, expand);
     hide_newer(INSTANCES, &mut shown, version);
     shown
 }
@@ -153,7 +153,7 @@ async fn act(scope: &GroupScope<'_>, set: &str, id: &str, action: Action) -> Res
     let one = move |state: &State<'_>, found: &FoundResource| {
         let machine = instance_named(state, found, &id).ok_or_else(|| no_instance(&instance))?;
         conditions.check_edition(Some(own(state, machine).1))?;
-        Ok(Chosen::These(vec![machine]))
+        Ok(InstanceSelection::These(vec![machine]))
     };
     act_on(scope, (ComputeKind::ScaleSet, set), action, one).await
 }

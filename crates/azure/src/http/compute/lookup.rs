@@ -8,8 +8,8 @@ use forewarn_server::{ResourceGroup, State, group_of, is_removed};
 use serde_json::{Value, json};
 
 use crate::{
-    AVAILABILITY_SETS, ApiVersion, Kept, Provisioning, SCALE_SETS, Sight, VIRTUAL_MACHINES, is_gone,
-    plain_availability_set, plain_machine, plain_scale_set,
+    AVAILABILITY_SETS, ApiVersion, Provisioning, SCALE_SETS, ShowContext, StoredResource, VIRTUAL_MACHINES,
+    is_gone, plain_availability_set, plain_machine, plain_scale_set,
 };
 
 /// Kinds of compute resources.
@@ -55,8 +55,14 @@ impl ComputeKind {
 
 impl FoundResource {
     /// The part that is shown.
-    pub(crate) fn kept(&self) -> Kept<'_> {
-        Kept { id: &self.id, body: &self.body, etag: self.edition, created: self.created, state: self.state }
+    pub(crate) fn stored(&self) -> StoredResource<'_> {
+        StoredResource {
+            id: &self.id,
+            body: &self.body,
+            etag: self.edition,
+            created: self.created,
+            state: self.state,
+        }
     }
 
     /// The resource with another provisioning state.
@@ -67,9 +73,9 @@ impl FoundResource {
 }
 
 /// Context for showing resources in an api-version.
-pub(crate) fn sight<'a>(state: &'a State<'_>, version: ApiVersion) -> Sight<'a> {
+pub(crate) fn show_context<'a>(state: &'a State<'_>, version: ApiVersion) -> ShowContext<'a> {
     let State { cluster, site, details, now, .. } = *state;
-    Sight { cluster, site, details, seed: &state.seed, now: now.wall, version }
+    ShowContext { cluster, site, details, seed: &state.seed, now: now.wall, version }
 }
 
 /// The resource of a name within the permit.
@@ -102,21 +108,21 @@ pub(crate) fn found(
     if entry.is_some_and(|entry| is_removed(state, entry)) {
         return None;
     }
-    let sight = sight(state, version);
+    let context = show_context(state, version);
     let (id, plain) = match link {
         Link::Machine(machine) => {
             if is_gone(state.cluster, machine) {
                 return None;
             }
             let name = state.cluster.machine(machine)?.name.as_str();
-            (group.resource("Microsoft.Compute", "virtualMachines", name), plain_machine(&sight, machine))
+            (group.resource("Microsoft.Compute", "virtualMachines", name), plain_machine(&context, machine))
         }
         Link::ScaleSet(set) => {
-            (scale_set_id(group, &state.cluster.scale_set(set)?.name), plain_scale_set(&sight, set))
+            (scale_set_id(group, &state.cluster.scale_set(set)?.name), plain_scale_set(&context, set))
         }
         Link::Tenant(tenant) => {
             let id = availability_set_id(group, &state.cluster.tenant(tenant)?.name);
-            (id, plain_availability_set(&sight, tenant))
+            (id, plain_availability_set(&context, tenant))
         }
     };
     Some(of_entry(state, link, entry, (id, plain)))

@@ -9,12 +9,12 @@ use forewarn_server::operator::Permit;
 use forewarn_server::{State, group_of};
 use serde_json::{Value, json};
 
-use super::lookup::{ComputeKind, FoundResource, flexible_set_of, found, sight};
+use super::lookup::{ComputeKind, FoundResource, flexible_set_of, found, show_context};
 use super::{GroupScope, expand};
 use crate::http::answer;
 use crate::{
-    ApiVersion, ArmError, Expand, Own, hide_newer, is_gone, machine_instance_view, scale_set_instance_view,
-    show_availability_set, show_flexible_machine, show_machine, show_scale_set,
+    ApiVersion, ArmError, Expand, InstanceBody, hide_newer, is_gone, machine_instance_view,
+    scale_set_instance_view, show_availability_set, show_flexible_machine, show_machine, show_scale_set,
 };
 
 /// A resource as clients of an api-version see it.
@@ -24,7 +24,7 @@ pub(crate) fn show(
     found: &FoundResource,
     expand: Expand,
 ) -> Value {
-    let sight = sight(state, version);
+    let context = show_context(state, version);
     let (kind, mut shown) = match found.link {
         Link::Machine(machine) => {
             let set = flexible_set_of(state.cluster, machine);
@@ -32,14 +32,14 @@ pub(crate) fn show(
             let shown = match set {
                 Some(set) => {
                     let body = state.catalogue.entry_of(state.id, found.link).map(|_| &found.body);
-                    let own = Own { body, etag: found.edition };
-                    show_flexible_machine(&sight, &set.kept(), own, machine, expand)
+                    let own = InstanceBody { body, etag: found.edition };
+                    show_flexible_machine(&context, &set.stored(), own, machine, expand)
                 }
-                None => show_machine(&sight, &found.kept(), machine, expand),
+                None => show_machine(&context, &found.stored(), machine, expand),
             };
             (ComputeKind::Machine, shown)
         }
-        Link::ScaleSet(set) => (ComputeKind::ScaleSet, show_scale_set(&sight, &found.kept(), set)),
+        Link::ScaleSet(set) => (ComputeKind::ScaleSet, show_scale_set(&context, &found.stored(), set)),
         Link::Tenant(tenant) => {
             let machines = state.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
             let id = |machine: &forewarn_lifecycle::MachineId| -> Option<ResourceId> {
@@ -47,7 +47,7 @@ pub(crate) fn show(
             };
             let there = machines.iter().filter(|machine| !is_gone(state.cluster, **machine));
             let members: Vec<_> = there.filter_map(id).collect();
-            (ComputeKind::AvailabilitySet, show_availability_set(&sight, &found.kept(), tenant, &members))
+            (ComputeKind::AvailabilitySet, show_availability_set(&context, &found.stored(), tenant, &members))
         }
     };
     hide_newer(kind.text(), &mut shown, version);
@@ -80,18 +80,18 @@ pub(super) async fn instance_view(
 ) -> Result<Response, ArmError> {
     let (permit, version) = (std::sync::Arc::clone(&scope.request.permit), scope.request.version()?);
     let view = move |state: &State<'_>, found: FoundResource| {
-        let view = |sight: &crate::Sight<'_>| match found.link {
+        let view = |context: &crate::ShowContext<'_>| match found.link {
             Link::Machine(machine) if flexible_set_of(state.cluster, machine).is_none() => {
-                machine_instance_view(sight, &found.kept(), machine)
+                machine_instance_view(context, &found.stored(), machine)
             }
             Link::Machine(_) => {
                 let shown = show(state, (&permit, version), &found, Expand::InstanceView);
                 shown.pointer("/properties/instanceView").cloned().unwrap_or_else(|| json!({}))
             }
-            Link::ScaleSet(set) => scale_set_instance_view(sight, &found.kept(), set),
+            Link::ScaleSet(set) => scale_set_instance_view(context, &found.stored(), set),
             Link::Tenant(_) => json!({}),
         };
-        Ok(view(&sight(state, version)))
+        Ok(view(&show_context(state, version)))
     };
     scope.look(kind, name, view).await.map(answer::ok)
 }

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, ScaleSetId};
 use serde_json::{Map, Value};
 
-use super::body::{at, flag_at};
-use super::error::ArmError;
-use super::instances::Chosen;
-use super::names::{Named, check_new_name};
-use super::plan_action::{Action, instances_of, plan_instances};
-use super::plan_common::{change_policy, check_priority, describe, no_room_in_zones};
-use super::read_common::read_image;
-use super::read_machine::Protection;
-use super::read_scale_set::{MODEL, ScaleSetWanted, read_scale_set};
-use super::refused::{bad_wish, not_changeable, not_found};
+use super::action::{Action, instances_of, plan_instances};
+use super::common::{change_policy, check_priority, describe, no_room_in_zones};
+use crate::body::{at, flag_at};
+use crate::error::ArmError;
+use crate::instances::InstanceSelection;
+use crate::names::{Named, check_new_name};
+use crate::read::common::read_image;
+use crate::read::machine::Protection;
+use crate::read::scale_set::{MODEL, ScaleSetWanted, read_scale_set};
+use crate::refused::{bad_wish, not_changeable, not_found};
 use forewarn_control::{
     BadWish, NamedCommand, NewScaleSet, Scale, ScaleIn, UpgradeWord, Wish, full_name, notices,
     pick_for_scale_in, spot,
@@ -229,9 +229,8 @@ fn reimage(
     let gone: BTreeSet<_> = gone.collect();
     let mut stay = instances_of(cluster, set);
     stay.retain(|id| !gone.contains(full_name(cluster, *id).as_str()));
-    plan_instances(cluster, Action::Reimage, &Chosen::All(stay), protection)
+    plan_instances(cluster, Action::Reimage, &InstanceSelection::All(stay), protection)
 }
 
 #[cfg(test)]
-#[path = "plan_scale_set/tests.rs"]
 mod tests;

@@ -3,9 +3,9 @@
 use forewarn_lifecycle::{Command, Refusal, Report};
 use serde_json::{Value, json};
 
-use super::super::instances::read_instances;
-use super::super::refused::bad_command;
 use super::*;
+use crate::instances::read_instances;
+use crate::refused::bad_command;
 use forewarn_control::Resolved;
 use forewarn_testkit::TestCluster;
 
@@ -29,7 +29,7 @@ fn machine(town: &TestCluster, name: &str) -> MachineId {
     forewarn_control::find_machine(&town.cluster, name).unwrap()
 }
 
-fn all(town: &TestCluster) -> Chosen {
+fn all(town: &TestCluster) -> InstanceSelection {
     let set = town.cluster.scale_set_named("web").unwrap();
     read_instances(&town.cluster, set, &Value::Null).unwrap()
 }
@@ -129,7 +129,7 @@ fn of_all_instances_those_are_left_out_that_cannot_or_may_not() {
     let protection = |id| Protection { from_actions: id == third, ..Protection::default() };
     let commands = plan_instances(&town.cluster, Action::Restart, &all(&town), &protection).unwrap();
     assert_eq!(commands, []);
-    let named = Chosen::These(vec![third]);
+    let named = InstanceSelection::These(vec![third]);
     let commands = plan_instances(&town.cluster, Action::Restart, &named, &protection).unwrap();
     assert_eq!(words(&commands), ["restart web/web_3"], "who is named is not protected");
 }

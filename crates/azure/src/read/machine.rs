@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use forewarn_lifecycle::{Priority, Profile, Zone};
 use serde_json::Value;
 
-use super::body::{at, count_at, flag_at, object_at};
-use super::error::ArmError;
-use super::kind::{AVAILABILITY_SETS, SCALE_SETS};
-use super::policy::read_policy;
-use super::profile::read_profile;
-use super::read_common::{read_image, read_priority, read_reference, read_tags, read_zones};
+use super::common::{read_image, read_priority, read_reference, read_tags, read_zones};
+use crate::body::{at, count_at, flag_at, object_at};
+use crate::error::ArmError;
+use crate::kind::{AVAILABILITY_SETS, SCALE_SETS};
+use crate::policy::read_policy;
+use crate::profile::read_profile;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{FAULT_DOMAINS, PolicyEntry, UPDATE_DOMAINS};
 

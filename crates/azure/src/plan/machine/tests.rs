@@ -3,11 +3,11 @@
 use forewarn_lifecycle::{EvictionPolicy, Policy, Priority};
 use serde_json::json;
 
-use super::super::kind::{AVAILABILITY_SETS, SCALE_SETS, VIRTUAL_MACHINES};
-use super::super::refresh::refresh_machine;
-use super::super::settle::settle;
-use super::super::version::ApiVersion;
 use super::*;
+use crate::kind::{AVAILABILITY_SETS, SCALE_SETS, VIRTUAL_MACHINES};
+use crate::refresh::refresh_machine;
+use crate::settle::settle;
+use crate::version::ApiVersion;
 use forewarn_control::find_machine;
 use forewarn_testkit::TestCluster;
 

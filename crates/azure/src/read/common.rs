@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use forewarn_lifecycle::{EvictionPolicy, Priority, Zone};
 use serde_json::Value;
 
-use super::body::{at, object_at, shown, text_at, word_at, wrong};
-use super::error::ArmError;
+use crate::body::{at, object_at, shown, text_at, word_at, wrong};
+use crate::error::ArmError;
 use forewarn_control::resource_id::ResourceId;
 
 /// Zones that a body names.
@@ -20,7 +20,7 @@ enum Hold {
 }
 
 /// Regular or spot, below the properties of a machine or the model of a scale set. `Low` is what spot was called before.
-pub(super) fn read_priority(holder: &Value) -> Result<Priority, ArmError> {
+pub(crate) fn read_priority(holder: &Value) -> Result<Priority, ArmError> {
     let words =
         [("Regular", Hold::Stays), ("Low", Hold::MayGo), ("Spot", Hold::MayGo), ("SpotPlus", Hold::MayGo)];
     let hold = word_at(holder, "priority", &words)?.unwrap_or(Hold::Stays);
@@ -38,7 +38,7 @@ pub(super) fn read_priority(holder: &Value) -> Result<Priority, ArmError> {
 }
 
 /// The zones of a resource; none, if it is not said to be in any.
-pub(super) fn read_zones(body: &Value) -> Result<Vec<Zone>, ArmError> {
+pub(crate) fn read_zones(body: &Value) -> Result<Vec<Zone>, ArmError> {
     let Some(value) = at(body, "zones") else { return Ok(Vec::new()) };
     let zones = value.as_array().filter(|zones| zones.len() <= ZONES_MAX);
     let zones = zones.ok_or_else(|| wrong("zones", value, "a short list of zones"))?;
@@ -56,7 +56,7 @@ pub(super) fn read_zones(body: &Value) -> Result<Vec<Zone>, ArmError> {
 }
 
 /// The tags of a resource; nothing, if they are not spoken of.
-pub(super) fn read_tags(body: &Value) -> Result<Option<BTreeMap<String, String>>, ArmError> {
+pub(crate) fn read_tags(body: &Value) -> Result<Option<BTreeMap<String, String>>, ArmError> {
     let Some(tags) = object_at(body, "tags")? else { return Ok(None) };
     let text = |(name, value): (&String, &Value)| {
         let value = value.as_str().ok_or_else(|| wrong("tags", value, "a text"))?;
@@ -66,7 +66,7 @@ pub(super) fn read_tags(body: &Value) -> Result<Option<BTreeMap<String, String>>
 }
 
 /// What a resource refers to by its id.
-pub(super) fn read_reference(body: &Value, place: &str) -> Result<Option<ResourceId>, ArmError> {
+pub(crate) fn read_reference(body: &Value, place: &str) -> Result<Option<ResourceId>, ArmError> {
     let Some(text) = text_at(body, &format!("{place}.id"))? else { return Ok(None) };
     let id = ResourceId::parse(text);
     id.map(Some).ok_or_else(|| {
@@ -77,7 +77,7 @@ pub(super) fn read_reference(body: &Value, place: &str) -> Result<Option<Resourc
 }
 
 /// The image from which machines are made, as a text: two that are the same are the same image.
-pub(super) fn read_image(holder: &Value) -> Option<String> {
+pub(crate) fn read_image(holder: &Value) -> Option<String> {
     let Some(image) = at(holder, "storageProfile.imageReference").and_then(Value::as_object) else {
         return at(holder, "storageProfile.osDisk.image.uri").and_then(Value::as_str).map(str::to_lowercase);
     };

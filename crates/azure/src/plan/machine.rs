@@ -3,12 +3,12 @@
 use forewarn_lifecycle::{Cluster, Machine, MachineId, Orchestration, Profile, Shape, Tenant, TenantId};
 use serde_json::Value;
 
-use super::body::at;
-use super::error::ArmError;
-use super::names::{Named, check_new_name, no_such_resource, tenant_of};
-use super::plan_common::{change_policy, check_priority, describe, host_name, place};
-use super::read_machine::{Domains, MachineWanted, read_availability_set, read_machine, read_protection};
-use super::refused::{bad_wish, not_changeable, not_found};
+use super::common::{change_policy, check_priority, describe, host_name, place};
+use crate::body::at;
+use crate::error::ArmError;
+use crate::names::{Named, check_new_name, no_such_resource, tenant_of};
+use crate::read::machine::{Domains, MachineWanted, read_availability_set, read_machine, read_protection};
+use crate::refused::{bad_wish, not_changeable, not_found};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{
     MachineEntry, NamedCommand, Scale, SetEntry, VmEntry, Wish, full_name, notices, spot,
@@ -245,5 +245,4 @@ fn change(
 }
 
 #[cfg(test)]
-#[path = "plan_machine/tests.rs"]
 mod tests;

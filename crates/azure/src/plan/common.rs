@@ -3,15 +3,15 @@
 use forewarn_lifecycle::{Cluster, MachineId, Priority, TenantId, Zone};
 use serde_json::Value;
 
-use super::body::at;
-use super::error::ArmError;
-use super::read_common::read_tags;
-use super::read_machine::Domains;
-use super::refused::{allocation_failed, not_changeable};
+use crate::body::at;
+use crate::error::ArmError;
+use crate::read::common::read_tags;
+use crate::read::machine::Domains;
+use crate::refused::{allocation_failed, not_changeable};
 use forewarn_control::{NamedCommand, Place, PolicyEntry, Whereabouts, full_name, place_machine};
 
 /// Where a single machine goes.
-pub(super) fn place(
+pub(crate) fn place(
     cluster: &Cluster,
     tenant: Option<TenantId>,
     zone: Option<Zone>,
@@ -32,17 +32,17 @@ pub(super) fn place(
 }
 
 /// There is no place for a machine in the zones that were asked for.
-pub(super) fn no_room_in_zones(why: &str) -> ArmError {
+pub(crate) fn no_room_in_zones(why: &str) -> ArmError {
     ArmError::new(409, "ZonalAllocationFailed", format!("Allocation failed. {why}"))
 }
 
 /// What the host of a place is called.
-pub(super) fn host_name(cluster: &Cluster, place: Place) -> String {
+pub(crate) fn host_name(cluster: &Cluster, place: Place) -> String {
     cluster.host(place.host).map(|host| host.name.to_string()).unwrap_or_default()
 }
 
 /// Other tags for a machine, if a body has other ones than before.
-pub(super) fn describe(
+pub(crate) fn describe(
     cluster: &Cluster,
     id: MachineId,
     before: &Value,
@@ -56,12 +56,12 @@ pub(super) fn describe(
 }
 
 /// Another policy for a tenant, if it wants one.
-pub(super) fn change_policy(is: PolicyEntry, wanted: PolicyEntry, tenant: String) -> Option<NamedCommand> {
+pub(crate) fn change_policy(is: PolicyEntry, wanted: PolicyEntry, tenant: String) -> Option<NamedCommand> {
     (is != wanted).then_some(NamedCommand::ChangePolicy { tenant, policy: wanted })
 }
 
 /// A priority stays, and so does what eviction means.
-pub(super) fn check_priority(is: Priority, wanted: Priority) -> Result<(), ArmError> {
+pub(crate) fn check_priority(is: Priority, wanted: Priority) -> Result<(), ArmError> {
     match (is, wanted) {
         (Priority::Regular, Priority::Spot(_)) | (Priority::Spot(_), Priority::Regular) => {
             Err(not_changeable("priority"))

@@ -6,11 +6,11 @@ use forewarn_lifecycle::limits::{MACHINES_PER_PLACEMENT_GROUP_MAX, PAUSE_BETWEEN
 use forewarn_lifecycle::{Priority, Profile, Zone};
 use serde_json::{Value, json};
 
-use super::body::{at, count_at, flag_at, object_at, shown, word_at, word_of, wrong};
-use super::error::ArmError;
-use super::policy::read_policy;
-use super::profile::read_profile;
-use super::read_common::{read_image, read_priority, read_tags, read_zones};
+use super::common::{read_image, read_priority, read_tags, read_zones};
+use crate::body::{at, count_at, flag_at, object_at, shown, word_at, word_of, wrong};
+use crate::error::ArmError;
+use crate::policy::read_policy;
+use crate::profile::read_profile;
 use forewarn_control::resource_id::{parse_iso_duration, show_iso_duration};
 use forewarn_control::{
     INSTANCES_MAX, OrchestrationWord, PolicyEntry, RollingEntry, ScaleInRule, UpgradeWord,
@@ -18,7 +18,7 @@ use forewarn_control::{
 use forewarn_imds::Span;
 
 /// Where the model of a scale set stands.
-pub(super) const MODEL: &str = "properties.virtualMachineProfile";
+pub(crate) const MODEL: &str = "properties.virtualMachineProfile";
 
 /// Rules of scaling in that are looked at; there are three.
 const RULES_MAX: usize = 3;
@@ -51,7 +51,7 @@ pub struct ScaleSetWanted {
 }
 
 /// How a change of the model reaches instances, as a body says it.
-pub(super) fn upgrade_body(word: UpgradeWord) -> Value {
+pub(crate) fn upgrade_body(word: UpgradeWord) -> Value {
     match word {
         UpgradeWord::Manual => json!({ "mode": "Manual" }),
         UpgradeWord::Automatic => json!({ "mode": "Automatic" }),
@@ -113,7 +113,7 @@ enum Mode {
     Rolling,
 }
 
-pub(super) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
+pub(crate) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
     const ROLLING: &str = "properties.upgradePolicy.rollingUpgradePolicy";
     let modes = [("Manual", Mode::Manual), ("Automatic", Mode::Automatic), ("Rolling", Mode::Rolling)];
     object_at(body, "properties.upgradePolicy")?;

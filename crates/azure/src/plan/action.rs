@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, ScaleSet, Shape, Tenant};
 
-use super::error::ArmError;
-use super::instances::Chosen;
-use super::read_machine::Protection;
-use super::refused::{not_found, refused};
+use crate::error::ArmError;
+use crate::instances::InstanceSelection;
+use crate::read::machine::Protection;
+use crate::refused::{not_found, refused};
 use forewarn_control::{NamedCommand, full_name};
 
 /// Something that a client has done to a machine.
@@ -111,12 +111,12 @@ pub fn plan_action(
 pub fn plan_instances(
     cluster: &Cluster,
     action: Action,
-    chosen: &Chosen,
+    chosen: &InstanceSelection,
     protection: &dyn Fn(MachineId) -> Protection,
 ) -> Result<Vec<NamedCommand>, ArmError> {
     let all = match chosen {
-        Chosen::These(these) => return plan_action(cluster, action, these),
-        Chosen::All(all) => all,
+        InstanceSelection::These(these) => return plan_action(cluster, action, these),
+        InstanceSelection::All(all) => all,
     };
     let is_busy = busy(cluster);
     let willing = |id: &&MachineId| {
@@ -129,13 +129,13 @@ pub fn plan_instances(
 }
 
 /// The instances of a scale set, in the order of its placement groups.
-pub(super) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> {
+pub(crate) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> {
     let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
     groups.flat_map(Tenant::machines).copied().collect()
 }
 
 /// The machines of which something is pending that keeps others from being asked for.
-pub(super) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
+pub(crate) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
     let work = cluster.maintenances().filter(|work| work.plan.cause.is_asked_for());
     work.flat_map(|work| work.plan.machines()).collect()
 }
@@ -177,5 +177,4 @@ fn upgrade(
 }
 
 #[cfg(test)]
-#[path = "plan_action/tests.rs"]
 mod tests;

@@ -3,12 +3,12 @@
 use forewarn_lifecycle::{Command, EvictionPolicy, Policy, Priority, Report, UpgradePolicy};
 use serde_json::json;
 
-use super::super::canonical::canonical;
-use super::super::kind::SCALE_SETS;
-use super::super::refresh::refresh_scale_set;
-use super::super::settle::settle;
-use super::super::version::ApiVersion;
 use super::*;
+use crate::canonical::canonical;
+use crate::kind::SCALE_SETS;
+use crate::refresh::refresh_scale_set;
+use crate::settle::settle;
+use crate::version::ApiVersion;
 use forewarn_control::find_machine;
 use forewarn_testkit::TestCluster;
 
