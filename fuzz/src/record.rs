@@ -1,6 +1,6 @@
 //! Records of the journal: read or refused, kept as they were read, and found only where they were put.
 
-use forewarn_control::Record;
+use forewarn_store::{record_from_content, record_from_stored, record_to_stored};
 
 /// A place in the journal.
 const NUMBER: u64 = 7;

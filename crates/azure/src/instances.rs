@@ -5,22 +5,22 @@ use serde_json::Value;
 
 use super::body::{at, shown, wrong};
 use super::error::ArmError;
-use super::plan_action::instances_of;
 use super::refused::not_found;
+use crate::plan::action::instances_of;
 use forewarn_control::INSTANCES_MAX;
 
 const IDS: &str = "instanceIds";
 
 /// Instances of a scale set.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chosen {
+pub enum InstanceSelection {
     /// All that there are; nobody has named them.
     All(Vec<MachineId>),
     /// These, each once, in the order in which they were named.
     These(Vec<MachineId>),
 }
 
-impl Chosen {
+impl InstanceSelection {
     /// The instances.
     #[must_use]
     pub fn machines(&self) -> &[MachineId] {
@@ -41,16 +41,20 @@ pub fn find_instance(cluster: &Cluster, set: &ScaleSet, id: &str) -> Option<Mach
 ///
 /// # Errors
 /// When one of them is not there, or the scale set is not.
-pub fn read_instances(cluster: &Cluster, id: ScaleSetId, body: &Value) -> Result<Chosen, ArmError> {
+pub fn read_instances(
+    cluster: &Cluster,
+    id: ScaleSetId,
+    body: &Value,
+) -> Result<InstanceSelection, ArmError> {
     let set = cluster.scale_set(id).ok_or_else(not_found)?;
     let all = instances_of(cluster, set);
-    let Some(value) = at(body, IDS) else { return Ok(Chosen::All(all)) };
+    let Some(value) = at(body, IDS) else { return Ok(InstanceSelection::All(all)) };
     // Azure documents only that an omitted list means all. An empty one is more likely a selection that found nothing.
     let ids = value.as_array().filter(|ids| (1..=usize::from(INSTANCES_MAX)).contains(&ids.len()));
     let ids = ids.ok_or_else(|| wrong(IDS, value, "a list of 1 to 1000 instance ids"))?;
     let ids: Vec<_> = ids.iter().map(text).collect::<Result<_, _>>()?;
     if ids.iter().any(|id| id == "*") {
-        return Ok(Chosen::All(all));
+        return Ok(InstanceSelection::All(all));
     }
     let mut these = Vec::new();
     for id in ids {
@@ -61,14 +65,18 @@ pub fn read_instances(cluster: &Cluster, id: ScaleSetId, body: &Value) -> Result
             these.push(found);
         }
     }
-    Ok(Chosen::These(these))
+    Ok(InstanceSelection::These(these))
 }
 
 /// The instances that a body has to name.
 ///
 /// # Errors
 /// When it names none, one of them is not there, or the scale set is not.
-pub fn read_named_instances(cluster: &Cluster, id: ScaleSetId, body: &Value) -> Result<Chosen, ArmError> {
+pub fn read_named_instances(
+    cluster: &Cluster,
+    id: ScaleSetId,
+    body: &Value,
+) -> Result<InstanceSelection, ArmError> {
     let names = at(body, IDS).and_then(Value::as_array).is_some_and(|ids| !ids.is_empty());
     if !names && at(body, IDS).is_none_or(Value::is_array) {
         return Err(ArmError::invalid(IDS, format!("Required parameter '{IDS}' is missing (null).")));
@@ -132,7 +140,7 @@ mod tests {
         (town, set)
     }
 
-    fn names(town: &TestCluster, chosen: &Chosen) -> Vec<String> {
+    fn names(town: &TestCluster, chosen: &InstanceSelection) -> Vec<String> {
         let name = |id: &MachineId| town.cluster.machine(*id).unwrap().name.to_string();
         chosen.machines().iter().map(name).collect()
     }
@@ -143,7 +151,7 @@ mod tests {
         let read = |ids: Value| read_instances(&town.cluster, set, &json!({ "instanceIds": ids })).unwrap();
         for all in [json!(["*"]), json!(null), json!(["0", "*"])] {
             let chosen = read(all);
-            assert!(matches!(chosen, Chosen::All(_)));
+            assert!(matches!(chosen, InstanceSelection::All(_)));
             assert_eq!(names(&town, &chosen), ["web_0", "web_1", "web_2"]);
         }
         assert_eq!(names(&town, &read_instances(&town.cluster, set, &Value::Null).unwrap()).len(), 3);
@@ -153,7 +161,7 @@ mod tests {
             (json!(["web_2", "WEB_2", "2"]), vec!["web_2"]),
         ] {
             let chosen = read(ids);
-            assert!(matches!(chosen, Chosen::These(_)));
+            assert!(matches!(chosen, InstanceSelection::These(_)));
             assert_eq!(names(&town, &chosen), expected);
         }
     }

@@ -1,34 +1,31 @@
-//! Azure Resource Manager: what its clients send, and what they are shown. No I/O, no HTTP: values in, values out.
+//! Azure Resource Manager: request bodies, commands, response bodies and templates, which are pure; and its HTTP API ([`http`]),
+//! which a server serves as an extension.
 //!
 //! ```text
-//!   what a client sends ──▶ merged, made canonical ──▶ what the rules must know of it ──▶ commands by name
-//!                                    │
-//!   what a client is shown ◀── kept as it is ◀── and what the rules know better
+//!   request body ──▶ merged, made canonical ──▶ read ──▶ plan: commands by name
+//!                            │
+//!                       stored body ──▶ show, with the state of the fleet ──▶ response body
 //! ```
 //!
-//! A body is kept as its client wrote it, with what nobody here understands; the fleet is the truth where it knows more.
+//! A body is stored as its client wrote it, unknown members included. Where the fleet knows better, the response says so.
 
 mod body;
 mod canonical;
 pub mod deployment;
 mod error;
 mod gate;
+pub mod http;
 mod images;
 mod instances;
 mod kind;
 mod merge;
 mod names;
 pub mod network;
-mod plan_action;
-mod plan_common;
-mod plan_machine;
-mod plan_scale_set;
+mod plan;
 mod policy;
 mod profile;
 pub mod providers;
-mod read_common;
-mod read_machine;
-mod read_scale_set;
+mod read;
 mod refresh;
 mod refused;
 mod settle;
@@ -42,22 +39,23 @@ pub use canonical::canonical;
 pub use error::ArmError;
 pub use gate::{check_version, hide_newer, unknown_member};
 pub use images::{IMAGE_VERSION, Image};
-pub use instances::{Chosen, find_instance, read_instances, read_named_instances};
+pub use instances::{InstanceSelection, find_instance, read_instances, read_named_instances};
 pub use kind::{AVAILABILITY_SETS, INSTANCES, SCALE_SETS, VIRTUAL_MACHINES};
 pub use merge::merge;
-pub use plan_action::{Action, plan_action, plan_instances};
-pub use plan_machine::{MachinePlan, plan_availability_set, plan_instance, plan_machine};
-pub use plan_scale_set::{image_since, plan_scale_set};
-pub use read_machine::{
+pub use plan::action::{Action, plan_action, plan_instances};
+pub use plan::machine::{MachinePlan, plan_availability_set, plan_instance, plan_machine};
+pub use plan::scale_set::{image_since, plan_scale_set};
+pub use read::machine::{
     AvailabilitySetWanted, Domains, MachineWanted, Protection, read_availability_set, read_machine,
     read_protection,
 };
-pub use read_scale_set::{ScaleSetWanted, read_scale_set};
+pub use read::scale_set::{ScaleSetWanted, read_scale_set};
 pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{normal_location, same_location, settle};
 pub use show::{
-    Expand, Kept, Own, Provisioning, Sight, instance_instance_view, instances_there, is_gone, is_leaving,
-    machine_instance_view, plain_availability_set, plain_machine, plain_scale_set, scale_set_instance_view,
-    show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
+    Expand, InstanceBody, Provisioning, ShowContext, StoredResource, instance_instance_view, instances_there,
+    is_gone, is_leaving, machine_instance_view, plain_availability_set, plain_machine, plain_scale_set,
+    scale_set_instance_view, show_availability_set, show_flexible_machine, show_instance, show_machine,
+    show_scale_set,
 };
 pub use version::{ApiVersion, BadVersion};

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 use super::body::at;
 use super::policy::refresh_policy;
 use super::profile::refresh_profile;
-use super::read_common::read_priority;
-use super::read_scale_set::{read_upgrade, upgrade_body};
 use super::show::is_leaving;
+use crate::read::common::read_priority;
+use crate::read::scale_set::{read_upgrade, upgrade_body};
 use forewarn_control::UpgradeWord;
 
 /// Makes the body of a scale set say what is so: capacity, mode, priority, profile and policy.

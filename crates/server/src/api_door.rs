@@ -11,16 +11,16 @@ use forewarn_control::shared::{Role, Scope};
 use forewarn_lifecycle::Name;
 use tokio::task::JoinHandle;
 
-use crate::arm::Scheme;
-use crate::clients::{Clients, Dialect, ListenerContext, Socket};
+use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
 use crate::engine::Engine;
-use forewarn_control::request::{Administration, RequestContext};
-use forewarn_control::ControlError;
+use crate::extension::Scheme;
 use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
 use crate::service::StartError;
 use crate::socket_file::SocketFile;
 use crate::tls::{Source, Tls, TlsError};
+use forewarn_control::ControlError;
+use forewarn_control::request::{Administration, RequestContext};
 
 /// Where operators come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +79,7 @@ impl ApiDoor {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
                 let bound = Bound::at(*address);
                 let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
-                Ok(bound.open("api", Dialect::Operators, tls, router, context))
+                Ok(bound.open("api", RefusalFormat::PROBLEM, tls, router, context))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -91,14 +91,14 @@ impl ApiDoor {
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
                 let clients =
-                    Clients::new("socket", Dialect::Operators, Socket::Unix(listener), router, context);
+                    Clients::new("socket", RefusalFormat::PROBLEM, Socket::Unix(listener), router, context);
                 let serving = tokio::spawn(clients.run());
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }
         }
     }
 
-    /// How whoever comes in there has reached it.
+    /// Scheme of its URL.
     pub(crate) fn scheme(&self) -> Scheme {
         match self {
             Self::Open(_) | Self::Locked(_) | Self::Unix(_) => Scheme::Http,
@@ -127,7 +127,7 @@ impl Bound {
     pub(crate) fn open(
         self,
         name: &'static str,
-        dialect: Dialect,
+        refusals: RefusalFormat,
         tls: Option<&Arc<Tls>>,
         router: axum::Router,
         context: ListenerContext,
@@ -135,7 +135,7 @@ impl Bound {
         let Self { listener, address } = self;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let socket = Socket::Tcp(listener, tls.cloned());
-        let serving = tokio::spawn(Clients::new(name, dialect, socket, router, context).run());
+        let serving = tokio::spawn(Clients::new(name, refusals, socket, router, context).run());
         Opened { serving, url: format!("{scheme}://{address}"), _socket: None }
     }
 }
@@ -146,16 +146,19 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
     if !is_locked || engine.roster().tokens().next().is_some() {
         return Ok(None);
     }
+    let name = Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(ControlError::Unavailable))?;
+    issue_token(engine, name, Role::Admin).await.map(Some)
+}
+
+/// Issues a token for all clusters and tenants that does not expire. Its text is returned, and not kept.
+///
+/// # Errors
+/// When there are no random numbers, the name is taken, or nothing can be written.
+pub async fn issue_token(engine: &Engine, name: Name, role: Role) -> Result<String, StartError> {
     let number = engine.roster().next_token;
     let text = Secret::new().map_err(StartError::Token)?.text(number);
-    let issue = Administration::IssueToken {
-        number,
-        name: Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(ControlError::Unavailable))?,
-        role: Role::Admin,
-        scope: Scope::default(),
-        hash: hash(&text),
-        expires: None,
-    };
+    let (scope, hash) = (Scope::default(), hash(&text));
+    let issue = Administration::IssueToken { number, name, role, scope, hash, expires: None };
     engine.administer(issue, RequestContext::default()).await?;
-    Ok(Some(text))
+    Ok(text)
 }

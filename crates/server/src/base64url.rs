@@ -1,9 +1,10 @@
-//! Base 64 with the alphabet for URLs, without padding: what tokens are written in.
+//! Base 64 with the alphabet for URLs, without padding: the encoding of JSON Web Tokens.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Bytes as text.
-pub(crate) fn encode(bytes: &[u8]) -> String {
+/// Encodes bytes.
+#[must_use]
+pub fn encode(bytes: &[u8]) -> String {
     let digits = bytes.chunks(3).flat_map(|bytes| {
         let byte = |at: usize| u32::from(bytes.get(at).copied().unwrap_or(0));
         let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
@@ -12,8 +13,9 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     digits.map(|digit| char::from(ALPHABET[digit as usize])).collect()
 }
 
-/// The bytes of a text; nothing, if it is not the one text of some bytes.
-pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+/// Decodes a text; none, unless [`encode`] gives the same text.
+#[must_use]
+pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| {
         let place = ALPHABET.iter().position(|known| known == byte)?;
         u32::try_from(place).ok()

@@ -20,7 +20,7 @@ pub struct Descriptors(pub Option<u64>);
 pub struct OpenConnections {
     /// Connections of machines.
     pub machines: u32,
-    /// Connections of each listener of operators and clients of Azure.
+    /// Connections of each listener of operators and extensions.
     pub per_listener: u32,
     /// Number of those listeners.
     pub listeners: u32,

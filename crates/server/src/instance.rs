@@ -2,11 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use forewarn_control::Details;
+use forewarn_control::ClusterState;
 use forewarn_control::resource_id::{group_of, machine_id, scale_set_id};
 use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, Unique, computer_name};
 use forewarn_lifecycle::{MachineId, Seed, Shape};
-use forewarn_control::ClusterState;
 
 /// What a machine is told of itself; nothing, if it is not there.
 pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> Option<Instance> {
@@ -78,38 +77,42 @@ fn v4(address: IpAddr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_control::{Home, NamedCommand, Resolved};
+    use forewarn_control::shared::ClusterId;
+    use forewarn_control::{ControlState, Details, Entry, Home, NamedCommand, Record, Resolved};
     use forewarn_lifecycle::Now;
 
     use super::*;
 
-    fn estate(commands: &[&str]) -> ClusterState {
-        let mut estate = ClusterState::new(Seed([1; 16]));
+    const FIRST: ClusterId = ClusterId::DEFAULT;
+
+    fn state_after(commands: &[&str]) -> ControlState {
+        let mut state = ControlState::new(Seed([1; 16]));
         let now = Now::at_millis(0);
         for command in commands {
             let command: NamedCommand = serde_json::from_str(command).unwrap();
-            let (Resolved::Rules(rules) | Resolved::Admit(rules, _)) =
-                command.resolve(&estate.cluster).unwrap()
+            let rules = state.cluster(FIRST).unwrap().rules();
+            let (Resolved::Rules(resolved) | Resolved::Admit(resolved, _)) = command.resolve(rules).unwrap()
             else {
                 unreachable!("all of them are of the rules")
             };
-            for change in estate.cluster.decide(now, &rules).unwrap() {
-                estate.cluster.evolve(now, &change);
+            for change in rules.decide(now, &resolved).unwrap() {
+                state.apply(&Record { now, entry: Entry::Change(FIRST, change) });
             }
         }
-        estate
+        state
     }
 
     #[test]
     fn a_machine_is_told_where_it_is_at_home() {
-        let mut estate = estate(&[
+        let mut state = state_after(&[
             r#"{"command":"admit_host","name":"h1"}"#,
             r#"{"command":"admit_vm","name":"solo","host":"h1"}"#,
             r#"{"command":"admit_scale_set","name":"web"}"#,
             r#"{"command":"admit_instance","scale_set":"web","instance":{"host":"h1"}}"#,
         ]);
-        let told = |estate: &ClusterState, id| {
-            let instance = instance_of(estate, MachineId(id), &Seed([2; 16])).unwrap();
+        let told = |state: &ControlState, id| {
+            let cluster = state.cluster(FIRST).unwrap();
+            let instance = instance_of(cluster, MachineId(id), &Seed([2; 16])).unwrap();
             (instance.location, instance.resource_group_name, instance.resource_id)
         };
         let id = |group: &str, rest: &str| {
@@ -117,17 +120,18 @@ mod tests {
             format!("{subscription}/resourceGroups/{group}/providers/Microsoft.Compute/{rest}")
         };
         let site = (String::from("local"), String::from("forewarn"), id("forewarn", "virtualMachines/solo"));
-        assert_eq!(told(&estate, 0), site);
+        assert_eq!(told(&state, 0), site);
         let home = Home { resource_group: "Shop".to_owned(), location: "west".to_owned() };
         for machine in [MachineId(0), MachineId(1)] {
             let details = Details { home: Some(home.clone()), ..Details::default() };
-            estate.details.insert(machine, details);
+            let entry = Entry::Described { cluster: FIRST, machine, details };
+            state.apply(&Record { now: Now::at_millis(0), entry });
         }
         let (west, shop) = (String::from("west"), String::from("Shop"));
-        assert_eq!(told(&estate, 0), (west.clone(), shop.clone(), id("Shop", "virtualMachines/solo")));
+        assert_eq!(told(&state, 0), (west.clone(), shop.clone(), id("Shop", "virtualMachines/solo")));
         let web = id("Shop", "virtualMachineScaleSets/web");
-        assert_eq!(told(&estate, 1), (west, shop, format!("{web}/virtualMachines/0")));
-        let instance = instance_of(&estate, MachineId(1), &Seed([2; 16])).unwrap();
+        assert_eq!(told(&state, 1), (west, shop, format!("{web}/virtualMachines/0")));
+        let instance = instance_of(state.cluster(FIRST).unwrap(), MachineId(1), &Seed([2; 16])).unwrap();
         assert_eq!(instance.scale_set.map(|set| set.id), Some(web));
     }
 }

@@ -11,9 +11,7 @@
 //! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
 
 mod api_door;
-mod arm;
-mod arm_door;
-mod base64url;
+pub mod base64url;
 mod boot;
 mod clients;
 mod clock;
@@ -22,6 +20,7 @@ mod descriptors;
 mod directory;
 mod driver;
 mod engine;
+mod extension;
 mod instance;
 mod journal;
 mod load;
@@ -30,6 +29,8 @@ pub mod operator;
 mod polls;
 mod published;
 mod refused_entry;
+mod rejections;
+mod resource_groups;
 mod roster;
 mod service;
 mod snapshot;
@@ -39,17 +40,22 @@ mod throttle;
 pub mod tls;
 mod webhooks;
 
-pub use api_door::ApiDoor;
-pub use arm::{ArmPlan, Credentials};
-pub use clients::ClientLimits;
+pub use api_door::{ApiDoor, issue_token};
+pub use clients::{ClientLimits, ConnectionRefusal, RefusalFormat};
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use descriptors::{Descriptors, OpenConnections};
 pub use directory::{Caller, Directory};
 pub use driver::ClockCommand;
 pub use engine::{Engine, Hypervisor};
+pub use extension::{
+    ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes, ExtensionRoutesRef, ExtensionSettings,
+    HttpExtension, Scheme, TlsListener,
+};
 pub use published::{Prepared, Published, SERVER, Slot};
+pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
+pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
 pub use roster::Roster;
+pub use service::{Adjustable, Plan, Service, StartError, engine_with, fill};
 pub use snapshot::{Polls, Snapshot, State};
-pub use service::{Adjustable, Plan, Service, StartError, engine_with};
 pub use telemetry::Telemetry;
 pub use webhooks::WebhookSettings;

@@ -1,11 +1,11 @@
-//! The whole of a server: an engine, the metadata endpoint, the operator API and Azure Resource Manager, started and stopped
-//! together.
+//! The whole of a server: an engine, the metadata endpoint, the operator API and extensions, started and stopped together.
 //!
 //! ```text
-//!   control thread     driver (owns the state), operator API, Azure Resource Manager, signals
+//!   control thread     driver (owns the state), operator API, extensions, signals
 //!   metadata-0 … n     one thread per core, each with its own sockets
 //! ```
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,20 +17,21 @@ use forewarn_lifecycle::Seed;
 use tokio::sync::watch;
 
 use crate::api_door::{ApiDoor, Opened, first_token};
-use crate::arm::{self, ArmPlan, Entrance};
-use crate::arm_door::{ArmDoor, Taken};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::engine::{Engine, Hypervisor};
-use forewarn_control::ControlError;
-use crate::snapshot::State;
+use crate::extension::{
+    BoundExtension, ExtensionError, ExtensionMount, ExtensionSettings, HttpExtension, OpenExtension,
+};
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;
+use crate::snapshot::State;
 use crate::telemetry::Telemetry;
 use crate::tls::{Read, Source, Tls, TlsError};
 use crate::webhooks::{Office, Post, WebhookSettings};
+use forewarn_control::ControlError;
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -59,12 +60,12 @@ pub struct Plan {
     pub api_host_names: Vec<String>,
     /// Limits of the listeners of operators.
     pub api_limits: ClientLimits,
-    /// Limits of the listener of clients of Azure.
-    pub arm_limits: ClientLimits,
+    /// Limits of the listeners of extensions.
+    pub extension_limits: ClientLimits,
     /// File descriptors that the process may have.
     pub descriptors: Descriptors,
-    /// How clients of Azure come in; if not at all, they are not known here.
-    pub arm: Option<ArmPlan>,
+    /// HTTP APIs besides the operator API.
+    pub extensions: Vec<HttpExtension>,
     /// How long entries of the trail are kept, where anything is.
     pub trail_keep: Duration,
     /// How webhooks are told.
@@ -80,14 +81,12 @@ pub struct Adjustable {
     pub api_host_names: Vec<String>,
     /// Limits of the listeners of operators, for connections that are made from now on.
     pub api_limits: ClientLimits,
-    /// Limits of the listener of clients of Azure, for connections that are made from now on.
-    pub arm_limits: ClientLimits,
+    /// Limits of the listeners of extensions, for connections that are made from now on.
+    pub extension_limits: ClientLimits,
     /// Where certificates come from; they are read again, if the API has any.
     pub certificates: Option<Source>,
-    /// Names with dots by which clients of Azure may call the server.
-    pub arm_host_names: Vec<String>,
-    /// Where the certificates come from that they are shown.
-    pub arm_certificates: Option<Source>,
+    /// Settings of the extensions, in the order of the plan.
+    pub extensions: Vec<ExtensionSettings>,
 }
 
 /// A server that runs.
@@ -97,7 +96,7 @@ pub struct Service {
     front: Arc<Front>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
-    arm: ArmDoor,
+    extensions: Vec<OpenExtension>,
     budget: Budget,
     threads: Threads,
     api: Vec<Opened>,
@@ -128,12 +127,20 @@ pub enum StartError {
     /// Operators cannot come in.
     #[error("cannot listen for operators: {0}")]
     Api(String, #[source] std::io::Error),
-    /// Clients of Azure cannot come in.
-    #[error("cannot listen for clients of Azure: {0}")]
-    Arm(String, #[source] std::io::Error),
-    /// The key that tokens are signed with cannot be made or kept.
-    #[error("cannot sign tokens for clients of Azure")]
-    Key(#[source] std::io::Error),
+    /// The address of an extension cannot be listened on.
+    #[error("cannot listen for {clients}: {address}")]
+    ExtensionListener {
+        /// Clients of the extension.
+        clients: &'static str,
+        /// The address.
+        address: SocketAddr,
+        /// The reason.
+        #[source]
+        source: std::io::Error,
+    },
+    /// An extension cannot be served.
+    #[error(transparent)]
+    Extension(ExtensionError),
     /// The first token of operators cannot be made.
     #[error("cannot make a token for operators")]
     Token(#[source] std::io::Error),
@@ -148,6 +155,15 @@ pub enum StartError {
 /// How long what is under way may take when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
+impl Plan {
+    /// Number of listeners of operators and extensions.
+    #[must_use]
+    pub fn listeners(&self) -> u32 {
+        let extensions = self.extensions.iter().filter(|extension| extension.listen.is_some()).count();
+        u32::try_from(self.api.len() + extensions).unwrap_or(u32::MAX)
+    }
+}
+
 impl StartError {
     /// Position of the entry of the fleet that is the reason.
     #[must_use]
@@ -159,8 +175,8 @@ impl StartError {
             | Self::Refused(_)
             | Self::Door(_)
             | Self::Api(..)
-            | Self::Arm(..)
-            | Self::Key(_)
+            | Self::ExtensionListener { .. }
+            | Self::Extension(_)
             | Self::Token(_)
             | Self::Tls(_)
             | Self::Threads(_) => None,
@@ -188,19 +204,20 @@ impl Service {
         let (prefix, default_machine) = prefix(&plan.doors);
         let doors: Vec<_> = open(plan.doors, plan.threads)?;
         let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
-        let settings = budget.set(plan.settings, plan.api_limits, plan.arm_limits);
+        let settings = budget.set(plan.settings, plan.api_limits, plan.extension_limits);
         let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
         engine.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);
-        let arm = Taken::new(plan.arm)?;
+        let extensions = plan.extensions.into_iter().map(BoundExtension::bind);
+        let extensions = extensions.collect::<Result<Vec<_>, _>>()?;
         let about = ServerView {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             mode: plan.mode.to_owned(),
             metadata: addresses.iter().map(|address| format!("http://{address}")).collect(),
             prefix,
             default_machine,
-            arm: arm.url(),
+            arm: extensions.iter().find(|one| one.name() == "arm").and_then(BoundExtension::url),
             driver,
         };
         let metadata_url = about.metadata.first().cloned();
@@ -216,16 +233,17 @@ impl Service {
             stop: stop.subscribe(),
         };
         let shared = operator::api(engine.clone(), about, telemetry, post, plan.data_dir, stopped);
-        let operators = Operators { shared, host_names, entrance: arm.entrance() };
+        let operators = Operators { shared, host_names, extensions: &extensions };
         let (api, tls) = operators.let_in(&engine, &plan.api, &context(&budget.api))?;
         let host_names = operators.host_names;
-        let arm = arm.open(&engine, context(&budget.arm));
+        let open = |one: BoundExtension| one.open(&engine, context(&budget.extensions));
+        let extensions = extensions.into_iter().map(open).collect();
         Ok(Self {
             engine,
             front,
             host_names,
             tls,
-            arm,
+            extensions,
             budget,
             threads,
             api,
@@ -241,13 +259,16 @@ impl Service {
     /// # Errors
     /// When certificates cannot be used.
     pub fn adjust(&self, to: Adjustable) -> Result<(), TlsError> {
-        let pairs = [(&self.tls, to.certificates), (&self.arm.tls, to.arm_certificates)];
-        let pairs = pairs.into_iter().filter_map(|(tls, source)| tls.as_ref().zip(source));
+        let (names, sources): (Vec<_>, Vec<_>) =
+            to.extensions.into_iter().map(|one| (one.host_names, one.certificates)).unzip();
+        let own = self.extensions.iter().map(|extension| &extension.tls).zip(sources);
+        let pairs = std::iter::once((&self.tls, to.certificates)).chain(own);
+        let pairs = pairs.filter_map(|(tls, source)| tls.as_ref().zip(source));
         let read = pairs.map(|(tls, source)| tls.read(source)).collect::<Result<Vec<_>, _>>()?;
         read.into_iter().for_each(Read::show);
         self.host_names.set(to.api_host_names);
-        self.arm.host_names.set(to.arm_host_names);
-        self.front.adjust(self.budget.set(to.settings, to.api_limits, to.arm_limits));
+        self.extensions.iter().zip(names).for_each(|(extension, names)| extension.host_names.set(names));
+        self.front.adjust(self.budget.set(to.settings, to.api_limits, to.extension_limits));
         Ok(())
     }
 
@@ -274,10 +295,11 @@ impl Service {
         self.api.iter().map(|door| door.url.as_str())
     }
 
-    /// Where clients of Azure come in with TLS: `https://ADDRESS`.
+    /// URL of the own listener of an extension: `https://ADDRESS`.
     #[must_use]
-    pub fn arm_url(&self) -> Option<&str> {
-        self.arm.opened.as_ref().map(|door| door.url.as_str())
+    pub fn extension_url(&self, name: &str) -> Option<&str> {
+        let extension = self.extensions.iter().find(|extension| extension.name == name)?;
+        extension.opened.as_ref().map(|listener| listener.url.as_str())
     }
 
     /// The first token of operators, if it has just been made: nobody will see it again.
@@ -292,7 +314,8 @@ impl Service {
         let threads = self.threads;
         let stopping = tokio::task::spawn_blocking(move || threads.stop());
         let deadline = tokio::time::Instant::now() + STOP_MAX;
-        for mut door in self.api.into_iter().chain(self.arm.opened) {
+        let extensions = self.extensions.into_iter().filter_map(|extension| extension.opened);
+        for mut door in self.api.into_iter().chain(extensions) {
             if tokio::time::timeout_at(deadline, &mut door.serving).await.is_err() {
                 // Somebody watches, and would for ever.
                 door.serving.abort();
@@ -313,34 +336,33 @@ struct Budget {
     listeners: u32,
     threads: NonZeroUsize,
     api: LimitsCell,
-    arm: LimitsCell,
+    extensions: LimitsCell,
 }
 
 impl Budget {
     fn new(plan: &Plan) -> Self {
-        let arm = plan.arm.as_ref().is_some_and(|arm| arm.listen.is_some());
-        let listeners = plan.api.len() + usize::from(arm);
+        let listeners = plan.listeners();
         let cell = || Arc::new(ArcSwap::from_pointee(ClientLimits::default()));
         Self {
             descriptors: plan.descriptors,
-            listeners: u32::try_from(listeners).unwrap_or(u32::MAX),
+            listeners,
             threads: plan.threads,
             api: cell(),
-            arm: cell(),
+            extensions: cell(),
         }
     }
 
-    /// Sets the limits of operators and clients of Azure; gives the settings of the metadata endpoint. All of them are lowered to the
-    /// file descriptors that there are.
-    fn set(&self, mut settings: Settings, mut api: ClientLimits, mut arm: ClientLimits) -> Settings {
+    /// Sets the limits of the listeners of operators and extensions, and returns the settings of the metadata endpoint. All of them
+    /// are lowered to the available file descriptors.
+    fn set(&self, mut settings: Settings, mut api: ClientLimits, mut extensions: ClientLimits) -> Settings {
         let fitted = self.descriptors.fit(OpenConnections {
             machines: settings.connections.max,
-            per_listener: api.max.max(arm.max),
+            per_listener: api.max.max(extensions.max),
             listeners: self.listeners,
             threads: self.threads,
         });
         settings.connections.max = fitted.machines;
-        for (limits, cell) in [(&mut api, &self.api), (&mut arm, &self.arm)] {
+        for (limits, cell) in [(&mut api, &self.api), (&mut extensions, &self.extensions)] {
             limits.max = limits.max.min(fitted.per_listener);
             cell.store(Arc::new(*limits));
         }
@@ -349,13 +371,13 @@ impl Budget {
 }
 
 /// What is behind every door of the operators'.
-struct Operators {
+struct Operators<'a> {
     shared: operator::Api,
     host_names: HostNames,
-    entrance: Option<Arc<Entrance>>,
+    extensions: &'a [BoundExtension],
 }
 
-impl Operators {
+impl Operators<'_> {
     /// Opens their doors; gives the certificates that the first of those with TLS shows.
     fn let_in(
         &self,
@@ -365,11 +387,12 @@ impl Operators {
     ) -> Result<(Vec<Opened>, Option<Arc<Tls>>), StartError> {
         let (mut opened, mut tls) = (Vec::new(), None);
         for door in doors {
-            let names = || self.host_names.clone();
-            let azure = self.entrance.as_ref().map(|entrance| {
-                arm::Door::of_operators(engine, door.scheme(), door.access(), names(), entrance)
-            });
-            let router = operator::router(self.shared.clone(), door.access(), names(), azure);
+            let (access, host_names) = (door.access(), &self.host_names);
+            let router = operator::router(self.shared.clone(), access, host_names.clone());
+            let mount =
+                ExtensionMount::Operators { scheme: door.scheme(), access, host_names: host_names.clone() };
+            let add = |router, extension: &BoundExtension| extension.add_to(router, engine, mount.clone());
+            let router = self.extensions.iter().fold(router, add);
             let certificates = door.certificates()?;
             opened.push(door.open(certificates.as_ref(), router, context.clone())?);
             tls = tls.or(certificates);
@@ -391,7 +414,10 @@ pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
 }
 
 /// Admits a fleet to an empty cluster; one that is not empty is left alone.
-pub(crate) async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+///
+/// # Errors
+/// When the fleet is refused.
+pub async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };

@@ -4,30 +4,34 @@
 
 use std::path::Path;
 
+use forewarn_control::ControlError;
+use forewarn_control::request::{
+    Administration, ClusterRequest, CommandBatch, IdempotencyKey, RequestContext,
+};
 use forewarn_control::shared::{ClusterId, Refusal};
 use forewarn_control::{NamedCommand, Outcome};
 use forewarn_lifecycle::{Name, Seed};
-use forewarn_server::{
-    Administration, ClockCommand, ClockPlan, Condition, Engine, Hands, Once, Order, Problem, Speed, Terms,
-};
+use forewarn_server::ClockCommand;
+use forewarn_server::State;
+use forewarn_server::{ClockPlan, Engine, Hypervisor, Speed};
 use forewarn_store::TrailQuery;
 
 fn open(place: &Path) -> Engine {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    Engine::open(place, Seed([5; 16]), clock, Hands::Pretend).unwrap()
+    Engine::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
 }
 
 fn command(json: &str) -> NamedCommand {
     serde_json::from_str(json).unwrap()
 }
 
-async fn order(engine: &Engine, json: &str) -> Result<Outcome, Problem> {
+async fn order(engine: &Engine, json: &str) -> Result<Outcome, ControlError> {
     engine.order(vec![command(json)]).await
 }
 
 async fn create(engine: &Engine, name: &str) -> Engine {
     let create = Administration::CreateCluster(Name::new(name).unwrap());
-    engine.administer(create, Terms::default()).await.unwrap();
+    engine.administer(create, RequestContext::default()).await.unwrap();
     engine.named(name).unwrap()
 }
 
@@ -76,7 +80,7 @@ async fn an_address_is_that_of_one_machine_over_all_clusters() {
     let address = "10.0.0.1".parse().unwrap();
     // What is called how in a cluster is not for whoever may only see another.
     let machine = "a machine of another cluster".to_owned();
-    assert_eq!(order(&west, taken).await, Err(Problem::AddressTaken { address, machine }));
+    assert_eq!(order(&west, taken).await, Err(ControlError::AddressTaken { address, machine }));
 }
 
 #[tokio::test]
@@ -85,11 +89,11 @@ async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now(
     let first = open(directory.path());
     let west = create(&first, "west").await;
     furnish(&west, "10.0.0.2").await;
-    let administer = async |command| first.administer(command, Terms::default()).await;
+    let administer = async |command| first.administer(command, RequestContext::default()).await;
     let named = |name: &str| Name::new(name).unwrap();
     assert_eq!(
         administer(Administration::RemoveCluster(named("west"))).await,
-        Err(Problem::ClusterInUse("west".to_owned()))
+        Err(ControlError::ClusterInUse("west".to_owned()))
     );
     let rename = Administration::RenameCluster { cluster: named("west"), name: named("east") };
     administer(rename).await.unwrap();
@@ -100,16 +104,16 @@ async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now(
     order(&west, r#"{"command":"delete","machine":"solo"}"#).await.unwrap();
     order(&west, r#"{"command":"remove_host","host":"h1"}"#).await.unwrap();
     administer(Administration::RemoveCluster(named("east"))).await.unwrap();
-    assert_eq!(west.look(|_| ()).await, Err(Problem::NoSuchCluster));
+    assert_eq!(west.look(|_| ()).await, Err(ControlError::NoSuchCluster));
     assert_eq!(
         administer(Administration::RemoveCluster(named("default"))).await,
         Err(Refusal::DefaultCluster.into())
     );
 }
 
-fn once(key: &str, request: u8) -> Terms {
-    let once = Some(Once { key: key.to_owned(), fingerprint: [request; 32] });
-    Terms { by: "token alice".to_owned(), once, ..Terms::default() }
+fn once(key: &str, request: u8) -> RequestContext {
+    let once = Some(IdempotencyKey { key: key.to_owned(), fingerprint: [request; 32] });
+    RequestContext { by: "token alice".to_owned(), once, ..RequestContext::default() }
 }
 
 #[tokio::test]
@@ -119,7 +123,7 @@ async fn the_same_request_under_the_same_key_is_carried_out_once_also_after_a_re
     furnish(&engine, "10.0.0.1").await;
     let restart = async |engine: &Engine, terms| {
         let commands = vec![command(r#"{"command":"restart","machine":"solo"}"#)];
-        engine.order(Order { commands, terms }).await
+        engine.order(CommandBatch { commands, context: terms }).await
     };
     let boots = async |engine: &Engine| {
         engine.look(|state| state.cluster.machines().next().unwrap().1.boots).await.unwrap()
@@ -135,7 +139,7 @@ async fn the_same_request_under_the_same_key_is_carried_out_once_also_after_a_re
     assert_eq!(boots(&engine).await, 2);
     restart(&engine, once("another", 1)).await.unwrap();
     assert_eq!(boots(&engine).await, 3);
-    let by_another = Terms { by: "token bob".to_owned(), ..once("k", 1) };
+    let by_another = RequestContext { by: "token bob".to_owned(), ..once("k", 1) };
     restart(&engine, by_another).await.unwrap();
     assert_eq!(boots(&engine).await, 4, "the key of another is another key");
 }
@@ -164,7 +168,7 @@ async fn a_clock_that_is_refused_to_be_set_leaves_nothing_behind() {
     let before = entries().await;
     let beyond = ClockCommand::Advance(std::time::Duration::MAX);
     for _ in 0..2 {
-        assert_eq!(engine.drive_for(beyond, once("k", 1)).await, Err(Problem::EndOfTime));
+        assert_eq!(engine.drive_for(beyond, once("k", 1)).await, Err(ControlError::EndOfTime));
     }
     engine.drive(ClockCommand::Run(Speed(0))).await.unwrap();
     let since = entries().await.split_off(before.len());
@@ -177,13 +181,21 @@ async fn what_has_changed_since_it_was_read_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path());
     let order = async |json, hosts| {
-        let only_if = Some(Condition(Box::new(move |state| {
-            if state.cluster.hosts().count() == hosts { Ok(()) } else { Err(Problem::Changed) }
-        })));
-        let terms = Terms { only_if, ..Terms::default() };
-        engine.order(Order { commands: vec![command(json)], terms }).await
+        let check = |state: &State<'_>| {
+            if state.cluster.hosts().count() == hosts {
+                Ok(state.revision)
+            } else {
+                Err(ControlError::Changed)
+            }
+        };
+        let request = |revision| {
+            let context = RequestContext { if_revision: Some(revision), ..RequestContext::default() };
+            let batch = CommandBatch { commands: vec![command(json)], context };
+            engine.to_cluster(ClusterRequest::Commands(batch))
+        };
+        engine.request_if(check, request).await
     };
     order(r#"{"command":"admit_host","name":"h1"}"#, 0).await.unwrap();
-    assert_eq!(order(r#"{"command":"admit_host","name":"h2"}"#, 0).await, Err(Problem::Changed));
+    assert_eq!(order(r#"{"command":"admit_host","name":"h2"}"#, 0).await, Err(ControlError::Changed));
     order(r#"{"command":"admit_host","name":"h2"}"#, 1).await.unwrap();
 }

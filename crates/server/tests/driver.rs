@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use forewarn_control::ControlError;
 use forewarn_lifecycle::*;
-use forewarn_server::{Clock, ClockCommand, Engine, Problem, Speed};
+use forewarn_server::ClockCommand;
+use forewarn_server::{Clock, Engine, Speed};
 
 /// One host, one enrolled machine, a frozen clock.
 async fn solo() -> (Engine, MachineId) {
@@ -67,7 +69,7 @@ async fn a_clock_that_runs_fast_lets_a_notice_pass_quickly() {
 async fn a_refusal_comes_back_and_a_real_clock_is_not_driven() {
     let (engine, _) = solo().await;
     let refused = engine.submit(Command::Restart(MachineId(9))).await;
-    assert_eq!(refused, Err(Problem::Refused(Refusal::NoSuchMachine)));
+    assert_eq!(refused, Err(ControlError::Refused(Refusal::NoSuchMachine)));
     let real = Engine::pretending(Seed([5; 16]), Clock::real(Steady::START));
-    assert_eq!(real.drive(ClockCommand::Next { within: None }).await, Err(Problem::RealClock));
+    assert_eq!(real.drive(ClockCommand::Next { within: None }).await, Err(ControlError::RealClock));
 }

@@ -7,9 +7,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::mpsc;
 
+use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
-use forewarn_server::{ClockCommand, ClockPlan, Engine, Hands, Problem, Speed};
+use forewarn_server::ClockCommand;
+use forewarn_server::{ClockPlan, Engine, Hypervisor, Speed};
 use tempfile::TempDir;
 
 /// A millisecond is a quarter of an hour.
@@ -17,7 +19,7 @@ const FASTEST: Speed = Speed(1_000_000);
 
 fn open(place: &Path, speed: Speed) -> Engine {
     let clock = ClockPlan::Virtual { start: None, speed };
-    Engine::open(place, Seed([5; 16]), clock, Hands::Pretend).unwrap()
+    Engine::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
 }
 
 fn copy(place: &Path) -> TempDir {
@@ -46,7 +48,7 @@ async fn what_a_clock_shows_that_runs_has_been_written_down() {
 }
 
 /// Keeps the driver busy until the sender is dropped: what is asked meanwhile is taken together.
-fn busy(engine: &Engine) -> (mpsc::Sender<()>, impl Future<Output = Result<(), Problem>>) {
+fn busy(engine: &Engine) -> (mpsc::Sender<()>, impl Future<Output = Result<(), ControlError>>) {
     let (go, wait) = mpsc::channel::<()>();
     let engine = engine.clone();
     // It goes on when nobody is left who could say so.
@@ -75,6 +77,7 @@ async fn an_address_is_given_to_one_machine_also_when_two_ask_for_it_at_once() {
     let two = order(r#"{"command":"admit_vm","name":"two","host":"h1","addresses":["::ffff:10.0.0.1"]}"#);
     let (_, one, two, ()) = tokio::join!(held, one, two, async { drop(go) });
     one.unwrap();
-    let taken = Problem::AddressTaken { address: "10.0.0.1".parse().unwrap(), machine: "one".to_owned() };
+    let taken =
+        ControlError::AddressTaken { address: "10.0.0.1".parse().unwrap(), machine: "one".to_owned() };
     assert_eq!(two, Err(taken));
 }

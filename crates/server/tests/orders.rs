@@ -4,10 +4,12 @@ use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Seed, Timestamp};
-use forewarn_server::{CLOCK_END, Clock, ClockCommand, Engine, Hands, Problem, Speed};
+use forewarn_server::ClockCommand;
+use forewarn_server::{CLOCK_END, Clock, Engine, Hypervisor, Speed};
 use serde_json::{Value, json};
 
 fn frozen() -> Clock {
@@ -19,7 +21,7 @@ fn commands(all: Value) -> Vec<NamedCommand> {
 }
 
 /// Two machines, `a` at 10.0.0.1 and `b` at 10.0.0.2.
-async fn town(hands: Hands) -> Engine {
+async fn town(hands: Hypervisor) -> Engine {
     let engine = Engine::in_memory(Seed([5; 16]), frozen(), hands);
     let fleet = json!([
         { "command": "admit_host", "name": "h1" },
@@ -37,7 +39,7 @@ fn at(engine: &Engine, address: &str) -> Option<String> {
 
 #[tokio::test]
 async fn addresses_may_change_hands_in_one_order() {
-    let engine = town(Hands::Pretend).await;
+    let engine = town(Hypervisor::Simulated).await;
     let swap = json!([
         { "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] },
         { "command": "describe", "machine": "b", "addresses": ["10.0.0.1"] },
@@ -57,7 +59,7 @@ async fn addresses_may_change_hands_in_one_order() {
 
 #[tokio::test]
 async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
-    let engine = town(Hands::Pretend).await;
+    let engine = town(Hypervisor::Simulated).await;
     let taken = json!([
         { "command": "admit_host", "name": "h2" },
         { "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] },
@@ -69,7 +71,7 @@ async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
     for wrong in [taken, twice, json!([{ "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] }])]
     {
         let rehearsed = engine.rehearse(commands(wrong.clone())).await;
-        assert!(matches!(rehearsed, Err(Problem::AddressTaken { .. })), "{wrong}");
+        assert!(matches!(rehearsed, Err(ControlError::AddressTaken { .. })), "{wrong}");
         assert_eq!(engine.order(commands(wrong)).await.map(drop), rehearsed);
     }
     let hosts = engine.look(|state| state.cluster.hosts().count()).await;
@@ -79,7 +81,7 @@ async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
 
 #[tokio::test]
 async fn what_is_not_said_of_a_machine_or_a_site_stays() {
-    let engine = town(Hands::Pretend).await;
+    let engine = town(Hypervisor::Simulated).await;
     let order = async |all: Value| engine.order(commands(all)).await.expect("accepted").changes;
     assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 1);
     assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 0);
@@ -91,10 +93,10 @@ async fn what_is_not_said_of_a_machine_or_a_site_stays() {
 
 #[tokio::test]
 async fn a_virtual_clock_ends_before_documents_do() {
-    let engine = town(Hands::Pretend).await;
+    let engine = town(Hypervisor::Simulated).await;
     let most = CLOCK_END.since(engine.clock().now().wall);
     let beyond = engine.drive(ClockCommand::Advance(most + Duration::from_secs(1))).await;
-    assert_eq!(beyond, Err(Problem::EndOfTime));
+    assert_eq!(beyond, Err(ControlError::EndOfTime));
     engine.drive(ClockCommand::Advance(most)).await.expect("it ends there");
     engine.drive(ClockCommand::Run(Speed(1_000_000))).await.expect("a virtual clock");
     assert_eq!(engine.clock().now().wall, CLOCK_END, "and goes no farther");
@@ -112,7 +114,7 @@ async fn a_server_that_stops_lets_a_program_end_its_work() {
     );
     std::fs::write(&path, script).expect("a file");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
-    let engine = town(Hands::Program(Program { path, time_limit: Duration::from_secs(60) })).await;
+    let engine = town(Hypervisor::Program(Program { path, time_limit: Duration::from_secs(60) })).await;
     engine.order(commands(json!([{ "command": "restart", "machine": "a" }]))).await.expect("at once");
     let until = async |name: &str| {
         while !folder.path().join(name).exists() {

@@ -5,20 +5,23 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use forewarn_control::ControlError;
+use forewarn_control::request::{Administration, CommandBatch, RequestContext};
 use forewarn_control::{Chain, NamedCommand, Outcome, TrailEntry};
 use forewarn_lifecycle::{Approver, Command, Name, Seed};
-use forewarn_server::{Administration, ClockCommand, ClockPlan, Engine, Hands, Order, Problem, Speed, Terms};
+use forewarn_server::ClockCommand;
+use forewarn_server::{ClockPlan, Engine, Hypervisor, Speed};
 use forewarn_store::TrailQuery;
 
 fn open(place: &Path) -> Engine {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    Engine::open(place, Seed([5; 16]), clock, Hands::Pretend).unwrap()
+    Engine::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
 }
 
-async fn order(engine: &Engine, json: &str) -> Result<Outcome, Problem> {
+async fn order(engine: &Engine, json: &str) -> Result<Outcome, ControlError> {
     let command: NamedCommand = serde_json::from_str(json).unwrap();
-    let terms = Terms { by: "token alice".to_owned(), ..Terms::default() };
-    engine.order(Order { commands: vec![command], terms }).await
+    let terms = RequestContext { by: "token alice".to_owned(), ..RequestContext::default() };
+    engine.order(CommandBatch { commands: vec![command], context: terms }).await
 }
 
 async fn trail(engine: &Engine) -> Vec<Arc<TrailEntry>> {
@@ -83,7 +86,7 @@ async fn what_is_refused_leaves_no_trace_and_the_chain_goes_on_after_a_restart()
     let engine = open(directory.path());
     order(&engine, r#"{"command":"brake_on"}"#).await.unwrap();
     let create = Administration::CreateCluster(Name::new("west").unwrap());
-    engine.administer(create, Terms::default()).await.unwrap();
+    engine.administer(create, RequestContext::default()).await.unwrap();
     let entries = trail(&engine).await;
     assert!(entries.starts_with(&before));
     assert_eq!(entries.last().unwrap().text, "asked for: create cluster, cluster west");

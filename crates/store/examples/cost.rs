@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{Chain, Subject, Told};
+use forewarn_control::{Entry, Record};
 use forewarn_imds::Moment;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
-use forewarn_control::{Entry, Record};
 use forewarn_store::{Direction, Journal, Options, TrailQuery};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -48,7 +48,7 @@ fn fill(directory: &Path, options: &Options, machines: u32, out: &mut impl Write
     for first in (0..machines).step_by(100) {
         let records: Vec<_> = (first..first + 100).flat_map(machine).collect();
         journal.append(&records, &[])?;
-        records.iter().for_each(|record| state.apply(record));
+        records.iter().for_each(|record| drop(state.apply(record)));
         if journal.wants_fold() {
             let begin = Instant::now();
             journal.fold(state.clone());

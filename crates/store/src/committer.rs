@@ -25,10 +25,10 @@ use crate::files::{Directory, NamedFiles};
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{Reach, ReachFile};
-use forewarn_control::ControlState;
 use crate::trail::{
     Answer, ReadFailed, Sweeping, TrailQuery, chain_before, read_page, rewrite_entry, write_entry,
 };
+use forewarn_control::ControlState;
 
 /// What may go into one commit.
 enum Write {

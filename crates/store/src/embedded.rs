@@ -20,10 +20,10 @@ use crate::files::{Directory, NamedFiles};
 use crate::fold::Folding;
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{self, Reach, ReachFile};
-use forewarn_control::Record;
 use crate::recover::{Recovered, open_and_recover, read_swept};
-use forewarn_control::ControlState;
 use crate::trail::{TRAIL_KEEP, TrailReader};
+use forewarn_control::ControlState;
+use forewarn_control::Record;
 
 /// Records after which a state is kept anew, unless the state has more rows than that.
 pub const FOLD_AFTER: u64 = 10_000;
@@ -91,7 +91,12 @@ impl Embedded {
             Missing::Refuse => Directory::with_journal(path)?,
         };
         if !directory.has_journal()? {
-            create(&directory, Heading::new(options.seed, options.now), ControlState::new(options.seed), &[])?;
+            create(
+                &directory,
+                Heading::new(options.seed, options.now),
+                ControlState::new(options.seed),
+                &[],
+            )?;
         }
         let journal = directory.journal();
         let recorded = reach::read(&directory)?;

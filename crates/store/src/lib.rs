@@ -236,6 +236,7 @@ mod tests {
     use forewarn_lifecycle::Now;
 
     use super::*;
+    use forewarn_control::Entry;
 
     #[test]
     fn a_journal_counts_what_it_was_given() {

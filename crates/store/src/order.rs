@@ -7,8 +7,8 @@ use forewarn_control::TrailEntry;
 use forewarn_lifecycle::Now;
 
 use crate::error::{AppendFailed, CopyError};
-use forewarn_control::ControlState;
 use crate::trail::{Answer, ReadFailed, TrailQuery};
+use forewarn_control::ControlState;
 
 /// What the thread is asked for.
 pub(crate) enum Order {

@@ -14,9 +14,9 @@ use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
 use crate::reach::Reach;
-use forewarn_control::{Entry, Record};
-use forewarn_control::{ControlState, RestoringState, StateRow};
 use crate::trail::check_ends;
+use forewarn_control::{ControlState, RestoringState, StateRow};
+use forewarn_control::{Entry, Record};
 
 /// What was found in a journal.
 #[derive(Debug)]

@@ -22,8 +22,8 @@ use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::reach;
 use crate::recover::{Recovered, add_rows, open_and_recover, recover};
-use forewarn_control::{ControlState, RestoringState};
 use crate::trail::check_trail;
+use forewarn_control::{ControlState, RestoringState};
 
 /// The first line of an export; the number is that of its format.
 const FIRST_LINE: &[u8] = b"forewarn export 0\n";

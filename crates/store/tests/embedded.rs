@@ -18,11 +18,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
+use std::collections::BTreeMap;
+
 use forewarn_control::shared::ClusterId;
+use forewarn_control::{ControlState, Entry, INCARNATION_STEP, Record};
 use forewarn_control::{Details, Home, Site};
 use forewarn_lifecycle::*;
-use forewarn_control::{ControlState, Entry, INCARNATION_STEP, Record};
-use forewarn_store::{AppendFailed, CopyError, Journal, Missing, OpenError, Options, Recovered, accept_loss, check, export, import};
+use forewarn_store::{
+    AppendFailed, CopyError, Journal, Missing, OpenError, Options, Recovered, accept_loss, check, export,
+    import,
+};
 use proptest::prelude::*;
 use tempfile::{TempDir, tempdir};
 use world::World;
@@ -47,14 +52,14 @@ fn host(number: u32) -> Record {
     }
 }
 
-fn after(records: &[Record]) -> State {
-    let mut state = State::new(SEED);
-    records.iter().for_each(|record| state.apply(record));
+fn after(records: &[Record]) -> ControlState {
+    let mut state = ControlState::new(SEED);
+    records.iter().for_each(|record| drop(state.apply(record)));
     state
 }
 
 /// A directory with the journal of some hosts, and the file.
-fn with_hosts(count: u32) -> (TempDir, State) {
+fn with_hosts(count: u32) -> (TempDir, ControlState) {
     let directory = tempdir().unwrap();
     let records: Vec<_> = (0..count).map(host).collect();
     let (mut journal, _) = open(directory.path());
@@ -86,7 +91,7 @@ proptest! {
         history.iter().for_each(|happening| world.happen(happening));
         let records = records(&world);
         let directory = tempdir().unwrap();
-        let mut state = State::new(SEED);
+        let mut state = ControlState::new(SEED);
         let mut rest = &records[..];
         for (round, size) in batches.iter().cycle().enumerate() {
             if rest.is_empty() {
@@ -98,7 +103,7 @@ proptest! {
             for _ in 0..5 + round % 7 {
                 let (batch, later) = rest.split_at((*size).min(rest.len()));
                 journal.append(batch, &[]).unwrap();
-                batch.iter().for_each(|record| state.apply(record));
+                batch.iter().for_each(|record| drop(state.apply(record)));
                 if journal.wants_fold() {
                     journal.fold(state.clone());
                 }
@@ -107,7 +112,7 @@ proptest! {
         }
         let (journal, found) = Journal::open(directory.path(), &options(fold_after)).unwrap();
         prop_assert_eq!(&found.state, &state);
-        prop_assert_eq!(&found.state.clusters[&ClusterId::DEFAULT].cluster, &world.cluster);
+        prop_assert_eq!(found.state.cluster(ClusterId::DEFAULT).unwrap().rules(), &world.cluster);
         prop_assert_eq!(journal.length(), records.len() as u64);
         journal.close().unwrap();
         prop_assert_eq!(check(directory.path()).unwrap().records, records.len() as u64);
@@ -126,7 +131,7 @@ proptest! {
         let other = Options { seed: Seed([8; 16]), ..options(50) };
         import(&file, to.path(), &other).unwrap();
         let (_journal, found) = Journal::open(to.path(), &options(50)).unwrap();
-        let cluster = &found.state.clusters[&ClusterId::DEFAULT].cluster;
+        let cluster = found.state.cluster(ClusterId::DEFAULT).unwrap().rules();
         prop_assert_eq!(found.identity, SEED);
         prop_assert_eq!(cluster.brake(), Brake::On);
         for ((id, tenant), (also, before)) in cluster.tenants().zip(world.cluster.tenants()) {
@@ -162,7 +167,7 @@ proptest! {
         prop_assert!(is_short);
         accept_loss(from.path(), &other).unwrap();
         let (_journal, found) = Journal::open(from.path(), &options(50)).unwrap();
-        let again = &found.state.clusters[&ClusterId::DEFAULT].cluster;
+        let again = found.state.cluster(ClusterId::DEFAULT).unwrap().rules();
         prop_assert!(again.tenants().eq(cluster.tenants()));
         prop_assert_eq!(found.unread, waiting(again));
     }
@@ -191,12 +196,12 @@ fn a_new_journal_is_empty_and_has_its_seed_for_ever() {
     let directory = tempdir().unwrap();
     let inside = directory.path().join("a/b");
     let (journal, found) = open(&inside);
-    assert_eq!(found.state, State::new(SEED));
+    assert_eq!(found.state, ControlState::new(SEED));
     assert_eq!((found.identity, found.created.millis(), found.replayed), (SEED, 1_000, 0));
     journal.close().unwrap();
     let other = Options::new(Seed([9; 16]), Now::at_millis(9_000));
     let (_journal, found) = Journal::open(&inside, &other).unwrap();
-    assert_eq!(found.state, State::new(SEED));
+    assert_eq!(found.state, ControlState::new(SEED));
     assert_eq!((found.identity, found.created.millis()), (SEED, 1_000));
 }
 
@@ -251,10 +256,10 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     // From records, and from rows.
     for _ in 0..2 {
         let (mut journal, found) = open(directory.path());
-        assert_eq!(found.state.clusters[&ClusterId::DEFAULT].site, site);
+        assert_eq!(found.state.cluster(ClusterId::DEFAULT).unwrap().site(), &site);
         assert_eq!(
-            found.state.clusters[&ClusterId::DEFAULT].details,
-            [(MachineId(0), details.clone())].into()
+            found.state.cluster(ClusterId::DEFAULT).unwrap().details(),
+            &BTreeMap::from([(MachineId(0), details.clone())])
         );
         journal.fold(found.state);
         journal.append(&[Record { now, entry: Entry::Clock }], &[]).unwrap();
@@ -333,7 +338,7 @@ fn an_interrupted_first_start_is_started_again() {
     fs::write(directory.path().join("journal.new"), b"half of").unwrap();
     fs::write(directory.path().join("journal.new-journal"), b"half of").unwrap();
     let (journal, found) = open(directory.path());
-    assert_eq!(found.state, State::new(SEED));
+    assert_eq!(found.state, ControlState::new(SEED));
     journal.close().unwrap();
     let mut names: Vec<_> =
         fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -388,7 +393,7 @@ fn a_record_beyond_all_limits_is_not_written() {
     let record = Record { now: Now::at_millis(0), entry: Entry::Site(ClusterId::DEFAULT, site) };
     assert!(matches!(journal.append(&[host(0), record], &[]), Err(AppendFailed::TooLarge(_))));
     drop(journal);
-    assert_eq!(open(directory.path()).1.state, State::new(SEED));
+    assert_eq!(open(directory.path()).1.state, ControlState::new(SEED));
 }
 
 #[test]
@@ -410,7 +415,7 @@ fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
     import(&file, to.path(), &options(50)).unwrap();
     for place in [from.path(), to.path()] {
         let (_journal, found) = open(place);
-        let estate = &found.state.clusters[&cluster];
+        let estate = found.state.cluster(cluster).unwrap();
         let kept: Vec<_> = (3..6).flat_map(|work| estate.failures_of(MaintenanceId(work))).collect();
         assert_eq!(kept, [(machine, "no domain 3"), (machine, "no domain 5")]);
     }

@@ -17,10 +17,10 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use forewarn_control::shared::ClusterId;
+use forewarn_control::{Boot, Entry, Record};
 use forewarn_control::{Details, Home, Site};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Steady, Timestamp};
-use forewarn_control::{Boot, Entry, Record};
-use forewarn_store::{Malformed};
+use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use world::random::{Happening, Layout, build, happenings, layouts};

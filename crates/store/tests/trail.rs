@@ -10,10 +10,13 @@ use std::time::Duration;
 
 use forewarn_control::shared::{ClusterId, Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
 use forewarn_control::{BrokenLink, Chain, Subject, Told, TrailEntry};
+use forewarn_control::{Entry, Record};
 use forewarn_imds::Moment;
 use forewarn_lifecycle::{MaintenanceId, Name, Now, Seed, Timestamp};
-use forewarn_control::{Entry, Record};
-use forewarn_store::{AppendFailed, Direction, Journal, OpenError, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage, TrailQuery, TrailReader, check, export, import};
+use forewarn_store::{
+    AppendFailed, Direction, Journal, OpenError, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage,
+    TrailQuery, TrailReader, check, export, import,
+};
 use forewarn_url::Url;
 use proptest::prelude::*;
 use rusqlite::Connection;
@@ -354,7 +357,7 @@ fn an_import_begins_a_new_trail() {
     import(&file, to.path(), &options()).unwrap();
     let imported = Journal::open(to.path(), &options()).unwrap().1;
     assert_eq!(imported.trail, Chain::default());
-    let webhook = imported.state.catalogue.find_webhook(0).unwrap();
+    let webhook = imported.state.shared().find_webhook(0).unwrap();
     assert_eq!((webhook.name.as_str(), webhook.progress.cursor), ("ops", 0), "it is told all of the new one");
 }
 

@@ -1,7 +1,7 @@
 //! Bodies beside a fleet that somebody else has changed.
 
-use super::super::read_scale_set::read_scale_set;
 use super::*;
+use crate::read::scale_set::read_scale_set;
 use forewarn_testkit::TestCluster;
 
 fn set_of(town: &TestCluster) -> ScaleSetId {

@@ -4,9 +4,9 @@ use forewarn_lifecycle::{Machine, TenantId};
 use serde_json::{Value, json};
 
 use super::edit::{fill, put};
-use super::{Kept, Sight, resource};
+use super::{ShowContext, StoredResource, resource};
 use crate::kind::AVAILABILITY_SETS;
-use crate::read_machine::{Domains, read_availability_set};
+use crate::read::machine::{Domains, read_availability_set};
 use crate::refresh::refresh_availability_set;
 use forewarn_control::resource_id::ResourceId;
 
@@ -17,16 +17,16 @@ const FAULT_DOMAINS_MAX: u16 = 3;
 /// An availability set; `members` are its machines.
 #[must_use]
 pub fn show_availability_set(
-    sight: &Sight<'_>,
-    kept: &Kept<'_>,
+    context: &ShowContext<'_>,
+    stored: &StoredResource<'_>,
     tenant: TenantId,
     members: &[ResourceId],
 ) -> Value {
-    let mut shown = resource(sight, kept, AVAILABILITY_SETS);
+    let mut shown = resource(context, stored, AVAILABILITY_SETS);
     fill(&mut shown, "sku.name", "Classic");
-    refresh_availability_set(sight.cluster, tenant, &mut shown);
-    let machines = sight.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
-    let machines: Vec<_> = machines.iter().filter_map(|id| sight.cluster.machine(*id)).collect();
+    refresh_availability_set(context.cluster, tenant, &mut shown);
+    let machines = context.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
+    let machines: Vec<_> = machines.iter().filter_map(|id| context.cluster.machine(*id)).collect();
     put_domains(&mut shown, &machines);
     let members: Vec<_> = members.iter().map(|id| json!({ "id": id.to_string() })).collect();
     put(&mut shown, "properties.virtualMachines", members);
@@ -46,8 +46,8 @@ fn put_domains(shown: &mut Value, machines: &[&Machine]) {
 
 /// The body of an availability set that no client has sent.
 #[must_use]
-pub fn plain_availability_set(sight: &Sight<'_>, tenant: TenantId) -> Value {
-    let machines = sight.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
-    let location = machines.first().map_or(sight.site.location.as_str(), |id| sight.location(*id));
+pub fn plain_availability_set(context: &ShowContext<'_>, tenant: TenantId) -> Value {
+    let machines = context.cluster.tenant(tenant).map_or(&[][..], |tenant| tenant.machines());
+    let location = machines.first().map_or(context.site.location.as_str(), |id| context.location(*id));
     json!({ "location": location, "sku": { "name": "Aligned" } })
 }

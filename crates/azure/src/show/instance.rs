@@ -7,10 +7,10 @@ use super::edit::{complete, put, put_if, take, text};
 use super::model::{fill_machine, made_from};
 use super::standing::provisioning;
 use super::view::instance_view;
-use super::{Expand, Kept, Own, Provisioning, Sight, put_etag};
+use super::{Expand, InstanceBody, Provisioning, ShowContext, StoredResource, put_etag};
 use crate::body::at;
 use crate::kind::INSTANCES;
-use crate::read_scale_set::MODEL;
+use crate::read::scale_set::MODEL;
 use forewarn_control::resource_id::{instance_id, instance_word};
 use forewarn_imds::Unique;
 
@@ -18,14 +18,14 @@ use forewarn_imds::Unique;
 /// Nothing, if it is not there.
 #[must_use]
 pub fn show_instance(
-    sight: &Sight<'_>,
-    set: &Kept<'_>,
-    own: Own<'_>,
+    context: &ShowContext<'_>,
+    set: &StoredResource<'_>,
+    own: InstanceBody<'_>,
     id: MachineId,
     expand: Expand,
 ) -> Value {
-    let Some(mut shown) = bare(sight, set, id) else { return json!({}) };
-    sight.put_tags(&mut shown, id);
+    let Some(mut shown) = bare(context, set, id) else { return json!({}) };
+    context.put_tags(&mut shown, id);
     if let Some(own) = own.body {
         put_if(&mut shown, "tags", at(own, "tags").cloned());
         if let (Some(properties), Some(more)) = (shown.get_mut("properties"), own.get("properties")) {
@@ -33,13 +33,13 @@ pub fn show_instance(
         }
     }
     take(&mut shown, "properties.instanceView");
-    let state = provisioning(sight.cluster, id, Provisioning::Succeeded);
+    let state = provisioning(context.cluster, id, Provisioning::Succeeded);
     put(&mut shown, "properties.provisioningState", state.as_str());
-    put_etag(sight, own.etag, &mut shown);
+    put_etag(context, own.etag, &mut shown);
     if expand == Expand::InstanceView {
-        let mut view = instance_view(sight, id, &shown, state, set.created);
-        let group = sight.cluster.machine(id).map(|machine| Unique::PlacementGroup(machine.tenant));
-        put_if(&mut view, "placementGroupId", group.map(|group| group.id(sight.seed)));
+        let mut view = instance_view(context, id, &shown, state, set.created);
+        let group = context.cluster.machine(id).map(|machine| Unique::PlacementGroup(machine.tenant));
+        put_if(&mut view, "placementGroupId", group.map(|group| group.id(context.seed)));
         put(&mut shown, "properties.instanceView", view);
     }
     shown
@@ -47,26 +47,31 @@ pub fn show_instance(
 
 /// How an instance of a scale set is at the moment.
 #[must_use]
-pub fn instance_instance_view(sight: &Sight<'_>, set: &Kept<'_>, own: Own<'_>, id: MachineId) -> Value {
-    let mut shown = show_instance(sight, set, own, id, Expand::InstanceView);
+pub fn instance_instance_view(
+    context: &ShowContext<'_>,
+    set: &StoredResource<'_>,
+    own: InstanceBody<'_>,
+    id: MachineId,
+) -> Value {
+    let mut shown = show_instance(context, set, own, id, Expand::InstanceView);
     take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
 }
 
 /// What follows from the scale set and from the rules.
-fn bare(sight: &Sight<'_>, set: &Kept<'_>, id: MachineId) -> Option<Value> {
-    let machine = sight.cluster.machine(id)?;
-    let Shape::PlacementGroup(scale_set) = sight.cluster.tenant(machine.tenant)?.shape else { return None };
-    let scale_set = sight.cluster.scale_set(scale_set)?;
+fn bare(context: &ShowContext<'_>, set: &StoredResource<'_>, id: MachineId) -> Option<Value> {
+    let machine = context.cluster.machine(id)?;
+    let Shape::PlacementGroup(scale_set) = context.cluster.tenant(machine.tenant)?.shape else { return None };
+    let scale_set = context.cluster.scale_set(scale_set)?;
     let mut shown = json!({
         "name": machine.name.as_str(),
         "id": instance_id(set.id, scale_set, machine).to_string(),
         "type": INSTANCES,
     });
-    complete(&mut shown, &made_from(sight, set.body, id));
+    complete(&mut shown, &made_from(context, set.body, id));
     put(&mut shown, "instanceId", instance_word(scale_set, machine));
     put_if(&mut shown, "sku.name", text(set.body, "sku.name"));
     put(&mut shown, "sku.tier", text(set.body, "sku.tier").unwrap_or("Standard"));
-    let vm_id = Unique::Machine(id).id(sight.seed);
+    let vm_id = Unique::Machine(id).id(context.seed);
     let is_latest = machine.model_version == scale_set.model_version;
     put(&mut shown, "properties.latestModelApplied", is_latest);
     put(&mut shown, "properties.modelDefinitionApplied", "VirtualMachineScaleSet");

@@ -7,10 +7,10 @@ use super::edit::{complete, fill, put, put_if, take, text};
 use super::model::{fill_eviction, fill_machine, has_zones, made_from, plain_storage};
 use super::standing::provisioning;
 use super::view::instance_view;
-use super::{Expand, Kept, Own, Sight, put_state, resource};
+use super::{Expand, InstanceBody, ShowContext, StoredResource, put_state, resource};
 use crate::body::at;
 use crate::kind::VIRTUAL_MACHINES;
-use crate::read_scale_set::MODEL;
+use crate::read::scale_set::MODEL;
 use crate::refresh::refresh_machine;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resource_id::{availability_set_id, scale_set_id};
@@ -22,40 +22,51 @@ const ALIKE: [&str; 6] =
 
 /// A virtual machine.
 #[must_use]
-pub fn show_machine(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, expand: Expand) -> Value {
-    let mut shown = resource(sight, kept, VIRTUAL_MACHINES);
+pub fn show_machine(
+    context: &ShowContext<'_>,
+    stored: &StoredResource<'_>,
+    id: MachineId,
+    expand: Expand,
+) -> Value {
+    let mut shown = resource(context, stored, VIRTUAL_MACHINES);
     take(&mut shown, "properties.instanceView");
-    let state = provisioning(sight.cluster, id, kept.state);
-    if let Some(machine) = sight.cluster.machine(id) {
-        put(&mut shown, "properties.vmId", Unique::Machine(id).id(sight.seed));
-        overlay(sight, kept, id, machine, &mut shown);
+    let state = provisioning(context.cluster, id, stored.state);
+    if let Some(machine) = context.cluster.machine(id) {
+        put(&mut shown, "properties.vmId", Unique::Machine(id).id(context.seed));
+        overlay(context, stored, id, machine, &mut shown);
     }
-    put_state(sight, kept, state, &mut shown);
+    put_state(context, stored, state, &mut shown);
     if expand == Expand::InstanceView {
-        let view = instance_view(sight, id, &shown, state, kept.created);
+        let view = instance_view(context, id, &shown, state, stored.created);
         put(&mut shown, "properties.instanceView", view);
     }
     shown
 }
 
-fn overlay(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, machine: &Machine, shown: &mut Value) {
-    sight.put_tags(shown, id);
+fn overlay(
+    context: &ShowContext<'_>,
+    stored: &StoredResource<'_>,
+    id: MachineId,
+    machine: &Machine,
+    shown: &mut Value,
+) {
+    context.put_tags(shown, id);
     if has_zones(shown) {
-        put_if(shown, "zones", sight.zone(id).map(|zone| json!([zone])));
+        put_if(shown, "zones", context.zone(id).map(|zone| json!([zone])));
     }
-    fill_machine(shown, kept.id.name(), &Unique::Machine(id).id(sight.seed));
+    fill_machine(shown, stored.id.name(), &Unique::Machine(id).id(context.seed));
     fill(shown, "properties.networkProfile.networkInterfaces", json!([]));
-    refresh_machine(sight.cluster, id, shown);
+    refresh_machine(context.cluster, id, shown);
     fill_eviction(shown, "properties", machine.priority);
-    let Some(tenant) = sight.cluster.tenant(machine.tenant) else { return };
-    let group = &kept.id.group;
+    let Some(tenant) = context.cluster.tenant(machine.tenant) else { return };
+    let group = &stored.id.group;
     match tenant.shape {
         Shape::StandaloneMachine | Shape::CloudService => {}
         Shape::AvailabilitySet => {
             put_reference(shown, "properties.availabilitySet.id", &availability_set_id(group, &tenant.name));
         }
         Shape::PlacementGroup(set) => {
-            let set = sight.cluster.scale_set(set).map(|set| scale_set_id(group, &set.name));
+            let set = context.cluster.scale_set(set).map(|set| scale_set_id(group, &set.name));
             if let Some(set) = set {
                 put_reference(shown, "properties.virtualMachineScaleSet.id", &set);
             }
@@ -65,27 +76,27 @@ fn overlay(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId, machine: &Machine,
 
 /// Says that something belongs to a resource, unless its client has said so already, in whatever spelling.
 fn put_reference(shown: &mut Value, path: &str, id: &ResourceId) {
-    let kept = text(shown, path).and_then(ResourceId::parse);
-    if !kept.is_some_and(|kept| kept.name().eq_ignore_ascii_case(id.name())) {
+    let stored = text(shown, path).and_then(ResourceId::parse);
+    if !stored.is_some_and(|stored| stored.name().eq_ignore_ascii_case(id.name())) {
         put(shown, path, id.to_string());
     }
 }
 
 /// How a virtual machine is at the moment.
 #[must_use]
-pub fn machine_instance_view(sight: &Sight<'_>, kept: &Kept<'_>, id: MachineId) -> Value {
-    let mut shown = show_machine(sight, kept, id, Expand::InstanceView);
+pub fn machine_instance_view(context: &ShowContext<'_>, stored: &StoredResource<'_>, id: MachineId) -> Value {
+    let mut shown = show_machine(context, stored, id, Expand::InstanceView);
     take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
 }
 
 /// The body of a machine that no client has sent.
 #[must_use]
-pub fn plain_machine(sight: &Sight<'_>, id: MachineId) -> Value {
-    let name = sight.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
-    let mut body = json!({ "location": sight.location(id) });
-    sight.put_tags(&mut body, id);
-    if !is_in_availability_set(sight, id) {
-        put_if(&mut body, "zones", sight.zone(id).map(|zone| json!([zone])));
+pub fn plain_machine(context: &ShowContext<'_>, id: MachineId) -> Value {
+    let name = context.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
+    let mut body = json!({ "location": context.location(id) });
+    context.put_tags(&mut body, id);
+    if !is_in_availability_set(context, id) {
+        put_if(&mut body, "zones", context.zone(id).map(|zone| json!([zone])));
     }
     put(
         &mut body,
@@ -102,14 +113,19 @@ pub fn plain_machine(sight: &Sight<'_>, id: MachineId) -> Value {
 }
 
 /// What is in an availability set cannot be in a zone, as far as clients know.
-fn is_in_availability_set(sight: &Sight<'_>, id: MachineId) -> bool {
-    let tenant = sight.cluster.machine(id).and_then(|machine| sight.cluster.tenant(machine.tenant));
+fn is_in_availability_set(context: &ShowContext<'_>, id: MachineId) -> bool {
+    let tenant = context.cluster.machine(id).and_then(|machine| context.cluster.tenant(machine.tenant));
     tenant.is_some_and(|tenant| tenant.shape == Shape::AvailabilitySet)
 }
 
 /// The body of an instance of a flexible scale set as a virtual machine; `own` is what a client has sent of the instance.
-fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, id: MachineId) -> Value {
-    let mut body = made_from(sight, set.body, id);
+fn flexible_machine(
+    context: &ShowContext<'_>,
+    set: &StoredResource<'_>,
+    own: Option<&Value>,
+    id: MachineId,
+) -> Value {
+    let mut body = made_from(context, set.body, id);
     for member in ALIKE {
         let value = at(set.body, &format!("{MODEL}.{member}")).cloned();
         put_if(&mut body, &format!("properties.{member}"), value);
@@ -127,15 +143,21 @@ fn flexible_machine(sight: &Sight<'_>, set: &Kept<'_>, own: Option<&Value>, id: 
 /// An instance of a flexible scale set as a virtual machine.
 #[must_use]
 pub fn show_flexible_machine(
-    sight: &Sight<'_>,
-    set: &Kept<'_>,
-    own: Own<'_>,
+    context: &ShowContext<'_>,
+    set: &StoredResource<'_>,
+    own: InstanceBody<'_>,
     id: MachineId,
     expand: Expand,
 ) -> Value {
-    let body = flexible_machine(sight, set, own.body, id);
-    let name = sight.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
+    let body = flexible_machine(context, set, own.body, id);
+    let name = context.cluster.machine(id).map(|machine| machine.name.to_string()).unwrap_or_default();
     let vm = set.id.group.resource("Microsoft.Compute", "virtualMachines", &name);
-    let kept = Kept { id: &vm, body: &body, etag: own.etag, state: super::Provisioning::Succeeded, ..*set };
-    show_machine(sight, &kept, id, expand)
+    let stored = StoredResource {
+        id: &vm,
+        body: &body,
+        etag: own.etag,
+        state: super::Provisioning::Succeeded,
+        ..*set
+    };
+    show_machine(context, &stored, id, expand)
 }

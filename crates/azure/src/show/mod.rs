@@ -1,9 +1,9 @@
 //! What a client is shown: the body that it or another one has sent, overlaid with what the rules know better.
 //!
 //! ```text
-//!   Kept ──(what a client said)──┐
+//!   StoredResource ──(what a client said)──┐
 //!                                ├──▶ show_machine, show_scale_set, … ──▶ a body
-//!   Sight ──(how the fleet is)───┘
+//!   ShowContext ──(how the fleet is)───┘
 //! ```
 //!
 //! Of what no client has sent there is a plain body: a machine of a fleet file is shown as if somebody had asked for it in the
@@ -40,7 +40,7 @@ const ETAG: ApiVersion = ApiVersion::new(2023, 9, 1);
 
 /// The fleet, as somebody looks at it.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct ShowContext<'a> {
     /// Its hosts, tenants and machines.
     pub cluster: &'a Cluster,
     /// Where it is.
@@ -57,7 +57,7 @@ pub struct Sight<'a> {
 
 /// What is kept of a resource that a client has sent, or a plain body of one that nobody has.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept<'a> {
+pub struct StoredResource<'a> {
     /// Where it is, as its client wrote it.
     pub id: &'a ResourceId,
     /// What its client wrote, made canonical.
@@ -72,7 +72,7 @@ pub struct Kept<'a> {
 
 /// What a client has sent of an instance itself; the rest of it is made of what is kept of its scale set.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Own<'a> {
+pub struct InstanceBody<'a> {
     /// What it sent; nothing, if no client has sent anything of it.
     pub body: Option<&'a Value>,
     /// Counts its changes.
@@ -136,7 +136,7 @@ impl Expand {
     }
 }
 
-impl Sight<'_> {
+impl ShowContext<'_> {
     /// The region of a machine of which nobody has said it.
     fn location(&self, machine: MachineId) -> &str {
         let home = self.details.get(&machine).and_then(|details| details.home.as_ref());
@@ -157,23 +157,23 @@ impl Sight<'_> {
 }
 
 /// What a client wrote, after what every resource begins with.
-fn resource(sight: &Sight<'_>, kept: &Kept<'_>, kind: &str) -> Value {
-    let mut shown = json!({ "name": kept.id.name(), "id": kept.id.to_string(), "type": kind });
-    complete(&mut shown, kept.body);
-    fill(&mut shown, "location", sight.site.location.as_str());
+fn resource(context: &ShowContext<'_>, stored: &StoredResource<'_>, kind: &str) -> Value {
+    let mut shown = json!({ "name": stored.id.name(), "id": stored.id.to_string(), "type": kind });
+    complete(&mut shown, stored.body);
+    fill(&mut shown, "location", context.site.location.as_str());
     shown
 }
 
 /// What every resource ends with that has a state of its own.
-fn put_state(sight: &Sight<'_>, kept: &Kept<'_>, state: Provisioning, shown: &mut Value) {
+fn put_state(context: &ShowContext<'_>, stored: &StoredResource<'_>, state: Provisioning, shown: &mut Value) {
     put(shown, "properties.provisioningState", state.as_str());
-    put_if(shown, "properties.timeCreated", kept.created.map(|when| Moment(when).to_string()));
-    put_etag(sight, kept.etag, shown);
+    put_if(shown, "properties.timeCreated", stored.created.map(|when| Moment(when).to_string()));
+    put_etag(context, stored.etag, shown);
 }
 
-fn put_etag(sight: &Sight<'_>, etag: u64, shown: &mut Value) {
+fn put_etag(context: &ShowContext<'_>, etag: u64, shown: &mut Value) {
     take(shown, "etag");
-    if sight.version >= ETAG {
+    if context.version >= ETAG {
         put(shown, "etag", format!("\"{etag}\""));
     }
 }

@@ -3,10 +3,10 @@
 use forewarn_lifecycle::{Cluster, MachineId, Priority, Shape};
 use serde_json::{Value, json};
 
-use super::Sight;
+use super::ShowContext;
 use super::edit::{fill, put, put_if, take, text};
 use crate::body::at;
-use crate::read_scale_set::MODEL;
+use crate::read::scale_set::MODEL;
 use forewarn_imds::{OsType, USUAL_SIZE, computer_name};
 
 /// The operating system of the machine that is described at `holder`.
@@ -52,13 +52,13 @@ pub(super) fn fill_machine(body: &mut Value, name: &str, vm_id: &str) {
 }
 
 /// What a machine has of its scale set: where it is, tags, and the properties of the model.
-pub(super) fn made_from(sight: &Sight<'_>, set: &Value, id: MachineId) -> Value {
-    let mut made = json!({ "location": text(set, "location").unwrap_or(sight.location(id)) });
+pub(super) fn made_from(context: &ShowContext<'_>, set: &Value, id: MachineId) -> Value {
+    let mut made = json!({ "location": text(set, "location").unwrap_or(context.location(id)) });
     put_if(&mut made, "tags", at(set, "tags").cloned());
     if has_zones(set) {
-        put_if(&mut made, "zones", sight.zone(id).map(|zone| json!([zone])));
+        put_if(&mut made, "zones", context.zone(id).map(|zone| json!([zone])));
     }
-    put(&mut made, "properties", from_model(set, instance_computer_name(sight.cluster, set, id)));
+    put(&mut made, "properties", from_model(set, instance_computer_name(context.cluster, set, id)));
     made
 }
 

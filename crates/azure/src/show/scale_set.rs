@@ -9,10 +9,10 @@ use super::edit::{fill, put, put_if};
 use super::model::{fill_eviction, plain_storage};
 use super::standing::{PowerState, instances_there, provisioning};
 use super::view::{code_of, code_of_power, status_of};
-use super::{Kept, Provisioning, Sight, put_state, resource};
+use super::{Provisioning, ShowContext, StoredResource, put_state, resource};
 use crate::body::at;
 use crate::kind::SCALE_SETS;
-use crate::read_scale_set::MODEL;
+use crate::read::scale_set::MODEL;
 use crate::refresh::refresh_scale_set;
 use forewarn_control::FAULT_DOMAINS;
 use forewarn_imds::{USUAL_SIZE, Unique};
@@ -22,18 +22,18 @@ const FAULT_DOMAINS_MAX: u64 = 5;
 
 /// A scale set.
 #[must_use]
-pub fn show_scale_set(sight: &Sight<'_>, kept: &Kept<'_>, id: ScaleSetId) -> Value {
-    let mut shown = resource(sight, kept, SCALE_SETS);
-    if let Some(set) = sight.cluster.scale_set(id) {
-        overlay(sight, id, set, &mut shown);
-        put(&mut shown, "properties.uniqueId", Unique::ScaleSet(id).id(sight.seed));
+pub fn show_scale_set(context: &ShowContext<'_>, stored: &StoredResource<'_>, id: ScaleSetId) -> Value {
+    let mut shown = resource(context, stored, SCALE_SETS);
+    if let Some(set) = context.cluster.scale_set(id) {
+        overlay(context, id, set, &mut shown);
+        put(&mut shown, "properties.uniqueId", Unique::ScaleSet(id).id(context.seed));
     }
-    put_state(sight, kept, kept.state, &mut shown);
+    put_state(context, stored, stored.state, &mut shown);
     shown
 }
 
-fn overlay(sight: &Sight<'_>, id: ScaleSetId, set: &ScaleSet, shown: &mut Value) {
-    refresh_scale_set(sight.cluster, id, shown);
+fn overlay(context: &ShowContext<'_>, id: ScaleSetId, set: &ScaleSet, shown: &mut Value) {
+    refresh_scale_set(context.cluster, id, shown);
     fill(shown, "sku.name", USUAL_SIZE);
     fill(shown, "sku.tier", "Standard");
     match set.orchestration {
@@ -54,13 +54,13 @@ fn overlay(sight: &Sight<'_>, id: ScaleSetId, set: &ScaleSet, shown: &mut Value)
     // Where it is another, it has been said.
     fill(shown, "properties.upgradePolicy.mode", "Manual");
     fill_eviction(shown, MODEL, set.priority);
-    put_fault_domains(sight, &instances_there(sight.cluster, id), shown);
+    put_fault_domains(context, &instances_there(context.cluster, id), shown);
 }
 
 /// At least as many as are used, and no more than clients can say.
-fn put_fault_domains(sight: &Sight<'_>, instances: &[(u32, MachineId)], shown: &mut Value) {
+fn put_fault_domains(context: &ShowContext<'_>, instances: &[(u32, MachineId)], shown: &mut Value) {
     let path = "properties.platformFaultDomainCount";
-    let machines = instances.iter().filter_map(|(_, id)| sight.cluster.machine(*id));
+    let machines = instances.iter().filter_map(|(_, id)| context.cluster.machine(*id));
     let used = machines.map(|machine| u64::from(machine.fault_domain.0) + 1).max().unwrap_or(0);
     let said = at(shown, path).and_then(Value::as_u64).unwrap_or(FAULT_DOMAINS.into());
     put(shown, path, said.max(used).min(FAULT_DOMAINS_MAX));
@@ -68,33 +68,37 @@ fn put_fault_domains(sight: &Sight<'_>, instances: &[(u32, MachineId)], shown: &
 
 /// How a scale set is at the moment: how many of its instances are in which state.
 #[must_use]
-pub fn scale_set_instance_view(sight: &Sight<'_>, kept: &Kept<'_>, id: ScaleSetId) -> Value {
+pub fn scale_set_instance_view(
+    context: &ShowContext<'_>,
+    stored: &StoredResource<'_>,
+    id: ScaleSetId,
+) -> Value {
     let (mut states, mut powers) = (BTreeMap::new(), BTreeMap::new());
-    for (_, machine) in instances_there(sight.cluster, id) {
-        let state = provisioning(sight.cluster, machine, Provisioning::Succeeded);
+    for (_, machine) in instances_there(context.cluster, id) {
+        let state = provisioning(context.cluster, machine, Provisioning::Succeeded);
         *states.entry(code_of(state)).or_insert(0_usize) += 1;
-        *powers.entry(code_of_power(PowerState::of(sight.cluster, machine))).or_insert(0_usize) += 1;
+        *powers.entry(code_of_power(PowerState::of(context.cluster, machine))).or_insert(0_usize) += 1;
     }
     let summary = states.into_iter().chain(powers);
     let summary: Vec<_> = summary.map(|(code, count)| json!({ "code": code, "count": count })).collect();
     json!({
         "virtualMachine": { "statusesSummary": summary },
-        "statuses": [status_of(kept.state, kept.created)],
+        "statuses": [status_of(stored.state, stored.created)],
     })
 }
 
 /// The body of a scale set that no client has sent.
 #[must_use]
-pub fn plain_scale_set(sight: &Sight<'_>, id: ScaleSetId) -> Value {
-    let name = sight.cluster.scale_set(id).map(|set| set.name.to_string()).unwrap_or_default();
-    let instances = instances_there(sight.cluster, id);
-    let location = instances.first().map_or(sight.site.location.as_str(), |(_, id)| sight.location(*id));
+pub fn plain_scale_set(context: &ShowContext<'_>, id: ScaleSetId) -> Value {
+    let name = context.cluster.scale_set(id).map(|set| set.name.to_string()).unwrap_or_default();
+    let instances = instances_there(context.cluster, id);
+    let location = instances.first().map_or(context.site.location.as_str(), |(_, id)| context.location(*id));
     let mut body = json!({
         "location": location,
         "sku": { "name": USUAL_SIZE, "tier": "Standard" },
     });
     // All of them, or it is in no zone.
-    let zones: Option<BTreeSet<_>> = instances.iter().map(|(_, id)| sight.zone(*id)).collect();
+    let zones: Option<BTreeSet<_>> = instances.iter().map(|(_, id)| context.zone(*id)).collect();
     put_if(&mut body, "zones", zones.filter(|zones| !zones.is_empty()).map(|zones| json!(zones)));
     put(
         &mut body,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::edit::{put, put_if, text};
 use super::model::os_type;
 use super::standing::PowerState;
-use super::{Provisioning, Sight};
+use super::{Provisioning, ShowContext};
 use forewarn_imds::Moment;
 use forewarn_imds::OsType;
 
@@ -17,14 +17,14 @@ const AGENT_VERSION: &str = "2.15.1.3";
 
 /// How a machine is at the moment; `body` is what is shown of it otherwise.
 pub(super) fn instance_view(
-    sight: &Sight<'_>,
+    context: &ShowContext<'_>,
     id: MachineId,
     body: &Value,
     state: Provisioning,
     since: Option<Timestamp>,
 ) -> Value {
-    let Some(machine) = sight.cluster.machine(id) else { return json!({}) };
-    let power = PowerState::of(sight.cluster, id);
+    let Some(machine) = context.cluster.machine(id) else { return json!({}) };
+    let power = PowerState::of(context.cluster, id);
     let mut view = json!({
         "platformUpdateDomain": machine.update_domain.0,
         "platformFaultDomain": machine.fault_domain.0,
@@ -33,11 +33,11 @@ pub(super) fn instance_view(
         put_if(&mut view, "computerName", text(body, "properties.osProfile.computerName"));
         put(&mut view, "osName", os_name(body));
     }
-    put_if(&mut view, "vmAgent", agent(power, sight.now));
+    put_if(&mut view, "vmAgent", agent(power, context.now));
     let disk = text(body, "properties.storageProfile.osDisk.name");
     let succeeded = [status_of(Provisioning::Succeeded, since)];
     put_if(&mut view, "disks", disk.map(|name| json!([{ "name": name, "statuses": succeeded }])));
-    put_if(&mut view, "maintenanceRedeployStatus", redeploy_status(sight, id));
+    put_if(&mut view, "maintenanceRedeployStatus", redeploy_status(context, id));
     put(&mut view, "statuses", json!([status_of(state, since), status_of_power(power)]));
     view
 }
@@ -103,8 +103,8 @@ fn agent(power: PowerState, now: Timestamp) -> Option<Value> {
 }
 
 /// Whether the owner may move a machine before the platform does: while it is announced that it leaves a degraded host.
-fn redeploy_status(sight: &Sight<'_>, id: MachineId) -> Option<Value> {
-    let mut works = sight.cluster.pending_of(id);
+fn redeploy_status(context: &ShowContext<'_>, id: MachineId) -> Option<Value> {
+    let mut works = context.cluster.pending_of(id);
     works.find_map(|work| match work.plan.cause {
         Cause::DegradedHost { fails_in, .. } => Some(redeploy_window(work, id, fails_in)),
         Cause::UserRestart

@@ -45,12 +45,13 @@ impl Office {
         let body = self.kept.as_ref()?;
         let (cluster, now) = (&self.town.cluster, self.town.now.wall);
         let (site, details, seed) = (&self.town.site, &self.town.details, &SEED);
-        let sight = Sight { cluster, site, details, seed, now, version: NEW };
-        let kept = Kept { id: &self.id, body, etag: 1, created: None, state: Provisioning::Succeeded };
+        let context = ShowContext { cluster, site, details, seed, now, version: NEW };
+        let kept =
+            StoredResource { id: &self.id, body, etag: 1, created: None, state: Provisioning::Succeeded };
         Some(if self.id.is(SCALE_SETS) {
-            show_scale_set(&sight, &kept, self.set())
+            show_scale_set(&context, &kept, self.set())
         } else {
-            show_machine(&sight, &kept, self.machine(), Expand::Nothing)
+            show_machine(&context, &kept, self.machine(), Expand::Nothing)
         })
     }
 

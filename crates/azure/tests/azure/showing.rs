@@ -17,8 +17,8 @@ fn seen(name: &str, body: &Value) {
     });
 }
 
-fn sight(town: &Town) -> Sight<'_> {
-    Sight {
+fn show_context(town: &Town) -> ShowContext<'_> {
+    ShowContext {
         cluster: &town.cluster,
         site: &town.site,
         details: &town.details,
@@ -48,19 +48,20 @@ fn id(kind: &str, name: &str) -> ResourceId {
     group.resource("Microsoft.Compute", kind, name)
 }
 
-fn kept<'a>(id: &'a ResourceId, body: &'a Value) -> Kept<'a> {
+fn kept<'a>(id: &'a ResourceId, body: &'a Value) -> StoredResource<'a> {
     let created = Some(Timestamp::from_millis(1_767_000_000_000));
-    Kept { id, body, etag: 3, created, state: Provisioning::Succeeded }
+    StoredResource { id, body, etag: 3, created, state: Provisioning::Succeeded }
 }
 
 /// A machine that no client has sent, as everybody sees it.
 fn plain(town: &Town, machine: MachineId, expand: Expand) -> Value {
-    let sight = sight(town);
-    let group = group_of(sight.site, sight.details.get(&machine));
-    let id = machine_id(sight.cluster, &group, machine).unwrap();
-    let body = plain_machine(&sight, machine);
-    let kept = Kept { id: &id, body: &body, etag: 1, created: None, state: Provisioning::Succeeded };
-    show_machine(&sight, &kept, machine, expand)
+    let context = show_context(town);
+    let group = group_of(context.site, context.details.get(&machine));
+    let id = machine_id(context.cluster, &group, machine).unwrap();
+    let body = plain_machine(&context, machine);
+    let kept =
+        StoredResource { id: &id, body: &body, etag: 1, created: None, state: Provisioning::Succeeded };
+    show_machine(&context, &kept, machine, expand)
 }
 
 fn view(town: &Town, machine: MachineId) -> Value {
@@ -108,11 +109,14 @@ fn a_machine_whose_deletion_is_announced_is_there_until_it_starts() {
     town.finish();
     assert!(!is_leaving(&town.cluster, solo) && is_gone(&town.cluster, solo));
     // What is looked for and has just gone is no reason to fail.
-    let sight = sight(&town);
+    let context = show_context(&town);
     let (id, body) = (id("virtualMachines", "solo"), json!({ "location": "x" }));
-    assert_eq!(show_machine(&sight, &kept(&id, &body), solo, Expand::InstanceView)["name"], "solo");
-    assert_eq!(plain_machine(&sight, solo)["location"], "local");
-    assert_eq!(show_instance(&sight, &kept(&id, &body), Own::default(), solo, Expand::Nothing), json!({}));
+    assert_eq!(show_machine(&context, &kept(&id, &body), solo, Expand::InstanceView)["name"], "solo");
+    assert_eq!(plain_machine(&context, solo)["location"], "local");
+    assert_eq!(
+        show_instance(&context, &kept(&id, &body), InstanceBody::default(), solo, Expand::Nothing),
+        json!({})
+    );
 }
 
 #[test]
@@ -152,16 +156,19 @@ fn what_a_client_wrote_of_a_machine_stays_and_the_rules_know_better() {
     });
     let id = id("virtualMachines", "SOLO");
     let kept = kept(&id, &body);
-    seen("kept-machine", &show_machine(&sight(&town), &kept, solo, Expand::InstanceView));
-    let old = Sight { version: ApiVersion::new(2019, 3, 1), ..sight(&town) };
+    seen("kept-machine", &show_machine(&show_context(&town), &kept, solo, Expand::InstanceView));
+    let old = ShowContext { version: ApiVersion::new(2019, 3, 1), ..show_context(&town) };
     assert_eq!(show_machine(&old, &kept, solo, Expand::Nothing).get("etag"), None);
-    let updating = Kept { state: Provisioning::Updating, ..kept };
+    let updating = StoredResource { state: Provisioning::Updating, ..kept };
     assert_eq!(
         machine_instance_view(&old, &updating, solo)["statuses"][0]["code"],
         "ProvisioningState/updating"
     );
     town.say(r#"{"command":"describe","machine":"solo","tags":{"new":"one"}}"#);
-    assert_eq!(show_machine(&sight(&town), &kept, solo, Expand::Nothing)["tags"], json!({ "new": "one" }));
+    assert_eq!(
+        show_machine(&show_context(&town), &kept, solo, Expand::Nothing)["tags"],
+        json!({ "new": "one" })
+    );
 }
 
 /// As `az vmss create` sends it, made canonical.
@@ -210,11 +217,11 @@ fn a_scale_set_is_shown_with_the_number_of_those_that_stay() {
     let (mut town, web) = with_scale_set("uniform");
     let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
     let kept = kept(&id, &body);
-    seen("scale-set", &show_scale_set(&sight(&town), &kept, web));
-    seen("scale-set-view", &scale_set_instance_view(&sight(&town), &kept, web));
+    seen("scale-set", &show_scale_set(&show_context(&town), &kept, web));
+    seen("scale-set-view", &scale_set_instance_view(&show_context(&town), &kept, web));
     town.say(r#"{"command":"change_model","scale_set":"web","terminate":"7m30s","os_image":true}"#);
     town.say(r#"{"command":"change_policy","tenant":"web","policy":{"redeploy":"automatic"}}"#);
-    let shown = show_scale_set(&sight(&town), &kept, web);
+    let shown = show_scale_set(&show_context(&town), &kept, web);
     let profile = json!({
         "terminateNotificationProfile": { "enable": true, "notBeforeTimeout": "PT7M30S" },
         "osImageNotificationProfile": { "enable": true, "notBeforeTimeout": "PT15M" },
@@ -228,7 +235,7 @@ fn a_scale_set_is_shown_with_the_number_of_those_that_stay() {
 fn instances_are_shown_with_the_model_that_they_have() {
     let (town, _) = with_scale_set("uniform");
     let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
-    let (kept, sight) = (kept(&id, &body), sight(&town));
+    let (kept, context) = (kept(&id, &body), show_context(&town));
     let own = json!({
         "tags": { "own": "tag" },
         "properties": {
@@ -239,10 +246,17 @@ fn instances_are_shown_with_the_model_that_they_have() {
     });
     seen(
         "instance",
-        &show_instance(&sight, &kept, Own { body: Some(&own), etag: 3 }, MachineId(0), Expand::InstanceView),
+        &show_instance(
+            &context,
+            &kept,
+            InstanceBody { body: Some(&own), etag: 3 },
+            MachineId(0),
+            Expand::InstanceView,
+        ),
     );
     let latest = |machine: u32| {
-        let shown = show_instance(&sight, &kept, Own::default(), MachineId(machine), Expand::Nothing);
+        let shown =
+            show_instance(&context, &kept, InstanceBody::default(), MachineId(machine), Expand::Nothing);
         let properties = &shown["properties"];
         assert_eq!(properties.get("protectionPolicy"), None);
         (properties["latestModelApplied"].clone(), properties["provisioningState"].clone())
@@ -255,7 +269,7 @@ fn instances_are_shown_with_the_model_that_they_have() {
             (json!(false), json!("Deleting")),
         ]
     );
-    let view = instance_instance_view(&sight, &kept, Own::default(), MachineId(2));
+    let view = instance_instance_view(&context, &kept, InstanceBody::default(), MachineId(2));
     assert_eq!((&view["platformUpdateDomain"], &view["platformFaultDomain"]), (&json!(2), &json!(2)));
 }
 
@@ -277,15 +291,21 @@ fn an_instance_whose_deletion_has_started_is_not_listed() {
 fn an_instance_of_a_flexible_scale_set_is_a_machine_too() {
     let (town, web) = with_scale_set("flexible");
     let (id, body) = (id("virtualMachineScaleSets", "web"), scale_set_body());
-    let (kept, sight) = (kept(&id, &body), sight(&town));
+    let (kept, context) = (kept(&id, &body), show_context(&town));
     seen(
         "flexible-machine",
-        &show_flexible_machine(&sight, &kept, Own { body: None, etag: 3 }, MachineId(0), Expand::Nothing),
+        &show_flexible_machine(
+            &context,
+            &kept,
+            InstanceBody { body: None, etag: 3 },
+            MachineId(0),
+            Expand::Nothing,
+        ),
     );
-    let shown = show_instance(&sight, &kept, Own::default(), MachineId(0), Expand::Nothing);
+    let shown = show_instance(&context, &kept, InstanceBody::default(), MachineId(0), Expand::Nothing);
     assert_eq!((&shown["instanceId"], &shown["name"]), (&json!("web_0"), &json!("web_0")));
     assert_eq!(shown["id"], format!("{id}/virtualMachines/web_0"));
-    let shown = show_scale_set(&sight, &kept, web);
+    let shown = show_scale_set(&context, &kept, web);
     assert_eq!(shown["properties"]["orchestrationMode"], "Flexible");
     assert_eq!(shown["properties"]["singlePlacementGroup"], false);
 }
@@ -296,10 +316,11 @@ fn sets_of_a_fleet_file_are_shown_as_if_somebody_had_asked_for_them() {
     town.say(r#"{"command":"admit_scale_set","name":"batch","spot":"deallocate","upgrade":"automatic"}"#);
     town.say(r#"{"command":"admit_instance","scale_set":"batch","instance":{"host":"h2","fault_domain":6}}"#);
     let set = ScaleSetId(0);
-    let (id, body) = (id("virtualMachineScaleSets", "batch"), plain_scale_set(&sight(&town), set));
-    let kept = Kept { created: None, ..kept(&id, &body) };
-    seen("plain-scale-set", &show_scale_set(&sight(&town), &kept, set));
-    let shown = show_instance(&sight(&town), &kept, Own::default(), MachineId(0), Expand::Nothing);
+    let (id, body) = (id("virtualMachineScaleSets", "batch"), plain_scale_set(&show_context(&town), set));
+    let kept = StoredResource { created: None, ..kept(&id, &body) };
+    seen("plain-scale-set", &show_scale_set(&show_context(&town), &kept, set));
+    let shown =
+        show_instance(&show_context(&town), &kept, InstanceBody::default(), MachineId(0), Expand::Nothing);
     assert_eq!(shown["properties"]["osProfile"]["computerName"], "batch000000");
     assert_eq!(shown["zones"], json!(["2"]));
 }
@@ -312,20 +333,20 @@ fn an_availability_set_names_its_machines_and_they_name_it() {
         let machine = format!(r#""name":"{name}","host":"{host}","update_domain":{domain},"fault_domain":1"#);
         town.say(&format!(r#"{{"command":"admit_machine","tenant":"db","machine":{{{machine}}}}}"#));
     }
-    let (sight, tenant) = (sight(&town), TenantId(0));
-    let group = group_of(sight.site, None);
-    let members = [0, 1].map(|id| machine_id(sight.cluster, &group, MachineId(id)).unwrap());
+    let (context, tenant) = (show_context(&town), TenantId(0));
+    let group = group_of(context.site, None);
+    let members = [0, 1].map(|id| machine_id(context.cluster, &group, MachineId(id)).unwrap());
     let id = availability_set_id(&group, &Name::new("db").unwrap());
-    let body = plain_availability_set(&sight, tenant);
-    seen("availability-set", &show_availability_set(&sight, &kept(&id, &body), tenant, &members));
+    let body = plain_availability_set(&context, tenant);
+    seen("availability-set", &show_availability_set(&context, &kept(&id, &body), tenant, &members));
     let sent = json!({ "properties": { "platformFaultDomainCount": 1, "platformUpdateDomainCount": 20 } });
-    let shown = show_availability_set(&sight, &kept(&id, &sent), tenant, &[]);
+    let shown = show_availability_set(&context, &kept(&id, &sent), tenant, &[]);
     let counts = ["platformFaultDomainCount", "platformUpdateDomainCount"];
     assert_eq!(counts.map(|count| shown["properties"][count].clone()), [json!(2), json!(20)]);
     let own = plain(&town, MachineId(0), Expand::Nothing);
     assert_eq!(own["properties"]["availabilitySet"]["id"], id.to_string());
     let theirs = json!({ "properties": { "availabilitySet": { "id": id.to_string().to_uppercase() } } });
-    let shown = show_machine(&sight, &kept(&members[0], &theirs), MachineId(0), Expand::Nothing);
+    let shown = show_machine(&context, &kept(&members[0], &theirs), MachineId(0), Expand::Nothing);
     assert_eq!(shown["properties"]["availabilitySet"], theirs["properties"]["availabilitySet"]);
 }
 
@@ -382,24 +403,25 @@ fn what_is_shown_can_be_sent_back() {
     ));
     town.say(r#"{"command":"admit_scale_set","name":"flex","orchestration":"flexible","os_image":true}"#);
     town.say(&format!(r#"{{"command":"admit_instance","scale_set":"flex","instance":{{{place}}}}}"#));
-    let sight = sight(&town);
-    let again = |kind: &str, shown: &Value| settle(kind, Some(shown), shown, sight.version).unwrap();
+    let context = show_context(&town);
+    let again = |kind: &str, shown: &Value| settle(kind, Some(shown), shown, context.version).unwrap();
     for machine in [MachineId(0), MachineId(1)] {
         let shown = plain(&town, machine, Expand::InstanceView);
         let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
-        let known = sight.cluster.machine(machine).unwrap();
+        let known = context.cluster.machine(machine).unwrap();
         assert_eq!((wanted.priority, wanted.profile), (known.priority, known.profile));
     }
     let (id, set) = (id("virtualMachineScaleSets", "flex"), ScaleSetId(0));
-    let body = plain_scale_set(&sight, set);
+    let body = plain_scale_set(&context, set);
     let kept = kept(&id, &body);
-    let wanted = read_scale_set(&again(SCALE_SETS, &show_scale_set(&sight, &kept, set))).unwrap();
+    let wanted = read_scale_set(&again(SCALE_SETS, &show_scale_set(&context, &kept, set))).unwrap();
     assert_eq!((wanted.capacity, wanted.orchestration), (Some(1), OrchestrationWord::Flexible));
-    let shown = show_flexible_machine(&sight, &kept, Own::default(), MachineId(2), Expand::InstanceView);
+    let shown =
+        show_flexible_machine(&context, &kept, InstanceBody::default(), MachineId(2), Expand::InstanceView);
     let wanted = read_machine(&again(VIRTUAL_MACHINES, &shown)).unwrap();
     assert_eq!(wanted.scale_set, Some(id.clone()));
-    let body = plain_availability_set(&sight, TenantId(1));
-    let shown = show_availability_set(&sight, &Kept { body: &body, ..kept }, TenantId(1), &[]);
+    let body = plain_availability_set(&context, TenantId(1));
+    let shown = show_availability_set(&context, &StoredResource { body: &body, ..kept }, TenantId(1), &[]);
     let wanted = read_availability_set(&again(AVAILABILITY_SETS, &shown)).unwrap();
     assert_eq!(wanted.domains, Domains { update: 20, fault: 3 });
 }
@@ -407,7 +429,7 @@ fn what_is_shown_can_be_sent_back() {
 #[test]
 fn no_body_is_too_strange_to_be_shown() {
     let (town, web) = with_scale_set("flexible");
-    let (sight, id) = (sight(&town), id("virtualMachineScaleSets", "web"));
+    let (context, id) = (show_context(&town), id("virtualMachineScaleSets", "web"));
     let model = |model: Value| json!({ "properties": { "virtualMachineProfile": model } });
     for body in [
         json!(null),
@@ -417,14 +439,14 @@ fn no_body_is_too_strange_to_be_shown() {
         model(json!({ "osProfile": [], "storageProfile": false, "scheduledEventsProfile": 0 })),
     ] {
         let kept = kept(&id, &body);
-        assert_eq!(show_scale_set(&sight, &kept, web)["sku"]["capacity"], 2);
-        for own in [Own::default(), Own { body: Some(&body), etag: 1 }] {
-            let shown = show_instance(&sight, &kept, own, MachineId(0), Expand::InstanceView);
+        assert_eq!(show_scale_set(&context, &kept, web)["sku"]["capacity"], 2);
+        for own in [InstanceBody::default(), InstanceBody { body: Some(&body), etag: 1 }] {
+            let shown = show_instance(&context, &kept, own, MachineId(0), Expand::InstanceView);
             assert_eq!(shown["instanceId"], "web_0");
-            let shown = show_flexible_machine(&sight, &kept, own, MachineId(0), Expand::InstanceView);
+            let shown = show_flexible_machine(&context, &kept, own, MachineId(0), Expand::InstanceView);
             assert_eq!(shown["properties"]["instanceView"]["statuses"][1]["code"], "PowerState/running");
         }
-        let shown = show_availability_set(&sight, &kept, TenantId(0), &[]);
+        let shown = show_availability_set(&context, &kept, TenantId(0), &[]);
         assert_eq!(shown["properties"]["platformFaultDomainCount"], 3);
     }
 }

@@ -10,16 +10,16 @@ use crate::command::NamedCommand;
 use crate::request::RequestContext;
 use crate::shared::{ClusterId, Reach, Role, Scope, Token};
 
-/// What somebody may do, and to what.
+/// Permission of a request's sender: a role, and the clusters and tenants that it applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permit {
-    /// Who it is: `token NAME`, `socket`, `anyone`.
+    /// Name of the sender in the audit log: `token NAME`, `socket`, `anyone`.
     pub by: String,
-    /// What that one may do.
+    /// The role.
     pub role: Role,
-    /// To what.
+    /// Clusters and tenants.
     pub scope: Scope,
-    /// The number of the token that it is made of.
+    /// Number of the sender's token.
     pub token: Option<u32>,
 }
 
@@ -45,12 +45,14 @@ pub enum Denied {
 }
 
 impl Permit {
-    /// That of whoever may do everything.
+    /// Permission for everything.
+    #[must_use]
     pub fn unlimited(by: &str) -> Self {
         Self { by: by.to_owned(), role: Role::Admin, scope: Scope::default(), token: None }
     }
 
-    /// That of the holder of a token.
+    /// Permission of a token.
+    #[must_use]
     pub fn of(token: &Token) -> Self {
         let (role, scope) = (token.role, token.scope.clone());
         Self { by: format!("token {}", token.name), role, scope, token: Some(token.number) }
@@ -65,13 +67,16 @@ impl Permit {
         self.token.is_none_or(|number| find(number).is_some_and(is_good))
     }
 
-    /// The context of a request of this caller. The token is checked again when the request is decided.
+    /// The context of a request with this permit. The token is checked again when the request is decided.
     #[must_use]
     pub fn context(&self) -> RequestContext {
         RequestContext { by: self.by.clone(), token: self.token, ..RequestContext::default() }
     }
 
-    /// Whether the role is enough.
+    /// Checks the role.
+    ///
+    /// # Errors
+    /// When it is not sufficient.
     pub fn check_role(&self, needs: Role) -> Result<(), Denied> {
         if self.role >= needs { Ok(()) } else { Err(Denied::Role { needs, has: self.role }) }
     }
@@ -82,13 +87,19 @@ impl Permit {
         if self.scope.is_all() { Ok(()) } else { Err(Denied::Limited) }
     }
 
-    /// Whether that may be done, or seen, which concerns all tenants of a cluster.
+    /// Checks the permission for everything that concerns all tenants of a cluster.
+    ///
+    /// # Errors
+    /// When the role is not sufficient, or the permit is limited to tenants.
     pub fn check_all_tenants(&self, needs: Role) -> Result<(), Denied> {
         self.check_role(needs)?;
         if self.scope.tenants.is_all() { Ok(()) } else { Err(Denied::Limited) }
     }
 
-    /// Whether that may be done. Whoever obeys the command asks, in the same state of the cluster in which it does.
+    /// Checks a command, in the state of the cluster in which it is carried out.
+    ///
+    /// # Errors
+    /// When the role is not sufficient, or the command concerns other tenants.
     pub fn check_command(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
         self.check_role(needs(command))?;
         if is_within(command, cluster, &self.scope.tenants) { Ok(()) } else { Err(Denied::Tenants) }
@@ -109,7 +120,8 @@ impl Permit {
         if self.scope.tenants.is_all() || carries() { Ok(()) } else { Err(Denied::Tenants) }
     }
 
-    /// Whether this cluster is in the scope.
+    /// The cluster is in the scope.
+    #[must_use]
     pub fn reaches(&self, cluster: ClusterId) -> bool {
         self.scope.clusters.includes(&cluster)
     }
@@ -119,12 +131,14 @@ impl Permit {
         if self.sees(cluster, tenant) { Ok(tenant) } else { Err(Denied::Tenants) }
     }
 
-    /// Whether the tenant of that name is in the scope, or the scale set: people know no other name of its tenants.
+    /// The tenant or scale set of that name is in the scope. The tenants of a scale set are in it under the name of the set.
+    #[must_use]
     pub fn sees_named(&self, name: &str) -> bool {
         self.scope.tenants.is_all() || self.scope.tenants.includes(name)
     }
 
-    /// Whether this tenant is in the scope.
+    /// The tenant is in the scope.
+    #[must_use]
     pub fn sees(&self, cluster: &Cluster, tenant: TenantId) -> bool {
         is_in_scope(cluster, tenant, &self.scope.tenants)
     }

@@ -88,8 +88,8 @@ impl Town {
             self.noticed.extend(notices(&self.cluster, change, beside));
             for effect in self.cluster.evolve(self.now, change) {
                 match effect {
-                    Effect::Perform(action) => self.work.push(action),
-                    Effect::Publish(_) | Effect::Unpublish(_) => {}
+                    forewarn_lifecycle::Effect::Perform(action) => self.work.push(action),
+                    forewarn_lifecycle::Effect::Publish(_) | forewarn_lifecycle::Effect::Unpublish(_) => {}
                 }
             }
         }

@@ -6,14 +6,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+use forewarn_azure::http::{ArmPlan, Credentials, LISTENER};
 use forewarn_control::{Fleet, find_machine};
 use forewarn_imds::{Moment, parse_duration};
 use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_server::State;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
 use forewarn_server::tls::Source;
 use forewarn_server::{
-    ApiDoor, ArmPlan, CLOCK_END, ClientLimits, ClockPlan, Credentials, Descriptors, Hands, Plan, Service,
-    Speed, State, WebhookSettings,
+    ApiDoor, CLOCK_END, ClientLimits, ClockPlan, Descriptors, Hypervisor, Plan, Service, Speed,
+    WebhookSettings,
 };
 
 use super::config::TLS_DIRECTORY;
@@ -141,7 +143,7 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
         let places = Places {
             metadata: service.metadata_url().unwrap_or_default(),
             api: service.api_url(),
-            arm: service.arm_url(),
+            arm: service.extension_url(LISTENER),
             own: &std::env::args().next().unwrap_or_else(|| "forewarn".to_owned()),
             data_dir: arguments.data_dir.as_deref(),
         };
@@ -235,7 +237,7 @@ fn plan(arguments: &Arguments, keeper: Option<&Place>) -> Result<Plan> {
         seed: arguments.seed.map_or_else(random_seed, |number| Ok(seed(number)))?,
         clock: ClockPlan::Virtual { start, speed: arguments.clock },
         data_dir: arguments.data_dir.clone(),
-        hands: Hands::Pretend,
+        hands: Hypervisor::Simulated,
         fleet,
         settings: Settings { first_answer, limits, identity_token, ..Settings::default() },
         doors: vec![(Door::Tcp(arguments.metadata_listen), Identity::Prefix { default })],
@@ -243,9 +245,9 @@ fn plan(arguments: &Arguments, keeper: Option<&Place>) -> Result<Plan> {
         api: vec![ApiDoor::Open(arguments.api_listen)],
         api_host_names: Vec::new(),
         api_limits: ClientLimits::default(),
-        arm_limits: ClientLimits::default(),
+        extension_limits: ClientLimits::default(),
         descriptors: Descriptors::default(),
-        arm: Some(arm(arguments, keeper)),
+        extensions: vec![arm(arguments, keeper).extension()],
         trail_keep: forewarn_store::TRAIL_KEEP,
         webhooks,
     })

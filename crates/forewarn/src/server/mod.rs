@@ -12,6 +12,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use forewarn_azure::http::LISTENER;
 use forewarn_cli_support::log;
 use forewarn_cli_support::notify::{News, notify};
 use forewarn_control::{FLEET_BYTES_MAX, Fleet};
@@ -94,7 +95,7 @@ fn write_addresses(file: &Path, service: &Service) -> Result<()> {
         "metadata": service.metadata_url(),
         "api": service.api_url(),
         "api_doors": service.api_urls().collect::<Vec<_>>(),
-        "arm": service.arm_url(),
+        "arm": service.extension_url(LISTENER),
     });
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".new");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use forewarn_server::{Adjustable, ApiDoor, Service};
+use forewarn_server::{Adjustable, ApiDoor, ExtensionSettings, Service};
 use toml::Value;
 
 use super::config::{CONFIG_BYTES_MAX, Config};
@@ -91,19 +91,18 @@ fn adjustable(config: &Config) -> Result<Adjustable> {
             ApiDoor::Open(_) | ApiDoor::Locked(_) | ApiDoor::Unix(_) => None,
         });
     let settings = config.metadata.settings()?;
-    let (arm_host_names, arm_certificates) = match config.arm()? {
-        Some(arm) => (arm.host_names, arm.listen.map(|(_, source)| source)),
-        None => (Vec::new(), None),
-    };
+    let arm = config.arm()?.map(|arm| ExtensionSettings {
+        host_names: arm.host_names,
+        certificates: arm.listen.map(|(_, source)| source),
+    });
     let api_host_names = config.api.host_names.clone();
     Ok(Adjustable {
         settings,
         api_host_names,
         api_limits: config.api.limits()?,
-        arm_limits: config.arm_limits()?,
+        extension_limits: config.arm_limits()?,
         certificates,
-        arm_host_names,
-        arm_certificates,
+        extensions: vec![arm.unwrap_or_default()],
     })
 }
 

@@ -44,11 +44,10 @@ pub(super) fn warn_of_few_files(plan: &Plan) {
 }
 
 fn needed(plan: &Plan) -> u64 {
-    let arm = plan.arm.as_ref().is_some_and(|arm| arm.listen.is_some());
     let connections = OpenConnections {
         machines: plan.settings.connections.max,
-        per_listener: plan.api_limits.max.max(plan.arm_limits.max),
-        listeners: u32::try_from(plan.api.len() + usize::from(arm)).unwrap_or(u32::MAX),
+        per_listener: plan.api_limits.max.max(plan.extension_limits.max),
+        listeners: plan.listeners(),
         threads: plan.threads,
     };
     connections.descriptors()

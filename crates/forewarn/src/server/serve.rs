@@ -4,10 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use forewarn_azure::http::{ArmPlan, LISTENER};
 use forewarn_cli_support::log::log_format;
 use forewarn_control::{Fleet, Unknown, find_machine};
+use forewarn_server::State;
 use forewarn_server::metadata::{Door, Identity, Settings};
-use forewarn_server::{ApiDoor, ArmPlan, ClockPlan, Descriptors, Engine, Plan, Service, State, engine_with};
+use forewarn_server::{ApiDoor, ClockPlan, Descriptors, Engine, Plan, Service, engine_with};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::dev::cores;
@@ -60,7 +62,12 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
             log::print(&text, "the first token, an admin's, shown once", &[("token", token)]);
         }
         let api = service.api_urls().collect::<Vec<_>>().join(" ");
-        tracing::info!(metadata = service.metadata_url(), api, arm = service.arm_url(), "forewarn serves");
+        tracing::info!(
+            metadata = service.metadata_url(),
+            api,
+            arm = service.extension_url(LISTENER),
+            "forewarn serves"
+        );
         Ok(())
     };
     let started = run(plan, ready, OnHangup::Do(&mut |service| reload.run(service)));
@@ -81,7 +88,7 @@ pub(crate) struct Parts {
     pub(crate) doors: Result<Vec<(Door, Identity)>>,
     pub(crate) api: Result<Vec<ApiDoor>>,
     pub(crate) arm: Result<Option<ArmPlan>>,
-    pub(crate) hands: Result<forewarn_server::Hands>,
+    pub(crate) hands: Result<forewarn_server::Hypervisor>,
     pub(crate) fleet: Option<(PathBuf, Result<Fleet>)>,
 }
 
@@ -106,7 +113,8 @@ pub(crate) fn parts(file: &Path) -> Result<Parts> {
 /// What the settings come to, as far as that can be known before a server starts.
 fn checked(config: &Config) -> Result<Plan> {
     let plan = plan(config)?;
-    check_doors(&plan.doors, &plan.api, plan.arm.as_ref())?;
+    let arm = plan.extensions.iter().find_map(|extension| extension.listen.as_ref());
+    check_doors(&plan.doors, &plan.api, arm)?;
     check_hands(&plan.hands)?;
     if let Some(file) = &config.fleet {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -166,9 +174,9 @@ fn plan(config: &Config) -> Result<Plan> {
         api: config.api.doors(data_dir.as_deref())?,
         api_host_names: config.api.host_names.clone(),
         api_limits: config.api.limits()?,
-        arm_limits: config.arm_limits()?,
+        extension_limits: config.arm_limits()?,
         descriptors: Descriptors::default(),
-        arm: config.arm()?,
+        extensions: config.arm()?.map(ArmPlan::extension).into_iter().collect(),
         hands: config.hands.hands()?,
         trail_keep: config.audit.keep()?,
         webhooks: config.webhooks.settings()?,

@@ -21,7 +21,7 @@ use super::LimitsCell;
 use super::bodies::{AnswerBody, RequestBody};
 use super::counts::{Limit, ListenerCounts};
 use super::limits::{ClientLimits, HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
-use super::refusal::{Dialect, Refusal};
+use super::refusal::{ConnectionRefusal, RefusalFormat};
 use super::standing::{Deadline, Stage, Standing};
 use super::stream::{Duplex, Watched};
 use crate::tls::{Tls, shake_hands};
@@ -30,7 +30,7 @@ use crate::tls::{Tls, shake_hands};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) router: axum::Router,
-    pub(super) dialect: Dialect,
+    pub(super) refusal_format: RefusalFormat,
     pub(super) tls: Option<Arc<Tls>>,
     pub(super) limits: LimitsCell,
     pub(super) counts: ListenerCounts,
@@ -98,9 +98,9 @@ impl Shared {
     }
 
     /// Sends a refusal, unless too many are being sent.
-    pub(super) async fn refuse(&self, refusal: Refusal, stream: Duplex) {
+    pub(super) async fn refuse(&self, refusal: ConnectionRefusal, stream: Duplex) {
         if let Ok(_place) = self.refusals.try_acquire() {
-            refusal.send(self.dialect, stream).await;
+            refusal.send(self.refusal_format, stream).await;
         }
     }
 
@@ -109,7 +109,7 @@ impl Shared {
         let Ok(_place) = self.refusals.try_acquire() else { return };
         let mut guard = ConnectionWatch::new(standing, **self.limits.load(), self.stop.clone());
         if let Ok(Some(stream)) = self.prepare(stream, &mut guard).await {
-            Refusal::Busy.send(self.dialect, stream).await;
+            ConnectionRefusal::Busy.send(self.refusal_format, stream).await;
         }
     }
 
@@ -161,10 +161,10 @@ impl Shared {
 }
 
 /// Answer to a request that is cut off, if nothing of another answer is on its way.
-fn refusal(interruption: Interruption, stage: Stage) -> Option<Refusal> {
+fn refusal(interruption: Interruption, stage: Stage) -> Option<ConnectionRefusal> {
     match (interruption, stage) {
-        (Interruption::Replaced, Stage::New | Stage::Head | Stage::Body) => Some(Refusal::Busy),
-        (Interruption::Late(_), Stage::Head | Stage::Body) => Some(Refusal::TooSlow),
+        (Interruption::Replaced, Stage::New | Stage::Head | Stage::Body) => Some(ConnectionRefusal::Busy),
+        (Interruption::Late(_), Stage::Head | Stage::Body) => Some(ConnectionRefusal::TooSlow),
         (
             Interruption::Replaced | Interruption::Late(_) | Interruption::Stopping,
             Stage::Handshake

@@ -1,4 +1,4 @@
-//! Counts of the connections of operators and clients of Azure.
+//! Connection counts of the listeners for operators and for clients of extensions.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;

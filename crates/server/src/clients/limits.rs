@@ -1,4 +1,4 @@
-//! Limits of one listener for operators or clients of Azure.
+//! Limits of one listener for operators or for clients of an extension.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Connections of operators and clients of Azure: the listeners of the operator API and of Azure Resource Manager.
+//! Connections of HTTP clients: the listeners of the operator API and of extensions.
 //!
 //! ```text
 //!   accept ─▶ table: a place, the place of a weaker connection, or a 503
@@ -31,14 +31,14 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::engine::Engine;
-use forewarn_control::Permit;
 use crate::throttle::Throttle;
 use crate::tls::Tls;
 use connection::Shared;
 pub(crate) use counts::ClientCounts;
+use forewarn_control::Permit;
 pub use limits::ClientLimits;
 use origin::Origin;
-pub(crate) use refusal::{Dialect, Refusal};
+pub use refusal::{ConnectionRefusal, RefusalFormat};
 use standing::Stage;
 pub(crate) use standing::Standing;
 use stream::Duplex;
@@ -84,7 +84,7 @@ impl Clients {
     /// A listener; `name` is its label in metrics and in the log.
     pub(crate) fn new(
         name: &'static str,
-        dialect: Dialect,
+        refusal_format: RefusalFormat,
         socket: Socket,
         router: axum::Router,
         context: ListenerContext,
@@ -95,7 +95,7 @@ impl Clients {
             Socket::Unix(_) => None,
         };
         let (counts, refusals) = (counts.of(name), Semaphore::new(REFUSALS_MAX));
-        let shared = Arc::new(Shared { router, dialect, tls, limits, counts, refusals, stop });
+        let shared = Arc::new(Shared { router, refusal_format, tls, limits, counts, refusals, stop });
         let (table, pressure, failures) = Default::default();
         Self { socket, engine, shared, table, pressure, failures }
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use forewarn_azure::ArmError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stream::Duplex;
@@ -14,45 +13,49 @@ const TAKE_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a refused request that are read: closing over unread bytes would lose the answer.
 const UNREAD_BYTES_MAX: u64 = 64 * 1024;
 
-/// Kind of clients that a listener serves: refusals are in the form that they read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dialect {
+/// Form of the refusals that a listener sends: the one that its clients read.
+#[derive(Clone, Copy, Debug)]
+pub struct RefusalFormat {
+    /// Value of `content-type`.
+    pub content_type: &'static str,
+    /// Writes the body.
+    pub body: fn(ConnectionRefusal) -> String,
+}
+
+impl RefusalFormat {
     /// Problem documents (RFC 9457).
-    Operators,
-    /// Errors of Azure Resource Manager.
-    Azure,
+    pub(crate) const PROBLEM: Self = Self { content_type: "application/problem+json", body: problem_text };
 }
 
 /// Refusal of a client whose request was not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub enum ConnectionRefusal {
     /// There is no room.
     Busy,
     /// The request did not come in time.
     TooSlow,
 }
 
-impl Refusal {
-    const fn status(self) -> (u16, &'static str) {
+impl ConnectionRefusal {
+    /// Status code of the response.
+    #[must_use]
+    pub const fn status(self) -> u16 {
         match self {
-            Self::Busy => (503, "Service Unavailable"),
-            Self::TooSlow => (408, "Request Timeout"),
+            Self::Busy => 503,
+            Self::TooSlow => 408,
         }
     }
 
-    fn bytes(self, dialect: Dialect) -> String {
-        let (status, phrase) = self.status();
-        let (kind, body) = match dialect {
-            Dialect::Operators => ("application/problem+json", problem_text(self)),
-            Dialect::Azure => {
-                let (code, message) = match self {
-                    Self::Busy => ("ServerBusy", "The server has too many connections. Try again later."),
-                    Self::TooSlow => ("RequestTimeout", "The request did not arrive in time."),
-                };
-                let error = ArmError::new(status, code, message);
-                ("application/json; charset=utf-8", error.body().to_string())
-            }
-        };
+    const fn phrase(self) -> &'static str {
+        match self {
+            Self::Busy => "Service Unavailable",
+            Self::TooSlow => "Request Timeout",
+        }
+    }
+
+    fn bytes(self, format: RefusalFormat) -> String {
+        let (status, phrase) = (self.status(), self.phrase());
+        let (kind, body) = (format.content_type, (format.body)(self));
         let retry = match self {
             Self::Busy => "retry-after: 1\r\n",
             Self::TooSlow => "",
@@ -64,9 +67,9 @@ impl Refusal {
     }
 
     /// Sends the refusal and closes the stream, within a short time.
-    pub(super) async fn send(self, dialect: Dialect, mut stream: Duplex) {
+    pub(super) async fn send(self, format: RefusalFormat, mut stream: Duplex) {
         let send = async {
-            stream.write_all(self.bytes(dialect).as_bytes()).await?;
+            stream.write_all(self.bytes(format).as_bytes()).await?;
             stream.shutdown().await?;
             tokio::io::copy(&mut stream.take(UNREAD_BYTES_MAX), &mut tokio::io::sink()).await
         };
@@ -81,11 +84,13 @@ mod tests {
 
     #[test]
     fn a_refusal_is_in_the_form_that_its_reader_knows() {
-        let busy = Refusal::Busy.bytes(Dialect::Operators);
+        let busy = ConnectionRefusal::Busy.bytes(RefusalFormat::PROBLEM);
         assert!(busy.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{busy}");
         assert!(busy.contains("\r\nretry-after: 1\r\n") && busy.contains("\"/problems/busy\""), "{busy}");
-        let slow = Refusal::TooSlow.bytes(Dialect::Azure);
-        assert!(slow.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{slow}");
-        assert!(slow.contains("\"code\":\"RequestTimeout\""), "{slow}");
+        let plain =
+            RefusalFormat { content_type: "text/plain", body: |refusal| refusal.status().to_string() };
+        let slow = ConnectionRefusal::TooSlow.bytes(plain);
+        assert!(slow.starts_with("HTTP/1.1 408 Request Timeout\r\ncontent-type: text/plain\r\n"), "{slow}");
+        assert!(slow.ends_with("\r\n\r\n408"), "{slow}");
     }
 }

@@ -80,7 +80,11 @@ impl ImpactTask {
             let times = if tries == 1 { "once" } else { "several times" };
             let trouble = format!("tried {times}, last: {message}");
             let cluster = self.cluster;
-            drop(driver.send(Message::ImpactDelayed { cluster, work: maintenance, machine, reason: trouble }).await);
+            drop(
+                driver
+                    .send(Message::ImpactDelayed { cluster, work: maintenance, machine, reason: trouble })
+                    .await,
+            );
         }
     }
 

@@ -21,8 +21,8 @@ use forewarn_control::notice::Announced;
 use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{
-    Chain, ControlError, ControlState, Decision, Effect, Environment, HypervisorKind, Record,
-    TrailEntry, decide,
+    Chain, ControlError, ControlState, Decision, Effect, Environment, HypervisorKind, Record, TrailEntry,
+    decide,
 };
 use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{Action, Cluster, Command, Now, Report, Seed, Steady, TenantId, limits};
@@ -270,7 +270,8 @@ impl Driver {
                 self.batch.is_visible = true;
             }
             Hypervisor::Program(program) => {
-                if self.stopping.is_none() && runtime.impact_tasks.insert((action.maintenance, action.machine))
+                if self.stopping.is_none()
+                    && runtime.impact_tasks.insert((action.maintenance, action.machine))
                 {
                     let order = Order::of(cluster.rules(), action);
                     let (program, driver, stop) = (program.clone(), self.own.clone(), self.stop.subscribe());

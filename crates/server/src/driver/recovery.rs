@@ -74,7 +74,8 @@ impl Driver {
     /// Orders actions again that have no result yet.
     pub(super) fn resume(&mut self) {
         let clusters = self.state.clusters();
-        let unfinished = clusters.flat_map(|(id, one)| one.rules().unfinished().map(move |action| (id, action)));
+        let unfinished =
+            clusters.flat_map(|(id, one)| one.rules().unfinished().map(move |action| (id, action)));
         let unfinished: Vec<_> = unfinished.collect();
         unfinished.into_iter().for_each(|(id, action)| self.perform(id, action));
         if let Some(boot) = self.clock.boot().filter(|boot| self.state.boot() != Some(*boot))

@@ -12,7 +12,9 @@ use forewarn_imds::Moment;
 use forewarn_store::{TrailQuery, TrailReader};
 
 use crate::clock::{Clock, Speed, later};
-use crate::engine::{ClockCommand, Engine, Once, Order, Terms};
+use crate::driver::ClockCommand;
+use crate::engine::Engine;
+use forewarn_control::request::{CommandBatch, IdempotencyKey, RequestContext};
 
 /// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.
 #[derive(Clone, Debug, Default)]
@@ -43,7 +45,7 @@ impl SlowDisk {
     }
 
     /// A commit is over.
-    pub(super) fn pass(&self, reader: &TrailReader) {
+    pub(crate) fn pass(&self, reader: &TrailReader) {
         self.wait(|delays| &delays.commits);
         let Some(delays) = &self.0 else { return };
         let head = reader.read(TrailQuery::default()).map_or(0, |page| page.head);
@@ -56,7 +58,7 @@ impl SlowDisk {
     }
 
     /// Documents are published.
-    pub(super) fn pass_at_publication(&self) {
+    pub(crate) fn pass_at_publication(&self) {
         self.wait(|delays| &delays.publications);
     }
 
@@ -104,8 +106,7 @@ async fn announced_on(clock: Clock) -> Engine {
 
 /// Whether the event still waits, once everything that is due now is done.
 async fn waits(engine: &Engine) -> bool {
-    // The driver does what is due after the requests that have woken it.
-    engine.look(|_| ()).await.expect("a running driver");
+    engine.settled().await;
     let waits = engine.look(|state| {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().any(Event::is_scheduled)
@@ -207,10 +208,10 @@ proptest! {
             let (command, kind, notice) = ANNOUNCED[which];
             disk.delay(&commits, &[]);
             let command: forewarn_control::NamedCommand = serde_json::from_str(command).unwrap();
-            let once = Once { key: "k".to_owned(), fingerprint: [1; 32] };
-            let order = || Order {
+            let once = IdempotencyKey { key: "k".to_owned(), fingerprint: [1; 32] };
+            let order = || CommandBatch {
                 commands: vec![command.clone()],
-                terms: Terms { by: "socket".to_owned(), once: Some(once.clone()), ..Terms::default() },
+                context: RequestContext { by: "socket".to_owned(), once: Some(once.clone()), ..RequestContext::default() },
             };
             let decided = engine.clock().now();
             let outcome = engine.order(order()).await.expect("announced");

@@ -18,19 +18,19 @@ use forewarn_control::request::{
 };
 use forewarn_control::shared::{ClusterId, Progress};
 use forewarn_control::{
-    Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit, RefusedCommand,
-    TrailEntry, Wish,
+    Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit,
+    RefusedCommand, TrailEntry, Wish,
 };
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Command, Now, Seed};
 use forewarn_store::{CopyError, ReadFailed, TrailPage, TrailQuery};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
-use crate::arm::Refusals;
 use crate::clock::{Clock, Kind};
 use crate::directory::Directory;
 use crate::driver::{ClockCommand, Driver, Found, Message};
 use crate::journal::JournalHandle;
+use crate::rejections::RecentRejections;
 use crate::roster::Roster;
 use crate::snapshot::{Snapshot, State};
 pub(crate) use broadcasts::Broadcasts;
@@ -45,7 +45,7 @@ pub struct Engine {
     directory: Arc<Directory>,
     broadcasts: Broadcasts,
     hypervisor: HypervisorKind,
-    refusals: Arc<Refusals>,
+    rejections: Arc<RecentRejections>,
     /// Held while a request is planned and decided: requests that are planned do not outdate each other.
     planning: Arc<Mutex<()>>,
 }
@@ -84,7 +84,16 @@ impl Engine {
     /// Starts the driver of a new, simulated cluster in memory.
     #[must_use]
     pub fn pretending(seed: Seed, clock: Clock) -> Self {
-        Self::in_memory(seed, clock, Hypervisor::Simulated)
+        Self::pretending_on(ControlState::new(seed), seed, clock)
+    }
+
+    /// Starts the driver of a simulated state in memory.
+    #[must_use]
+    pub fn pretending_on(state: ControlState, seed: Seed, clock: Clock) -> Self {
+        let journal = JournalHandle::in_memory();
+        let (engine, driving) = Self::prepare(Found::new(state, seed), journal, clock, Hypervisor::Simulated);
+        tokio::spawn(driving);
+        engine
     }
 
     /// Starts the driver of a new cluster in memory, on the current runtime.
@@ -92,15 +101,6 @@ impl Engine {
     pub fn in_memory(seed: Seed, clock: Clock, hypervisor: Hypervisor) -> Self {
         let found = Found::new(ControlState::new(seed), seed);
         let (engine, driving) = Self::prepare(found, JournalHandle::in_memory(), clock, hypervisor);
-        tokio::spawn(driving);
-        engine
-    }
-
-    /// Starts the driver of a simulated state in memory.
-    #[cfg(test)]
-    pub(crate) fn on(state: ControlState, seed: Seed, clock: Clock) -> Self {
-        let journal = JournalHandle::in_memory();
-        let (engine, driving) = Self::prepare(Found::new(state, seed), journal, clock, Hypervisor::Simulated);
         tokio::spawn(driving);
         engine
     }
@@ -121,8 +121,7 @@ impl Engine {
         };
         let own = messages.downgrade();
         let machines = (clock.clone(), hypervisor);
-        let driver =
-            Driver::new(found, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
+        let driver = Driver::new(found, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
         let engine = Self {
             cluster: ClusterId::DEFAULT,
             messages,
@@ -130,7 +129,7 @@ impl Engine {
             directory,
             broadcasts,
             hypervisor: kind,
-            refusals: Arc::default(),
+            rejections: Arc::default(),
             planning: Arc::default(),
         };
         let driving = async move {
@@ -158,9 +157,10 @@ impl Engine {
         &self.directory
     }
 
-    /// Requests of Azure clients that were refused.
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.refusals
+    /// Requests that were rejected lately, for explanations.
+    #[must_use]
+    pub fn rejections(&self) -> &RecentRejections {
+        &self.rejections
     }
 
     /// Sends a request. The reply comes once the result is durable and published.

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use forewarn_lifecycle::{Now, Seed, Steady};
 #[cfg(test)]
 use forewarn_control::ControlState;
+use forewarn_lifecycle::{Now, Seed, Steady};
 use forewarn_store::{Journal, OpenError, Options, TRAIL_KEEP};
 
 use super::{Engine, Hypervisor};
@@ -18,8 +18,12 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn on_slow_disk(seed: Seed, clock: Clock, disk: crate::driver::SlowDisk) -> Self {
         let journal_handle = JournalHandle::in_memory().with_slow_disk(disk);
-        let (engine, driving) =
-            Self::prepare(Found::new(ControlState::new(seed), seed), journal_handle, clock, Hypervisor::Simulated);
+        let (engine, driving) = Self::prepare(
+            Found::new(ControlState::new(seed), seed),
+            journal_handle,
+            clock,
+            Hypervisor::Simulated,
+        );
         tokio::spawn(driving);
         engine
     }
@@ -29,7 +33,12 @@ impl Engine {
     ///
     /// # Errors
     /// When the journal cannot be opened, or no thread can be had.
-    pub fn open(place: &Path, seed: Seed, clock: ClockPlan, hypervisor: Hypervisor) -> Result<Self, OpenError> {
+    pub fn open(
+        place: &Path,
+        seed: Seed,
+        clock: ClockPlan,
+        hypervisor: Hypervisor,
+    ) -> Result<Self, OpenError> {
         Self::open_for(Readers::Present, place, seed, clock, hypervisor, TRAIL_KEEP)
     }
 

@@ -41,4 +41,4 @@ pub use rate::Rate;
 pub use serve::Front;
 pub use settings::{FirstAnswer, Identity, IdentityToken, Settings};
 pub use threads::Threads;
-pub(crate) use token::{Holder, body as token_body};
+pub use token::{TokenHolder, body as token_body};

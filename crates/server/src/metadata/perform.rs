@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::Guard;
-use forewarn_imds::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
 use forewarn_control::ControlError;
+use forewarn_imds::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
 use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -17,7 +17,6 @@ use super::serve::Front;
 use super::settings::{FirstAnswer, IdentityToken};
 use super::token;
 use crate::directory::Caller;
-use crate::engine;
 use crate::load::{Kind, Share};
 use crate::published::Published;
 
@@ -210,7 +209,7 @@ impl Front {
             IdentityToken::Off => Problem::NotFound.into(),
             IdentityToken::Unsigned { directory } => {
                 let (id, resource_id) = (&caller.instance.vm_id, &caller.instance.resource_id);
-                let holder = token::Holder { id, resource_id };
+                let holder = token::TokenHolder { id, resource_id };
                 Answer::Json(token::body(directory, &holder, resource, SystemTime::now()).into())
             }
         }

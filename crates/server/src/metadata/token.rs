@@ -9,17 +9,18 @@ use crate::base64url::encode;
 /// How long a token says that it is good for: a day.
 const LIFE_SECONDS: u64 = 24 * 60 * 60;
 
-/// Whom a token names.
-pub(crate) struct Holder<'a> {
-    /// The id of its own.
-    pub(crate) id: &'a str,
-    /// The resource that it is.
-    pub(crate) resource_id: &'a str,
+/// Identity that a token names.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenHolder<'a> {
+    /// Object id.
+    pub id: &'a str,
+    /// Resource id of the machine.
+    pub resource_id: &'a str,
 }
 
-/// The body that has a token of that directory, for that resource. It counts in the time of those who read it, which is not
-/// that of a virtual clock.
-pub(crate) fn body(directory: &str, holder: &Holder<'_>, resource: &str, now: SystemTime) -> String {
+/// Response body with an unsigned token of that directory, for that resource. Its times are real, not those of a virtual clock.
+#[must_use]
+pub fn body(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: SystemTime) -> String {
     let begins = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let ends = begins.saturating_add(LIFE_SECONDS);
     let header = json!({ "typ": "JWT", "alg": "none" });

@@ -15,15 +15,15 @@ use forewarn_lifecycle::{Name, TenantId, Timestamp};
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
-use forewarn_control::Permit;
 use super::tagged::Tagged;
 use super::token::{Secret, hash};
 use super::visit::{Visit, no_cluster, tag};
 use super::writes::read;
-use forewarn_control::request::Administration;
-use forewarn_control::ControlError;
-use crate::snapshot::State;
 use crate::roster::Roster;
+use crate::snapshot::State;
+use forewarn_control::ControlError;
+use forewarn_control::Permit;
+use forewarn_control::request::Administration;
 
 type Changed = Result<Json<Outcome>, Fault>;
 

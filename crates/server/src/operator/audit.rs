@@ -16,11 +16,11 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
-use forewarn_control::Denied;
 use super::visit::Visit;
 use super::while_valid::{WhileValid, revoked};
 use crate::engine::Engine;
 use crate::snapshot::State;
+use forewarn_control::Denied;
 
 /// Entries on a page, unless said.
 const LIMIT: u16 = 100;

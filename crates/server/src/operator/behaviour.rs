@@ -22,7 +22,12 @@ use crate::snapshot::State;
 type Shown<T> = Result<Tagged<T>, Fault>;
 type Edited = Result<Json<Outcome>, Fault>;
 
-async fn edit(visit: &Visit, command: NamedCommand, body: &Bytes, tag: impl Fn(&State<'_>) -> Option<String>) -> Edited {
+async fn edit(
+    visit: &Visit,
+    command: NamedCommand,
+    body: &Bytes,
+    tag: impl Fn(&State<'_>) -> Option<String>,
+) -> Edited {
     let edited = visit.order_if(vec![command], body, tag).await;
     Ok(Json(edited.map_err(|fault| visit.discreet(fault))?))
 }

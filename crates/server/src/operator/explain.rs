@@ -19,12 +19,11 @@ use serde::Deserialize;
 
 use super::audience::Audience;
 use super::fault::Fault;
-use forewarn_control::Permit;
 use super::visit::Visit;
-use crate::arm::compute::group_of;
-use crate::arm::group_here;
 use crate::engine::Engine;
+use crate::resource_groups::{group_in_cluster, group_of};
 use crate::snapshot::State;
+use forewarn_control::Permit;
 
 type Answer<T> = Result<Json<T>, Fault>;
 
@@ -157,8 +156,8 @@ impl Gathered {
     /// Explains something, as it is now, to whoever asks.
     fn with_scene<T>(&self, state: &State<'_>, explain: impl FnOnce(&Scene<'_>) -> T) -> T {
         let polls = |machine| state.polls.of(machine);
-        let is_here = |group: &GroupId| group_here(state, group).is_some();
-        let refusals = self.engine.refusals().of_groups(is_here);
+        let is_here = |group: &GroupId| group_in_cluster(state, group).is_some();
+        let refusals = self.engine.rejections().of_groups(is_here);
         let group = |resource| match resource {
             Resource::Machine(machine) => group_of(state, Link::Machine(machine)),
             Resource::ScaleSet(set) => group_of(state, Link::ScaleSet(set)),

@@ -9,9 +9,9 @@ use forewarn_store::ReadFailed;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use forewarn_control::Denied;
 use super::token::NotAdmitted;
 use forewarn_control::ControlError;
+use forewarn_control::Denied;
 
 /// A problem, before it is a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,10 +299,14 @@ impl From<ControlError> for Fault {
         let kind = match &problem {
             ControlError::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
             | ControlError::NoSuchCluster
-            | ControlError::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => Kind::NotFound,
+            | ControlError::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => {
+                Kind::NotFound
+            }
             ControlError::Bad(BadCommand::Unknown(Unknown::Several { .. })) => Kind::Ambiguous,
             ControlError::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
-            ControlError::Bad(_) | ControlError::Catalogue(NotThere::BadKey | NotThere::BadBy) => Kind::NotUnderstood,
+            ControlError::Bad(_) | ControlError::Catalogue(NotThere::BadKey | NotThere::BadBy) => {
+                Kind::NotUnderstood
+            }
             ControlError::BadWish(bad) => return bad.clone().into(),
             ControlError::Changed => Kind::Changed,
             ControlError::Denied(_) => Kind::Denied,

@@ -17,9 +17,8 @@ use super::fault::Fault;
 use super::tagged::Tagged;
 use super::visit::Visit;
 use super::writes::read;
-use crate::engine::{self};
-use forewarn_control::request::{CommandBatch, RequestContext};
 use crate::refused_entry::refused_place;
+use forewarn_control::request::{CommandBatch, RequestContext};
 
 /// How a fleet is applied.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]

@@ -13,11 +13,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::fault::Fault;
-use forewarn_control::Permit;
 use super::token::{self, NotAdmitted};
 use super::{Access, rejection};
 use crate::clients::Standing;
 use crate::engine::Engine;
+use forewarn_control::Permit;
 
 /// Who may ask, and for what without a token.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ pub(super) struct Gate {
     pub(super) free: Vec<&'static str>,
 }
 
-/// Why nobody looks at what a request asks for.
+/// A request that is rejected whatever it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Foreign {
+pub enum ForeignRequest {
     /// A web page has sent it.
     Page,
-    /// It was sent to a name that somebody else may have pointed here.
+    /// Its host name is not one of this server: another domain may resolve to this address.
     Name,
 }
 
@@ -74,7 +74,7 @@ pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next:
         Ok(permit) => {
             let mut request = request;
             if let Some(permit) = permit.map(Arc::new) {
-                authenticate(&request, &permit);
+                authenticate_connection(&request, &permit);
                 request.extensions_mut().insert(permit);
             }
             rejection::documented(next.run(request).await).await
@@ -83,7 +83,7 @@ pub(super) async fn check(State(gate): State<Arc<Gate>>, request: Request, next:
 }
 
 /// Records that the connection of a request has authenticated.
-pub(crate) fn authenticate(request: &Request, permit: &Arc<Permit>) {
+pub fn authenticate_connection(request: &Request, permit: &Arc<Permit>) {
     if let Some(standing) = request.extensions().get::<Arc<Standing>>() {
         standing.authenticate(permit);
     }
@@ -91,28 +91,29 @@ pub(crate) fn authenticate(request: &Request, permit: &Arc<Permit>) {
 
 fn refuse(request: &Request, names: &HostNames) -> Option<Fault> {
     foreign(request, names).map(|why| match why {
-        Foreign::Page => Fault::forbidden("not for web pages"),
-        Foreign::Name => Fault::forbidden(
+        ForeignRequest::Page => Fault::forbidden("not for web pages"),
+        ForeignRequest::Name => Fault::forbidden(
             "not by that name\n  hint: use the address, or localhost; or have the name in api.host_names",
         ),
     })
 }
 
-/// Whether a request comes from where none is taken.
-pub(crate) fn foreign(request: &Request, names: &HostNames) -> Option<Foreign> {
+/// Checks that a request comes from no web page, and that its host name is one of this server.
+pub fn foreign(request: &Request, names: &HostNames) -> Option<ForeignRequest> {
     let headers = request.headers();
     if headers.contains_key(header::ORIGIN) || headers.contains_key("sec-fetch-site") {
-        return Some(Foreign::Page);
+        return Some(ForeignRequest::Page);
     }
     // With two names, or another one in the request line, somebody on the way may have looked at the wrong one.
     let told = headers.get_all(header::HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let told: Vec<_> = told.chain(request.uri().authority().map(Authority::as_str)).collect();
     let is_foreign = told.is_empty() || told.iter().any(|host| !is_own(host) && !names.has(host));
-    is_foreign.then_some(Foreign::Name)
+    is_foreign.then_some(ForeignRequest::Name)
 }
 
-/// The token that a request shows.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
+/// The bearer token of a request.
+#[must_use]
+pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

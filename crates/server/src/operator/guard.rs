@@ -11,8 +11,8 @@ use forewarn_control::similar;
 
 use super::fault::Fault;
 use super::header::Header;
-use forewarn_control::Permit;
 use super::route::Needs;
+use forewarn_control::Permit;
 
 /// What a route expects of a request.
 #[derive(Clone, Debug)]

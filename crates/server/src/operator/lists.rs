@@ -17,10 +17,9 @@ use serde::Deserialize;
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
-use forewarn_control::Permit;
 use super::reads::{shown, view};
 use super::visit::Visit;
-use crate::engine;
+use forewarn_control::Permit;
 
 type Listed<T> = Result<Shown<T>, Fault>;
 

@@ -57,18 +57,17 @@ use axum::response::{IntoResponse, Response};
 use forewarn_control::ServerView;
 use tokio::sync::watch;
 
-use crate::arm;
-use crate::clients::Refusal;
+use crate::clients::ConnectionRefusal;
 use crate::engine::Engine;
 use crate::telemetry::Telemetry;
 use crate::webhooks::Post;
 use fault::{Fault, Kind};
 use gate::Gate;
-pub use gate::HostNames;
-pub(crate) use gate::{Foreign, authenticate, bearer, foreign};
+pub use gate::{ForeignRequest, HostNames, authenticate_connection, bearer, foreign};
 use metrics::Metrics;
 use route::{Needs, Route};
-pub(crate) use token::{NotAdmitted, Secret, find as find_token, hash};
+pub use token::{NotAdmitted, find as find_token};
+pub(crate) use token::{Secret, hash};
 
 /// What every handler needs.
 #[derive(Clone, Debug)]
@@ -86,12 +85,12 @@ pub(crate) struct Api {
     stop: watch::Receiver<bool>,
 }
 
-/// Who may use the API.
+/// Requests that a listener admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Whoever can connect, by that name: `anyone`, `socket`.
+pub enum Access {
+    /// All of them. The audit log names their sender so: `anyone`, `socket`.
     Open(&'static str),
-    /// Whoever has a token.
+    /// Those with a token.
     Tokens,
 }
 
@@ -109,24 +108,20 @@ pub(crate) fn api(
     Api { engine, about: Arc::new(about), telemetry, metrics, webhooks, data_dir, access, openapi, stop }
 }
 
-/// The operator API behind one door, and what clients of Azure ask for there.
-pub(crate) fn router(api: Api, access: Access, names: HostNames, azure: Option<arm::Door>) -> Router {
+/// The operator API behind one listener.
+pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
     let routes = table::routes();
     let api = Api { access, openapi: Arc::default(), ..api };
     let free = routes.iter().filter(|route| route.needs == Needs::Nothing).map(|route| route.path).collect();
     let gate = Arc::new(Gate { access, names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
-    let router = router
+    router
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
         .layer(axum::middleware::from_fn_with_state(api.engine.clone(), name_failure))
         .layer(axum::middleware::from_fn_with_state(gate, gate::check))
-        .with_state(api);
-    match azure {
-        Some(door) => router.layer(axum::middleware::from_fn_with_state(Arc::new(door), elsewhere)),
-        None => router,
-    }
+        .with_state(api)
 }
 
 /// Names the reason in every response that says that nothing can be written now.
@@ -139,18 +134,13 @@ async fn name_failure(State(engine): State<Engine>, request: Request, next: Next
 }
 
 /// The problem document of a refusal that no handler has seen, as JSON.
-pub(crate) fn problem_text(refusal: Refusal) -> String {
+pub(crate) fn problem_text(refusal: ConnectionRefusal) -> String {
     let fault = match refusal {
-        Refusal::Busy => Fault::new(
+        ConnectionRefusal::Busy => Fault::new(
             Kind::Busy,
             "the server has too many connections\n  hint: try again; a connection that has shown a token keeps its place",
         ),
-        Refusal::TooSlow => Fault::new(Kind::TooSlow, "the request did not arrive in time"),
+        ConnectionRefusal::TooSlow => Fault::new(Kind::TooSlow, "the request did not arrive in time"),
     };
     fault.text()
-}
-
-/// What clients of Azure ask for has a gate of its own, and refusals of its own.
-async fn elsewhere(State(door): State<Arc<arm::Door>>, request: Request, next: Next) -> Response {
-    if arm::is_path(request.uri().path()) { door.enter(request).await } else { next.run(request).await }
 }

@@ -20,11 +20,10 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
-use forewarn_control::Permit;
 use super::tagged::Tagged;
 use super::visit::Visit;
 use crate::clock::{Kind, Speed};
-use crate::engine;
+use forewarn_control::Permit;
 
 type Answer<T> = Result<Json<T>, Fault>;
 type TaggedAnswer<T> = Result<Tagged<T>, Fault>;
@@ -223,7 +222,12 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
 }
 
 /// Who is limited to tenants is told of work that touches them, and of no rollout.
-fn left_of(state: &crate::snapshot::State<'_>, permit: &Permit, work: &[u64], rollouts: &[u64]) -> Unfinished {
+fn left_of(
+    state: &crate::snapshot::State<'_>,
+    permit: &Permit,
+    work: &[u64],
+    rollouts: &[u64],
+) -> Unfinished {
     let cluster = state.cluster;
     let sees_all = permit.scope.tenants.is_all();
     let is_seen =

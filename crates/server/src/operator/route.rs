@@ -16,8 +16,8 @@ use super::Api;
 use super::fault::{Fault, Kind};
 use super::guard::{self, Expected};
 use super::header::Header;
-use forewarn_control::Permit;
 use super::visit::Which;
+use forewarn_control::Permit;
 
 /// What a route needs of whoever uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

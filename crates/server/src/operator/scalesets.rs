@@ -12,20 +12,16 @@ use axum::extract::Path;
 use forewarn_control::schema::Name;
 use forewarn_control::shared::Role;
 use forewarn_control::{
-    AvailabilitySetSummary, AvailabilitySetView, BadWish, DeleteInstances, Items, NamedCommand, NewScaleSet,
-    Outcome, Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish,
-    availability_set_summary, availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary,
-    scale_set_view,
+    AvailabilitySetSummary, AvailabilitySetView, DeleteInstances, Items, NewScaleSet, Outcome, Scale,
+    ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish, availability_set_summary,
+    availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary, scale_set_view,
 };
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
 
 use super::fault::Fault;
-use crate::snapshot::State;
-use forewarn_control::request::{ClusterRequest, HostNames};
 use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::page::{Cursor, Page, Paging, Shown};
-use forewarn_control::Denied;
 use super::reads::look;
 use super::route::{Link, Needs, Route, Subject};
 use super::table::FIRST_WORK;
@@ -33,8 +29,10 @@ use super::table::next_page;
 use super::tagged::Tagged;
 use super::visit::{Visit, tag, unchanged};
 use super::writes::read;
-use forewarn_control::ControlError;
+use crate::snapshot::State;
+use forewarn_control::Denied;
 use forewarn_control::request::RequestContext;
+use forewarn_control::request::{ClusterRequest, HostNames};
 
 pub(super) fn routes() -> Vec<Route> {
     [shown(), changed()].into_iter().flatten().collect()

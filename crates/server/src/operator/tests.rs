@@ -55,7 +55,7 @@ impl Api {
         let telemetry = Telemetry::new();
         let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(engine.clone(), about, telemetry, post, None, stopped);
-        let router = router(shared, access, HostNames::default(), None);
+        let router = router(shared, access, HostNames::default());
         Self { engine, router, _stop: stop }
     }
 

@@ -15,8 +15,8 @@ use forewarn_control::shared::{Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
-use forewarn_control::Permit;
 use crate::roster::Roster;
+use forewarn_control::Permit;
 
 /// What every token begins with, so that one is known where it should not be.
 const PREFIX: &str = "fwt_";
@@ -34,13 +34,13 @@ pub(crate) struct Shown {
     pub(crate) hash: TokenHash,
 }
 
-/// Why somebody is not let in.
+/// Reason for rejecting a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum NotAdmitted {
-    /// No token, or none that was ever issued, or one that was revoked: which of them, nobody is told.
+pub enum NotAdmitted {
+    /// No token, an unknown one, or a revoked one. Clients must not be able to tell which.
     #[error("the token is missing or wrong\n  hint: --token TOKEN, or FOREWARN_TOKEN")]
     Wrong,
-    /// Whoever learns this had the right one.
+    /// The token was valid until it expired.
     #[error("the token has expired: {0}\n  hint: an admin can issue another: `forewarn token create`")]
     Expired(Name),
 }
@@ -93,8 +93,11 @@ pub(crate) fn admit(roster: &Roster, text: &str, now: Timestamp) -> Result<Permi
     find(roster, text, now).map(Permit::of)
 }
 
-/// The token of that text. How long the comparison takes tells nothing of the hash.
-pub(crate) fn find<'a>(roster: &'a Roster, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
+/// The token with that text.
+///
+/// # Errors
+/// When there is none, or it has expired.
+pub fn find<'a>(roster: &'a Roster, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
     let shown = Shown::parse(text).ok_or(NotAdmitted::Wrong)?;
     let token = roster.token(shown.number).ok_or(NotAdmitted::Wrong)?;
     if token.hash != shown.hash {

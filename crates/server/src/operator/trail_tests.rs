@@ -14,8 +14,8 @@ use super::{Secret, hash};
 use crate::api_door::ApiDoor;
 use crate::clock::{ClockPlan, Speed};
 use crate::engine::Hypervisor;
-use forewarn_control::request::{Administration, CommandBatch, RequestContext};
 use crate::service::{Plan, Service};
+use forewarn_control::request::{Administration, CommandBatch, RequestContext};
 
 const FLEET: &str = "
 host = [{ name = 'h1' }]
@@ -34,7 +34,7 @@ impl Town {
             data_dir: None,
             seed: Seed([7; 16]),
             clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
-            hands: Hypervisor::Pretend,
+            hands: Hypervisor::Simulated,
             fleet: Fleet::parse(FLEET).unwrap(),
             settings: crate::metadata::Settings::default(),
             doors: Vec::new(),
@@ -42,9 +42,9 @@ impl Town {
             api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],
             api_host_names: Vec::new(),
             api_limits: crate::ClientLimits::default(),
-            arm_limits: crate::ClientLimits::default(),
+            extension_limits: crate::ClientLimits::default(),
             descriptors: crate::Descriptors::default(),
-            arm: None,
+            extensions: Vec::new(),
             trail_keep: Duration::from_hours(24),
             webhooks: crate::WebhookSettings::default(),
         };
@@ -57,9 +57,9 @@ impl Town {
         for json in
             [r#"{"command":"restart","machine":"west"}"#, r#"{"command":"update_hosts","hosts":["h1"]}"#]
         {
-            let terms = RequestContext { by: "token alice".to_owned(), ..Terms::default() };
+            let terms = RequestContext { by: "token alice".to_owned(), ..RequestContext::default() };
             let commands = vec![serde_json::from_str(json).unwrap()];
-            engine.order(CommandBatch { commands, terms }).await.unwrap();
+            engine.order(CommandBatch { commands, context: terms }).await.unwrap();
         }
         town
     }

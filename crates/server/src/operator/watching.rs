@@ -22,11 +22,11 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use super::audience::Audience;
 use super::fault::Fault;
-use forewarn_control::Permit;
 use super::visit::Visit;
 use super::while_valid::WhileValid;
 use crate::engine::Engine;
 use crate::snapshot::State;
+use forewarn_control::Permit;
 
 /// What is to be told.
 #[derive(Debug, Deserialize, JsonSchema)]

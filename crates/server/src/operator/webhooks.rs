@@ -15,7 +15,6 @@ use forewarn_url::Url;
 
 use super::access::new_name;
 use super::fault::Fault;
-use crate::snapshot::State;
 use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::page::{Cursor, Page, Paging, Shown};
 use super::route::{Link, Needs, Route};
@@ -23,10 +22,11 @@ use super::table::next_page;
 use super::tagged::Tagged;
 use super::visit::{Visit, no_cluster, tag};
 use super::writes::read;
-use forewarn_control::request::Administration;
-use forewarn_control::ControlError;
 use crate::roster::Roster;
+use crate::snapshot::State;
 use crate::webhooks::Post;
+use forewarn_control::ControlError;
+use forewarn_control::request::Administration;
 use forewarn_control::shared::Role;
 
 const FIRST_NAME: &str = "$response.body#/items/0/name";

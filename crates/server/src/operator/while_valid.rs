@@ -9,9 +9,9 @@ use std::task::{Context, Poll, ready};
 
 use tokio_stream::Stream;
 
-use forewarn_control::Permit;
 use super::visit::Visit;
 use crate::engine::Engine;
+use forewarn_control::Permit;
 
 /// A stream that ends when its token is revoked, expires, or is limited further.
 pub(super) struct WhileValid<S: Stream> {

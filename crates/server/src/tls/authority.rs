@@ -140,8 +140,11 @@ fn all_names(names: &[String], address: Option<IpAddr>) -> Vec<String> {
     all
 }
 
-/// The file appears whole, or not at all.
-pub(crate) fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
+/// Writes a file with that mode; the file appears whole, or not at all.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_whole(path: &Path, text: &str, mode: u32) -> std::io::Result<()> {
     let unfinished = path.with_extension("new");
     // Its mode counts only where it is made.
     match fs::remove_file(&unfinished) {

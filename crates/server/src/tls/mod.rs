@@ -27,7 +27,7 @@ use tokio_rustls::rustls;
 use tokio_rustls::rustls::crypto::{CryptoProvider, ring};
 
 pub use authority::AUTHORITY_FILE;
-pub(crate) use authority::write_whole;
+pub use authority::write_whole;
 pub(crate) use handshake::shake_hands;
 pub use validity::Validity;
 
@@ -167,8 +167,9 @@ impl Tls {
         Ok(Read { tls: self, source, shown })
     }
 
-    /// The authority that clients have to believe, as PEM, if it is one of the server's own.
-    pub(crate) fn authority(&self) -> Option<String> {
+    /// Certificate of the authority that clients must trust, as PEM, if the server made it.
+    #[must_use]
+    pub fn authority(&self) -> Option<String> {
         self.shown.load().authority.clone()
     }
 

@@ -35,13 +35,13 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
-use forewarn_control::ControlError;
 use crate::roster::Roster;
 use crate::telemetry::Telemetry;
 use counts::Counts;
 use courier::Courier;
 pub(crate) use desk::Standing;
 use desk::{Desk, Register};
+use forewarn_control::ControlError;
 use letters::{notification, question, understood};
 use line::{Line, Trouble, check};
 

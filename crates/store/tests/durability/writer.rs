@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{Chain, Details, Site, Told, TrailEntry};
+use forewarn_control::{ControlState, Entry, Record};
 use forewarn_imds::Moment;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
-use forewarn_control::{ControlState, Entry, Record};
 use forewarn_store::{AppendFailed, Journal, Options, Syncs, check};
 
 use crate::random::Random;
@@ -61,9 +61,9 @@ pub(crate) fn record(number: u64) -> Record {
 }
 
 /// The state after that many records.
-pub(crate) fn state_after(count: u64) -> State {
-    let mut state = State::new(SEED);
-    (1..=count).for_each(|number| state.apply(&record(number)));
+pub(crate) fn state_after(count: u64) -> ControlState {
+    let mut state = ControlState::new(SEED);
+    (1..=count).for_each(|number| drop(state.apply(&record(number))));
     state
 }
 
@@ -173,7 +173,7 @@ fn the_writer() {
             let batch = last + 1..=last + 1 + turn % 3;
             append(&mut journal, batch.clone()).unwrap();
             ack(*batch.end());
-            batch.for_each(|number| state.apply(&record(number)));
+            batch.for_each(|number| drop(state.apply(&record(number))));
             if journal.wants_fold() {
                 journal.fold(state.clone());
             }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use forewarn_server::{ArmPlan, ClientLimits, Credentials};
+use forewarn_azure::http::{ArmPlan, Credentials};
+use forewarn_server::ClientLimits;
 use serde::Deserialize;
 
 use super::clients::ClientTable;

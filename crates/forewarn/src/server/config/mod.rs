@@ -17,10 +17,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use forewarn_azure::http::ArmPlan;
 use forewarn_hypervisor::Program;
 use forewarn_imds::{Edition, Span, show_duration};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
-use forewarn_server::{ApiDoor, ArmPlan, ClientLimits, WebhookSettings};
+use forewarn_server::{ApiDoor, ClientLimits, WebhookSettings};
 use forewarn_store::TRAIL_KEEP;
 use serde::Deserialize;
 use toml::Spanned;
@@ -324,9 +325,9 @@ impl Webhooks {
 }
 
 impl Hands {
-    pub(super) fn hands(&self) -> Result<forewarn_server::Hands> {
+    pub(super) fn hands(&self) -> Result<forewarn_server::Hypervisor> {
         Ok(match self {
-            Self::Pretend {} => forewarn_server::Hands::Pretend,
+            Self::Pretend {} => forewarn_server::Hypervisor::Simulated,
             Self::Program { program, time_limit } => {
                 let time_limit = time_limit.map_or(TIME_LIMIT, |Span(span)| span);
                 if time_limit.is_zero() {
@@ -334,7 +335,7 @@ impl Hands {
                         "nothing can be done in no time: hands.time_limit = \"0s\"\n  hint: time_limit = \"5m\""
                     );
                 }
-                forewarn_server::Hands::Program(Program { path: program.clone(), time_limit })
+                forewarn_server::Hypervisor::Program(Program { path: program.clone(), time_limit })
             }
         })
     }

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use forewarn_server::metadata::{Door, Identity};
-use forewarn_server::tls::examine;
-use forewarn_server::{ApiDoor, ArmPlan, Hands};
+use forewarn_server::tls::{Source, examine};
+use forewarn_server::{ApiDoor, Hypervisor};
 
 /// Where Linux lists network interfaces. Elsewhere there is nothing to look at.
 const INTERFACES: &str = "/sys/class/net";
@@ -23,7 +24,7 @@ const EXECUTABLE: u32 = 0o111;
 pub(in super::super) fn check_doors(
     doors: &[(Door, Identity)],
     api: &[ApiDoor],
-    arm: Option<&ArmPlan>,
+    arm: Option<&(SocketAddr, Source)>,
 ) -> Result<()> {
     let mut taken = BTreeMap::new();
     for (door, _) in doors {
@@ -53,7 +54,7 @@ pub(in super::super) fn check_doors(
             ApiDoor::Unix(path) => take(&mut taken, socket(path)?, "api.socket")?,
         }
     }
-    if let Some((address, source)) = arm.and_then(|arm| arm.listen.as_ref()) {
+    if let Some((address, source)) = arm {
         examine(source)?;
         if address.port() != 0 {
             take(&mut taken, address.to_string(), "arm.listen")?;
@@ -100,10 +101,10 @@ pub(crate) fn check_interface(name: &str) -> Result<()> {
 }
 
 /// A program can be started.
-pub(crate) fn check_hands(hands: &Hands) -> Result<()> {
+pub(crate) fn check_hands(hands: &Hypervisor) -> Result<()> {
     let path = match hands {
-        Hands::Pretend => return Ok(()),
-        Hands::Program(program) => &program.path,
+        Hypervisor::Simulated => return Ok(()),
+        Hypervisor::Program(program) => &program.path,
     };
     let shown = path.display();
     if path.components().count() < 2 {
@@ -182,7 +183,7 @@ mod tests {
         let files = tempfile::tempdir().unwrap();
         let path = files.path().join("hands");
         let check = |path: &Path| {
-            check_hands(&Hands::Program(Program {
+            check_hands(&Hypervisor::Program(Program {
                 path: path.to_owned(),
                 time_limit: Duration::from_secs(1),
             }))
@@ -194,6 +195,6 @@ mod tests {
         assert!(check(&path).is_ok());
         assert!(problem(check(files.path())).starts_with("not a program: "));
         assert!(problem(check(Path::new("hands"))).starts_with("not a path: "));
-        assert!(check_hands(&Hands::Pretend).is_ok());
+        assert!(check_hands(&Hypervisor::Simulated).is_ok());
     }
 }

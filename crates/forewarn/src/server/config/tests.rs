@@ -23,7 +23,7 @@ fn the_least_that_is_needed() {
     assert_eq!(config.metadata.doors().unwrap()[0].1, Identity::Address);
     assert_eq!(config.api.doors(None).unwrap(), [ApiDoor::Unix("/run/forewarn/api.sock".into())]);
     assert!(config.data_dir().unwrap().is_none());
-    assert_eq!(config.hands.hands().unwrap(), forewarn_server::Hands::Pretend);
+    assert_eq!(config.hands.hands().unwrap(), forewarn_server::Hypervisor::Simulated);
 }
 
 #[test]

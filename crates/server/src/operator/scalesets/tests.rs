@@ -14,9 +14,10 @@ use super::super::{Access, HostNames, Secret, api, hash, router};
 use super::*;
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;
-use forewarn_control::request::Administration;
 use crate::telemetry::Telemetry;
 use crate::webhooks::{Post, WebhookSettings};
+use forewarn_control::NamedCommand;
+use forewarn_control::request::Administration;
 
 /// Six hosts, the scale sets `web` with two instances and `db` with one, and the availability set `sql`.
 struct Town {
@@ -43,7 +44,7 @@ impl Town {
         let telemetry = Telemetry::new();
         let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(engine.clone(), about, telemetry, post, None, stopped);
-        let router = router(shared, Access::Tokens, HostNames::default(), None);
+        let router = router(shared, Access::Tokens, HostNames::default());
         let hosts = (1..=6).map(|n| json!({ "command": "admit_host", "name": format!("h{n}") }));
         let set = |name| json!({ "command": "admit_scale_set", "name": name });
         let instance = |set, host| json!({ "command": "admit_instance", "scale_set": set, "instance": { "host": host } });
@@ -72,7 +73,7 @@ impl Town {
         let name = Name::new(&format!("t{number}")).unwrap();
         let issue =
             Administration::IssueToken { number, name, role, scope, hash: hash(&text), expires: None };
-        self.engine.administer(issue, Terms::default()).await.unwrap();
+        self.engine.administer(issue, RequestContext::default()).await.unwrap();
         text
     }
 

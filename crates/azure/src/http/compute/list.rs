@@ -1,0 +1,161 @@
+//! Lists of a resource group or a subscription, page by page.
+
+use std::sync::Arc;
+
+use axum::response::Response;
+use forewarn_control::Permit;
+use forewarn_control::resource_id::{GroupId, scale_set_id};
+use forewarn_control::shared::Link;
+use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
+use forewarn_server::State;
+use forewarn_server::{Engine, group_of};
+use serde_json::{Value, json};
+
+use super::lookup::{ComputeKind, flexible_set_of, found, is_machine};
+use super::{GroupScope, expand, show};
+use crate::http::request::ArmRequest;
+use crate::http::{answer, errors};
+use crate::{ApiVersion, ArmError, Expand};
+
+/// Resources of one page.
+pub(super) const PAGE_MAX: usize = 500;
+
+/// Parameters of a list.
+#[derive(Clone)]
+struct Wanted {
+    permit: Arc<Permit>,
+    version: ApiVersion,
+    kind: ComputeKind,
+    group: Option<GroupId>,
+    expand: Expand,
+    /// Number of the first resource.
+    first: u32,
+    /// Key of the scale set whose machines are listed; none: all machines.
+    scale_set: Option<String>,
+}
+
+/// Lists the resources of a group.
+pub(super) async fn list(scope: &GroupScope<'_>, kind: ComputeKind) -> Result<Response, ArmError> {
+    let wanted = Wanted::of(scope.request, kind, Some(scope.group.id.clone()))?;
+    let (items, next) = page(&scope.engine, wanted).await?;
+    Ok(shown(scope.request, &items, next.map(|next| next.to_string())))
+}
+
+/// Lists the resources of a subscription, cluster by cluster.
+pub(crate) async fn list_all(
+    request: &ArmRequest,
+    kind: ComputeKind,
+    engines: Vec<Engine>,
+) -> Result<Response, ArmError> {
+    let token = request.page().unwrap_or("0-0");
+    let (cluster, first) = token
+        .split_once('-')
+        .and_then(|(one, two)| Some((one.parse().ok()?, two.parse().ok()?)))
+        .ok_or_else(bad_token)?;
+    let mut items = Vec::new();
+    let wanted = Wanted { first, ..Wanted::of(request, kind, None)? };
+    for (place, engine) in engines.iter().enumerate().skip(cluster) {
+        let first = if place == cluster { first } else { 0 };
+        let (more, next) = page(engine, Wanted { first, ..wanted.clone() }).await?;
+        items.extend(more);
+        let next = match next {
+            Some(next) => Some(format!("{place}-{next}")),
+            None if items.len() >= PAGE_MAX && place + 1 < engines.len() => Some(format!("{}-0", place + 1)),
+            None => None,
+        };
+        if next.is_some() {
+            return Ok(shown(request, &items, next));
+        }
+    }
+    Ok(shown(request, &items, None))
+}
+
+impl Wanted {
+    fn of(request: &ArmRequest, kind: ComputeKind, group: Option<GroupId>) -> Result<Self, ArmError> {
+        let (permit, version, expand) = (Arc::clone(&request.permit), request.version()?, expand(request));
+        let first = if group.is_some() { first_of_page(request)? } else { 0 };
+        let scale_set = request.parameter("$filter").map(scale_set_wanted).transpose()?;
+        Ok(Self { permit, version, kind, group, expand, first, scale_set })
+    }
+
+    /// The resource belongs to the scale set of the list.
+    fn has(&self, state: &State<'_>, link: Link) -> bool {
+        let Some(wanted) = &self.scale_set else { return true };
+        let Link::Machine(machine) = link else { return false };
+        let own = flexible_set_of(state.cluster, machine).and_then(|set| {
+            let group = group_of(state, Link::ScaleSet(set));
+            Some(scale_set_id(&group, &state.cluster.scale_set(set)?.name).key())
+        });
+        own.as_ref() == Some(wanted)
+    }
+}
+
+/// Number of the first resource of a page.
+pub(super) fn first_of_page(request: &ArmRequest) -> Result<u32, ArmError> {
+    request.page().map_or(Ok(0), |text| text.parse().map_err(|_| bad_token()))
+}
+
+fn bad_token() -> ArmError {
+    ArmError::invalid("$skiptoken", "The skip token is none of this server.")
+}
+
+/// Parses the only filter: `'virtualMachineScaleSet/id' eq '/subscriptions/…'`.
+fn scale_set_wanted(filter: &str) -> Result<String, ArmError> {
+    let words: Vec<_> = filter.split_whitespace().map(|word| word.trim_matches('\'')).collect();
+    match words.as_slice() {
+        [what, "eq", id] if what.eq_ignore_ascii_case("virtualMachineScaleSet/id") => Ok(id.to_lowercase()),
+        _ => Err(ArmError::invalid(
+            "$filter",
+            "The filter is not understood: only 'virtualMachineScaleSet/id' eq '…' is.",
+        )),
+    }
+}
+
+/// One page, and the number of the first resource of the next.
+async fn page(engine: &Engine, wanted: Wanted) -> Result<(Vec<Value>, Option<u32>), ArmError> {
+    engine.look(move |state| fill(state, &wanted)).await.map_err(|problem| errors::of_problem(&problem))
+}
+
+fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {
+    let cluster = state.cluster;
+    let links: Box<dyn Iterator<Item = (u32, Link)>> = match wanted.kind {
+        ComputeKind::Machine => {
+            let machines = cluster.machines_from(MachineId(wanted.first)).map(|(id, _)| id);
+            let own = machines.filter(|id| is_machine(cluster, *id));
+            Box::new(own.map(|id| (id.0, Link::Machine(id))))
+        }
+        ComputeKind::ScaleSet => {
+            let sets = cluster.scale_sets_from(ScaleSetId(wanted.first));
+            Box::new(sets.map(|(id, _)| (id.0, Link::ScaleSet(id))))
+        }
+        ComputeKind::AvailabilitySet => {
+            let tenants = cluster.tenants_from(TenantId(wanted.first));
+            let sets = tenants.filter(|(_, tenant)| tenant.shape == Shape::AvailabilitySet);
+            Box::new(sets.map(|(id, _)| (id.0, Link::Tenant(id))))
+        }
+    };
+    let asker = (&*wanted.permit, wanted.version);
+    let mut items = Vec::new();
+    for (number, link) in links {
+        let group = group_of(state, link);
+        if !wanted.has(state, link) || wanted.group.as_ref().is_some_and(|wanted| wanted.key() != group.key())
+        {
+            continue;
+        }
+        if items.len() == PAGE_MAX {
+            return (items, Some(number));
+        }
+        let found = found(state, asker, link, &group);
+        items.extend(found.map(|found| show(state, asker, &found, wanted.expand)));
+    }
+    (items, None)
+}
+
+/// Response with a page, and the URL of the next.
+pub(super) fn shown(request: &ArmRequest, items: &[Value], next: Option<String>) -> Response {
+    let mut body = json!({ "value": items });
+    if let Some(next) = next {
+        body["nextLink"] = json!(request.next_page(&next));
+    }
+    answer::ok(body)
+}

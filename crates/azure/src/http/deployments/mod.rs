@@ -1,0 +1,303 @@
+//! Template deployments of a resource group.
+//!
+//! ```text
+//!   PUT ─▶ expand ─▶ recorded as begun ─▶ resource after resource ─▶ recorded as ended, with its outputs ─▶ 201
+//!                                           └─▶ as a PUT of each: compute, or opaque
+//! ```
+//!
+//! A deployment ends before its response, except for operations that it has started; it is shown as running until they end.
+
+mod record;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use forewarn_control::Permit;
+use forewarn_control::request::{RequestContext, ResourceWrite, Transaction};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::shared::Role;
+use forewarn_server::Engine;
+use forewarn_server::State;
+use serde_json::{Value, json};
+
+use self::record::{Record, Standing, shown};
+use self::run::Run;
+use super::compute::GroupScope;
+use super::request::encoded;
+use super::{answer, errors, opaque_resources, written};
+use crate::ArmError;
+use crate::deployment::{Progress, kept as kept_body, status};
+use crate::template::{Context, Expanded, expand, read};
+
+/// Characters of a deployment's name.
+const NAME_CHARS_MAX: usize = 64;
+
+/// Deployments of one list, the newest.
+const LISTED_MAX: usize = 800;
+
+/// Serves deployments; `rest` is the path behind `deployments`.
+pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Response, ArmError> {
+    let request = scope.request;
+    let lower: Vec<_> = rest.iter().skip(1).map(|segment| segment.to_lowercase()).collect();
+    let lower: Vec<_> = lower.iter().map(String::as_str).collect();
+    let Some(name) = rest.first() else {
+        return if request.method == Method::GET {
+            list(scope).await
+        } else {
+            Err(super::unsupported(request))
+        };
+    };
+    let id = scope.group.id.resource("Microsoft.Resources", "deployments", name);
+    match (lower.as_slice(), &request.method) {
+        ([], &Method::PUT) => put(scope, id).await,
+        ([], &Method::GET) => look(scope, id, |body, _| answer::ok(body)).await,
+        ([], &Method::HEAD) => look(scope, id, |_, _| answer::nothing()).await,
+        ([], &Method::DELETE) => remove(scope, id).await,
+        (["validate"], &Method::POST) => validate(scope, &id).await,
+        (["operationstatuses", _], &Method::GET) => look(scope, id, |_, standing| progress(&standing)).await,
+        (["operations"], &Method::GET) => operations(scope, id).await.map(answer::list),
+        (["operations", wanted], &Method::GET) => {
+            let all = operations(scope, id).await?;
+            let is_wanted =
+                |one: &Value| one["operationId"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(wanted));
+            all.into_iter().find(is_wanted).map(answer::ok).ok_or_else(|| super::nothing_here(request))
+        }
+        (["cancel"], &Method::POST) => look(scope, id, |_, _| super::show(&not_cancelled())).await,
+        (["whatif"], &Method::POST) => {
+            // The Azure command line crashes on an error status here.
+            let refused = super::unsupported(request);
+            Ok(answer::ok(json!({ "status": Progress::Failed.word(), "error": refused.inner() })))
+        }
+        _ => Err(super::unsupported(request)),
+    }
+}
+
+/// Expands the template of a request, on a thread for blocking work.
+async fn expanded(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Expanded, ArmError> {
+    opaque_resources::check(&scope.request.permit, Role::Operator)?;
+    check_name(id.name())?;
+    let body = scope.request.body.clone();
+    let (group, location, name) =
+        (scope.group.id.clone(), scope.group.location.clone(), id.name().to_owned());
+    let work = move || {
+        let context = Context { group: &group, location: &location, deployment: &name };
+        expand(&read(&body)?["properties"], &context)
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(interrupted()))
+}
+
+async fn put(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
+    let request = scope.request;
+    let expanded = expanded(scope, &id).await?;
+    let now = scope.engine.clock().now().wall;
+    let ((record, live), body) = (Record::begun(now), kept_body(&expanded, &scope.group.location));
+    let writer = Writer { engine: scope.engine.clone(), permit: Arc::clone(&request.permit), id: id.clone() };
+    let first = writer.write(&record, &body, Begins::Yes).await?;
+    let run = Run {
+        engine: scope.engine.clone(),
+        permit: Arc::clone(&request.permit),
+        group: scope.group.clone(),
+        id: id.clone(),
+        version: request.version()?,
+        expanded,
+        record,
+    };
+    // The deployment goes on when its client disconnects.
+    let work = tokio::spawn(async move {
+        let finished = finish(run, writer, body).await;
+        drop(live);
+        finished
+    });
+    work.await.unwrap_or_else(|_| Err(interrupted()))?;
+    let mut response = (StatusCode::CREATED, Json(first)).into_response();
+    let version = encoded(request.parameter("api-version").unwrap_or_default());
+    let (base, id) = (&request.base, encoded(&id.to_string()));
+    let address = format!("{base}{id}/operationStatuses/{:016X}?api-version={version}", now.millis());
+    if let Ok(address) = HeaderValue::from_str(&address) {
+        response.headers_mut().insert("azure-asyncoperation", address);
+    }
+    Ok(answer::later(response))
+}
+
+/// Carries a deployment out, and records its outcome.
+async fn finish(run: Run, writer: Writer, mut body: Value) -> Result<(), ArmError> {
+    let (record, outcome) = run.carry_out().await;
+    let at = writer.engine.clock().now().wall;
+    match outcome {
+        Ok(outputs) => {
+            let mut whole = body.clone();
+            whole["outputs"] = outputs;
+            let written = writer.write(&record.clone().over(at, None), &whole, Begins::No).await;
+            let Err(refused) = written else { return Ok(()) };
+            // Outputs that are too long to be stored are left out; the resources exist.
+            body["outputs"] = json!({});
+            writer.write(&record.over(at, Some(&refused)), &body, Begins::No).await?;
+        }
+        Err(refused) => drop(writer.write(&record.over(at, Some(&refused)), &body, Begins::No).await?),
+    }
+    Ok(())
+}
+
+/// Writes the record of a deployment.
+struct Writer {
+    engine: Engine,
+    permit: Arc<Permit>,
+    id: ResourceId,
+}
+
+/// The first write of a deployment fails if one of the same name is running.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begins {
+    Yes,
+    No,
+}
+
+impl Writer {
+    /// Writes the record. Returns the body of the response to the PUT.
+    async fn write(&self, record: &Record, body: &Value, begins: Begins) -> Result<Value, ArmError> {
+        let asked = match begins {
+            Begins::Yes => Some(json!({ "command": "write_resource", "resource": self.id.to_string() })),
+            Begins::No => None,
+        };
+        // The end of a deployment is recorded even if its token was revoked meanwhile.
+        let token = self.permit.context().token.filter(|_| begins == Begins::Yes);
+        let context = RequestContext { asked, token, ..self.permit.context() };
+        let (id, notes, body) = (self.id.clone(), written(&record.notes()), written(body));
+        let plan = move |state: &State<'_>| {
+            let entry = state.catalogue.entry(&id.key());
+            let is_underway = entry.and_then(Record::of).is_some_and(|record| record.is_underway());
+            if begins == Begins::Yes && is_underway {
+                return Err(active(&id));
+            }
+            let spelled = entry.map_or_else(|| id.to_string(), |entry| entry.id.clone());
+            let (body, notes) = (body.clone(), notes.clone());
+            let write = ResourceWrite::Put { id: spelled, link: None, body, notes };
+            Ok((Transaction { writes: vec![write], ..Transaction::default() }, ()))
+        };
+        let transacted =
+            self.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+        transacted?;
+        let id = self.id.clone();
+        let look = move |state: &State<'_>| {
+            let entry = state.catalogue.entry(&id.key())?;
+            shown(state.catalogue, state.now.wall, entry)
+        };
+        let found = self.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+        let (mut shown, _) = found.ok_or_else(interrupted)?;
+        shown["properties"]["provisioningState"] = json!(Progress::Accepted.word());
+        Ok(shown)
+    }
+}
+
+/// Expands a template without deploying it.
+async fn validate(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Response, ArmError> {
+    let expanded = expanded(scope, id).await?;
+    let mut properties = kept_body(&expanded, &scope.group.location);
+    properties["validatedResources"] = properties["outputResources"].take();
+    properties["provisioningState"] = json!(Progress::Succeeded.word());
+    Ok(answer::ok(json!({
+        "id": id.to_string(),
+        "name": id.name(),
+        "type": "Microsoft.Resources/deployments",
+        "properties": properties,
+    })))
+}
+
+/// Answers with a deployment and its progress.
+async fn look(
+    scope: &GroupScope<'_>,
+    id: ResourceId,
+    answer: impl FnOnce(Value, Standing) -> Response,
+) -> Result<Response, ArmError> {
+    opaque_resources::check(&scope.request.permit, Role::Viewer)?;
+    let look = move |state: &State<'_>| {
+        let entry = state.catalogue.entry(&id.key());
+        entry.and_then(|entry| shown(state.catalogue, state.now.wall, entry)).ok_or_else(|| absent(&id))
+    };
+    let found = scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    found.map(|(body, standing)| answer(body, standing))
+}
+
+fn progress((progress, error): &Standing) -> Response {
+    let shown = answer::ok(status(*progress, error.as_ref()));
+    match progress {
+        Progress::Accepted | Progress::Running => answer::later(shown),
+        Progress::Succeeded | Progress::Failed | Progress::Canceled => shown,
+    }
+}
+
+async fn operations(scope: &GroupScope<'_>, id: ResourceId) -> Result<Vec<Value>, ArmError> {
+    opaque_resources::check(&scope.request.permit, Role::Viewer)?;
+    let look = move |state: &State<'_>| {
+        let record = state.catalogue.entry(&id.key()).and_then(Record::of).ok_or_else(|| absent(&id))?;
+        Ok(record.operations(state.catalogue, &id))
+    };
+    scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?
+}
+
+async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
+    opaque_resources::check(&scope.request.permit, Role::Viewer)?;
+    let prefix = format!("{}/providers/microsoft.resources/deployments/", scope.group.id.key());
+    let look = move |state: &State<'_>| {
+        let mut all: Vec<_> = state.catalogue.entries_below(&prefix).map(|(_, entry)| entry).collect();
+        all.sort_by_key(|entry| std::cmp::Reverse(entry.created));
+        let shown = all.into_iter().filter_map(|entry| shown(state.catalogue, state.now.wall, entry));
+        shown.map(|(body, _)| body).take(LISTED_MAX).collect()
+    };
+    scope.engine.look(look).await.map(answer::list).map_err(|problem| errors::of_problem(&problem))
+}
+
+/// Removes a deployment; its resources stay.
+async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmError> {
+    opaque_resources::check(&scope.request.permit, Role::Operator)?;
+    let told = json!({ "command": "delete_resource", "resource": id.to_string() });
+    let context = RequestContext { asked: Some(told), ..scope.request.permit.context() };
+    let plan = move |state: &State<'_>| {
+        let record = state.catalogue.entry(&id.key()).and_then(Record::of);
+        if record.is_some_and(|record| record.is_underway()) {
+            return Err(active(&id));
+        }
+        let writes = vec![ResourceWrite::Remove(id.to_string())];
+        Ok((Transaction { writes, ..Transaction::default() }, ()))
+    };
+    let transacted =
+        scope.engine.transact(context, plan).await.map_err(|problem| errors::of_problem(&problem))?;
+    transacted.map(|_| answer::nothing())
+}
+
+fn check_name(name: &str) -> Result<(), ArmError> {
+    let is_good = |letter: char| letter.is_alphanumeric() || "-_().".contains(letter);
+    if name.chars().count() <= NAME_CHARS_MAX && name.chars().all(is_good) {
+        return Ok(());
+    }
+    let message = format!(
+        "The deployment name '{name}' is not valid: letters, digits, '-', '_', '(', ')' and '.', at most {NAME_CHARS_MAX}."
+    );
+    Err(ArmError::new(400, "InvalidDeploymentName", message))
+}
+
+fn absent(id: &ResourceId) -> ArmError {
+    ArmError::new(404, "DeploymentNotFound", format!("Deployment '{}' could not be found.", id.name()))
+}
+
+fn active(id: &ResourceId) -> ArmError {
+    let message = format!(
+        "The deployment with resource id '{id}' cannot be saved, because this would overwrite an existing deployment \
+         which is still active."
+    );
+    ArmError::new(409, "DeploymentActive", message)
+}
+
+fn not_cancelled() -> ArmError {
+    let message = "The deployment cannot be cancelled: all of it has been asked for.";
+    ArmError::new(409, "DeploymentCannotBeCancelled", message)
+}
+
+fn interrupted() -> ArmError {
+    ArmError::new(500, "InternalServerError", "The deployment was interrupted.")
+}

@@ -1,0 +1,143 @@
+//! Azure Resource Manager as an extension of a server: its listener, its login, and its routes.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use forewarn_server::operator::Access;
+use forewarn_server::tls::Source;
+use forewarn_server::{
+    ConnectionRefusal, Engine, ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes,
+    ExtensionRoutesRef, HttpExtension, RefusalFormat, TlsListener,
+};
+
+use super::auth::ArmEndpoint;
+use super::public_routes::is_path;
+use super::signing::Signer;
+use crate::ArmError;
+
+/// Name of the listener in metrics and in the log.
+pub const LISTENER: &str = "arm";
+
+/// Settings of Azure Resource Manager.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArmPlan {
+    /// Address of the listener with TLS, and the source of its certificate. Without it, only operator listeners serve clients.
+    pub listen: Option<(SocketAddr, Source)>,
+    /// Host names with dots that requests to the listener may have.
+    pub host_names: Vec<String>,
+    /// Credentials that clients need.
+    pub credentials: Credentials,
+    /// Directory of the key that signs tokens; none: the key is lost with the process.
+    pub key_dir: Option<PathBuf>,
+    /// Directory id (`tid`) in tokens.
+    pub directory: String,
+}
+
+/// Credentials that clients need to log in, and to use the listener with TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// None.
+    Anyone,
+    /// The token of an operator.
+    Tokens,
+}
+
+/// Facts about logging in that all listeners share.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) directory: String,
+    pub(super) credentials: Credentials,
+    pub(super) signer: Signer,
+    /// The listener with TLS.
+    pub(super) listener: Option<TlsListener>,
+}
+
+/// The key that signs tokens cannot be made or kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot sign tokens for clients of Azure")]
+struct SigningKeyError(#[source] std::io::Error);
+
+impl ArmPlan {
+    /// The extension for a server.
+    #[must_use]
+    pub fn extension(mut self) -> HttpExtension {
+        HttpExtension {
+            name: LISTENER,
+            clients: "clients of Azure",
+            listen: self.listen.take(),
+            host_names: std::mem::take(&mut self.host_names),
+            refusals: RefusalFormat {
+                content_type: "application/json; charset=utf-8",
+                body: connection_refusal_body,
+            },
+            api: Box::new(self),
+        }
+    }
+}
+
+impl ExtensionApi for ArmPlan {
+    fn open(self: Box<Self>, listener: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError> {
+        Ok(Arc::new(ArmRoutes(Arc::new(Login::new(&self, listener).map_err(SigningKeyError)?))))
+    }
+}
+
+/// Routes of Azure Resource Manager.
+#[derive(Debug)]
+struct ArmRoutes(Arc<Login>);
+
+impl ExtensionRoutes for ArmRoutes {
+    fn owns(&self, path: &str) -> bool {
+        is_path(path)
+    }
+
+    fn router(&self, engine: &Engine, mount: ExtensionMount) -> Router {
+        ArmEndpoint::new(engine, mount, &self.0).router()
+    }
+}
+
+impl Credentials {
+    /// Access to the listener with TLS.
+    pub(super) fn access(self) -> Access {
+        match self {
+            Self::Anyone => Access::Open("anyone"),
+            Self::Tokens => Access::Tokens,
+        }
+    }
+}
+
+impl Login {
+    /// Reads the key that signs tokens, or makes one.
+    pub(super) fn new(plan: &ArmPlan, listener: Option<TlsListener>) -> std::io::Result<Self> {
+        let signer = match &plan.key_dir {
+            Some(directory) => Signer::kept_in(directory)?,
+            None => Signer::forgetful()?,
+        };
+        Ok(Self { directory: plan.directory.clone(), credentials: plan.credentials, signer, listener })
+    }
+}
+
+/// Body of the response to a client that the listener turns away.
+fn connection_refusal_body(refusal: ConnectionRefusal) -> String {
+    let (code, message) = match refusal {
+        ConnectionRefusal::Busy => ("ServerBusy", "The server has too many connections. Try again later."),
+        ConnectionRefusal::TooSlow => ("RequestTimeout", "The request did not arrive in time."),
+    };
+    ArmError::new(refusal.status(), code, message).body().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_is_turned_away_reads_an_arm_error() {
+        for (refusal, code) in
+            [(ConnectionRefusal::Busy, "ServerBusy"), (ConnectionRefusal::TooSlow, "RequestTimeout")]
+        {
+            let body: serde_json::Value = serde_json::from_str(&connection_refusal_body(refusal)).unwrap();
+            assert_eq!(body["error"]["code"], code);
+        }
+    }
+}

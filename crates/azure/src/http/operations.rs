@@ -1,0 +1,100 @@
+//! Long-running operations, which clients poll.
+
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use forewarn_control::Permit;
+use forewarn_control::shared::{Ending, Operation};
+use forewarn_imds::Moment;
+use forewarn_server::State;
+use serde_json::{Value, json};
+
+use super::compute::sees;
+use super::request::ArmRequest;
+use super::{ArmContext, answer, errors};
+use crate::ArmError;
+
+/// Status of an operation; with `monitor`, only its result.
+pub(super) async fn show(
+    context: &ArmContext,
+    request: &ArmRequest,
+    name: &str,
+) -> Result<Response, ArmError> {
+    let operation = find(context, request, name).await?;
+    if request.parameter("monitor").is_some_and(|value| value.eq_ignore_ascii_case("true")) {
+        return Ok(monitor(request, &operation));
+    }
+    let shown = answer::ok(status(&operation));
+    Ok(if operation.is_open() { answer::later(shown) } else { shown })
+}
+
+/// Result of an operation.
+pub(super) async fn result(
+    context: &ArmContext,
+    request: &ArmRequest,
+    name: &str,
+) -> Result<Response, ArmError> {
+    Ok(monitor(request, &find(context, request, name).await?))
+}
+
+/// The operation, if the permit allows reading it.
+async fn find(context: &ArmContext, request: &ArmRequest, name: &str) -> Result<Operation, ArmError> {
+    let (wanted, permit) = (name.to_lowercase(), std::sync::Arc::clone(&request.permit));
+    let look = move |state: &State<'_>| {
+        state.catalogue.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
+    };
+    let found = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))
+}
+
+/// A client may read an operation in the clusters of its token. A token that is limited to tenants may read it only if the
+/// operation was started with that token, or is about a machine or a set of those tenants.
+fn may_read(state: &State<'_>, permit: &Permit, operation: &Operation) -> bool {
+    if !permit.reaches(operation.cluster) {
+        return false;
+    }
+    if permit.scope.tenants.is_all() || (permit.token.is_some() && permit.token == operation.token) {
+        return true;
+    }
+    let Some(cluster) = state.all.cluster(operation.cluster) else { return false };
+    let link = state.catalogue.entry(&operation.about).and_then(|entry| entry.link);
+    link.is_some_and(|link| sees(cluster.rules(), permit, link))
+}
+
+fn monitor(request: &ArmRequest, operation: &Operation) -> Response {
+    if operation.is_open() {
+        return answer::ask_again(&request.again());
+    }
+    match ended(operation) {
+        None => StatusCode::OK.into_response(),
+        Some(error) => super::show(&error),
+    }
+}
+
+fn status(operation: &Operation) -> Value {
+    let mut status = json!({ "startTime": Moment(operation.began).to_string() });
+    if let Some(at) = operation.ended {
+        status["endTime"] = json!(Moment(at).to_string());
+    }
+    status["status"] = json!(match (&operation.ending, operation.is_open()) {
+        (_, true) => "InProgress",
+        (Ending::Succeeded, false) => "Succeeded",
+        (Ending::Canceled, false) => "Canceled",
+        (Ending::Failed { .. }, false) => "Failed",
+    });
+    if let Some(error) = ended(operation).filter(|_| !operation.is_open()) {
+        status["error"] = error.inner();
+    }
+    status["name"] = json!(operation.name);
+    status
+}
+
+/// The error of an operation that did not succeed.
+fn ended(operation: &Operation) -> Option<ArmError> {
+    match &operation.ending {
+        Ending::Succeeded => None,
+        Ending::Canceled => {
+            Some(ArmError::new(409, "OperationCanceled", "An operator has taken the operation back."))
+        }
+        Ending::Failed { code, message } => Some(ArmError::new(409, code.clone(), message.clone())),
+    }
+}

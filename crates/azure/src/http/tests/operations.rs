@@ -1,0 +1,158 @@
+//! Operations: when there is room for one, and for what it waits.
+
+use std::collections::BTreeSet;
+
+use axum::http::StatusCode;
+use forewarn_control::NamedCommand;
+use forewarn_control::Permit;
+use forewarn_control::request::{Administration, RequestContext, Transaction};
+use forewarn_control::shared::limits::OPERATIONS_OPEN_MAX;
+use forewarn_control::shared::{Change, ClusterId, Ending, Filed, Operation};
+use forewarn_control::{ControlState, Entry, Record};
+use forewarn_lifecycle::{Cause, MaintenanceId, Timestamp};
+use forewarn_server::State;
+use serde_json::{Value, json};
+
+use super::{Client, SEED, clock, compute, own};
+use crate::ArmError;
+
+/// A server that has as many operations under way as there may be.
+async fn full() -> Client {
+    let (mut kept, now) = (ControlState::new(SEED), clock().now());
+    for number in 0..OPERATIONS_OPEN_MAX as u64 {
+        let operation = Operation {
+            number,
+            name: number.to_string(),
+            about: String::new(),
+            cluster: ClusterId::DEFAULT,
+            token: None,
+            waits: BTreeSet::from([MaintenanceId(u64::MAX)]),
+            began: Timestamp::from_millis(0),
+            ended: None,
+            ending: Ending::Succeeded,
+        };
+        let change = Change::Filed(Filed::Opened(operation));
+        kept.apply(&Record { now, entry: Entry::Catalogue(change) });
+    }
+    Client::on(kept).await
+}
+
+async fn enrol(client: &Client, tenant: &'static str) {
+    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).await.unwrap();
+    client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_waited_for_is_not_done() {
+    let client = full().await;
+    enrol(&client, "solo").await;
+    let seen = || {
+        client.engine.look(|state| (state.cluster.maintenances().count(), state.cluster.machines().count()))
+    };
+    let before = seen().await.unwrap();
+    client.group().await;
+    let vm = json!({ "location": "eastus", "properties": {} });
+    for (method, target, body) in [
+        ("POST", own("virtualMachines/solo/restart"), Value::Null),
+        ("DELETE", own("virtualMachines/solo"), Value::Null),
+        ("DELETE", own("virtualMachineScaleSets/web"), Value::Null),
+        ("PUT", compute("virtualMachines/new"), vm),
+    ] {
+        let refused = client.send(method, &target, body).await;
+        assert_eq!(
+            (refused.status, &refused.body["error"]["code"]),
+            (StatusCode::CONFLICT, &json!("OperationNotAllowed")),
+            "{target}"
+        );
+        assert_eq!(seen().await.unwrap(), before, "{target}");
+    }
+    assert_eq!(client.get(own("virtualMachineScaleSets/web")).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_waits_for_nothing_needs_no_room() {
+    let client = full().await;
+    let written = client.send("POST", &own("virtualMachines/solo/reapply"), Value::Null).await;
+    assert_eq!(written.status, StatusCode::ACCEPTED, "{}", written.body);
+    assert_eq!(client.status(&written).await, "Succeeded");
+}
+
+#[tokio::test]
+async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
+    let client = Client::new().await;
+    for tenant in ["solo", "web"] {
+        enrol(&client, tenant).await;
+    }
+    // Here both are in one order; usually it is the rules that announce work on hosts when something has changed.
+    let commands =
+        json!([{ "command": "reboot_hosts", "hosts": ["h2"] }, { "command": "restart", "machine": "solo" }]);
+    let commands: Vec<NamedCommand> = serde_json::from_value(commands).unwrap();
+    let operation = Some("/solo".to_owned());
+    let transaction = Transaction { commands, operation, ..Transaction::default() };
+    let plan = move |_: &State<'_>| Ok::<_, ArmError>((transaction.clone(), ()));
+    let (transacted, ()) = client.engine.transact(RequestContext::default(), plan).await.unwrap().unwrap();
+    let causes = client.engine.look(|state| {
+        let cause = |id: &MaintenanceId| state.cluster.maintenance(*id).unwrap().plan.cause.clone();
+        (
+            state.cluster.maintenances().count(),
+            transacted.operation.unwrap().waits.iter().map(cause).collect::<Vec<_>>(),
+        )
+    });
+    assert_eq!(causes.await.unwrap(), (2, vec![Cause::UserRestart]));
+}
+
+/// A client with a token of that tenant, on the same server.
+async fn of_tenant(client: &Client, tenant: &str) -> Client {
+    let name = forewarn_lifecycle::Name::new(tenant).unwrap();
+    let number = client.engine.roster().next_token;
+    let tenants = forewarn_control::shared::Reach::Only([name.clone()].into());
+    let scope = forewarn_control::shared::Scope { tenants, ..forewarn_control::shared::Scope::default() };
+    let issue = Administration::IssueToken {
+        number,
+        name,
+        role: forewarn_control::shared::Role::Operator,
+        scope,
+        hash: forewarn_control::shared::TokenHash([7; 32]),
+        expires: None,
+    };
+    client.engine.administer(issue, RequestContext::default()).await.unwrap();
+    let permit = Permit::of(client.engine.roster().token(number).unwrap());
+    Client::of(client.engine.clone(), permit)
+}
+
+#[tokio::test]
+async fn a_token_of_a_tenant_reads_no_operation_of_another() {
+    let client = Client::new().await;
+    let (solo, web) = (of_tenant(&client, "solo").await, of_tenant(&client, "web").await);
+    for (owner, other, target) in [
+        (&solo, &web, own("virtualMachines/solo/restart")),
+        (&web, &solo, own("virtualMachineScaleSets/web/virtualMachines/0/restart")),
+        (&web, &solo, own("virtualMachineScaleSets/web/restart")),
+    ] {
+        let begun = owner.send("POST", &target, Value::Null).await;
+        assert_eq!(begun.status, StatusCode::ACCEPTED, "{target}: {}", begun.body);
+        for header in ["azure-asyncoperation", "location"] {
+            let Some(address) = begun.headers.get(header) else { continue };
+            let address = address.to_str().unwrap().strip_prefix("https://localhost:1340").unwrap();
+            assert!(owner.get(address).await.status.is_success(), "{target}: {header}");
+            assert!(client.get(address).await.status.is_success(), "{target}: {header}");
+            let (start, end) = {
+                let end = address.find('?').unwrap();
+                (address[..end].rfind('/').unwrap() + 1, end)
+            };
+            let absent = address.replace(&address[start..end], "00000000-0000-4000-8000-000000000000");
+            let (there, absent) = (other.get(address).await, other.get(absent).await);
+            assert_eq!(there.status, StatusCode::NOT_FOUND, "{target}: {header}");
+            assert_eq!(there.body["error"]["code"], absent.body["error"]["code"], "{target}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_reads_its_own_operation_after_the_machine_is_gone() {
+    let client = Client::new().await;
+    let solo = of_tenant(&client, "solo").await;
+    let begun = solo.send("DELETE", &own("virtualMachines/solo"), Value::Null).await;
+    assert_eq!(begun.status, StatusCode::ACCEPTED, "{}", begun.body);
+    assert_eq!(solo.status(&begun).await, "Succeeded");
+}

@@ -1,0 +1,227 @@
+//! Which cluster has a resource group, and who may know.
+
+use axum::http::StatusCode;
+use forewarn_control::ControlError;
+use forewarn_control::Permit;
+use forewarn_control::request::{Administration, RequestContext};
+use forewarn_control::shared::{ClusterId, Reach, Scope};
+use forewarn_control::{ControlState, Entry, Record};
+use forewarn_control::{Fleet, NamedCommand, Site};
+use forewarn_lifecycle::Name;
+use forewarn_server::Engine;
+use serde_json::json;
+
+use super::{Client, SEED, SUBSCRIPTION, compute, own};
+
+const NORTH: ClusterId = ClusterId(1);
+
+/// Somebody who may do everything in some clusters.
+fn admin_of(clusters: &[ClusterId]) -> Permit {
+    let clusters: Reach<ClusterId> = clusters.iter().copied().collect();
+    let mut permit = Permit::unlimited("somebody");
+    permit.scope = Scope { clusters, ..Scope::default() };
+    permit
+}
+
+async fn create(engine: &Engine, name: &str) {
+    let command = Administration::CreateCluster(Name::new(name).unwrap());
+    engine.administer(command, RequestContext::default()).await.unwrap();
+}
+
+async fn fill(engine: &Engine, fleet: &str) {
+    forewarn_server::fill(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
+}
+
+async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), ControlError> {
+    let mut command = json!({ "command": "change_site" });
+    command.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
+    let command: NamedCommand = serde_json::from_value(command).unwrap();
+    engine.order(vec![command]).await.map(drop)
+}
+
+/// A server whose second cluster, `north`, is where the first is, as older ones let them be.
+async fn alike() -> Client {
+    let client = Client::on(ControlState::new(SEED)).await;
+    create(&client.engine, "north").await;
+    let mut state = client.engine.look(|state| state.all.clone()).await.unwrap();
+    let now = client.engine.clock().now();
+    state.apply(&Record { now, entry: Entry::Site(NORTH, Site::default()) });
+    let engine = Engine::pretending_on(state, SEED, super::clock());
+    fill(&engine.of(NORTH), "host = [{ name = 'n1' }]\nvm = [{ name = 'solo', host = 'n1' }]").await;
+    Client::of(engine, Permit::unlimited("anyone"))
+}
+
+#[tokio::test]
+async fn a_new_cluster_has_a_group_of_its_own() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    let north = client.engine.of(NORTH);
+    let group = async |engine: &Engine| engine.look(|state| state.site.resource_group.clone()).await.unwrap();
+    assert_eq!(
+        (group(&client.engine).await, group(&north).await),
+        ("forewarn".into(), "forewarn-north".into())
+    );
+    // A fleet that says nothing of it leaves it there.
+    fill(&north, "host = [{ name = 'n1' }]\nvm = [{ name = 'solo', host = 'n1' }]").await;
+    assert_eq!(group(&north).await, "forewarn-north");
+    let solo = |group: &str| {
+        let rest = "providers/Microsoft.Compute/virtualMachines/solo?api-version=2024-07-01";
+        client.get(format!("{SUBSCRIPTION}/resourceGroups/{group}/{rest}"))
+    };
+    let (one, two) = (solo("forewarn").await.body, solo("forewarn-NORTH").await.body);
+    assert!(one["properties"]["vmId"].is_string() && two["properties"]["vmId"].is_string());
+    assert_ne!(one["properties"]["vmId"], two["properties"]["vmId"]);
+}
+
+#[tokio::test]
+async fn a_group_that_is_another_clusters_is_refused() {
+    let client = Client::new().await;
+    client.group().await;
+    create(&client.engine, "north").await;
+    let north = client.engine.of(NORTH);
+    for taken in ["Forewarn", "MINE"] {
+        let refused = change_site(&north, json!({ "location": "x", "resource_group": taken })).await;
+        assert_eq!(refused, Err(ControlError::GroupTaken(taken.to_owned())));
+    }
+    let several = json!([{ "command": "admit_host", "name": "n1" }, { "command": "change_site", "resource_group": "forewarn" }]);
+    let several: Vec<NamedCommand> = serde_json::from_value(several).unwrap();
+    assert!(north.order(several).await.is_err());
+    let seen =
+        north.look(|state| (state.site.location.clone(), state.cluster.hosts().count())).await.unwrap();
+    assert_eq!(seen, ("local".to_owned(), 0));
+    change_site(&north, json!({ "resource_group": "forewarn", "subscription": "other" })).await.unwrap();
+    change_site(&north, json!({ "location": "elsewhere" })).await.unwrap();
+    // A group that is there is not made anew.
+    create(&client.engine, "mine").await;
+    let group = format!("{SUBSCRIPTION}/resourceGroups/forewarn-x?api-version=2024-07-01");
+    let made = client.send("PUT", &group, json!({ "location": "a" })).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    create(&client.engine, "x").await;
+    let last = client.engine.of(ClusterId(3)).look(|state| state.site.resource_group.clone()).await.unwrap();
+    assert_eq!(last, "forewarn-x-2");
+}
+
+#[tokio::test]
+async fn where_clusters_are_alike_a_token_says_which_is_meant_and_nobody_guesses() {
+    let client = alike().await;
+    let refused = client.get(own("virtualMachines/solo")).await;
+    assert_eq!(
+        (refused.status, &refused.body["error"]["code"]),
+        (StatusCode::CONFLICT, &json!("AmbiguousResourceGroup"))
+    );
+    let mut ids = Vec::new();
+    for cluster in [ClusterId::DEFAULT, NORTH] {
+        let limited = Client::of(client.engine.clone(), admin_of(&[cluster]));
+        let groups = limited.get(format!("{SUBSCRIPTION}/resourceGroups?api-version=2024-07-01")).await.body;
+        assert_eq!(groups["value"][0]["name"], "forewarn");
+        let solo = limited.get(own("virtualMachines/solo")).await;
+        assert_eq!(solo.status, StatusCode::OK, "{}", solo.body);
+        ids.push(solo.body["properties"]["vmId"].clone());
+    }
+    assert_ne!(ids[0], ids[1]);
+    // One id is that of one of them, as soon as somebody has written it.
+    let tags = json!({ "tags": { "a": "b" } });
+    let north = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    assert_eq!(north.send("PATCH", &own("virtualMachines/solo"), tags.clone()).await.status, StatusCode::OK);
+    let first = Client::of(client.engine.clone(), admin_of(&[ClusterId::DEFAULT]));
+    assert_eq!(first.send("PATCH", &own("virtualMachines/solo"), tags).await.status, StatusCode::CONFLICT);
+    assert_eq!(first.get(own("virtualMachines/solo")).await.body["properties"]["vmId"], ids[0]);
+}
+
+#[tokio::test]
+async fn a_group_is_made_where_whoever_asks_may_and_not_beside_another() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    client.group().await;
+    let north = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    let put = async |name: &str| {
+        let target = format!("{SUBSCRIPTION}/resourceGroups/{name}?api-version=2024-07-01");
+        north.send("PUT", &target, json!({ "location": "eastus" })).await.status
+    };
+    assert_eq!(put("there").await, StatusCode::CREATED);
+    let cluster = |key: String| client.engine.look(move |state| state.catalogue.entry(&key).unwrap().cluster);
+    assert_eq!(cluster(format!("{SUBSCRIPTION}/resourcegroups/there")).await, Ok(NORTH));
+    for taken in ["mine", "forewarn"] {
+        assert_eq!(put(taken).await, StatusCode::NOT_FOUND, "{taken}");
+    }
+}
+
+#[tokio::test]
+async fn a_machine_joins_a_set_of_its_own_group_and_goes_with_that_only() {
+    let client = Client::new().await;
+    client.group().await;
+    let other = |rest: &str| format!("{SUBSCRIPTION}/resourceGroups/other{rest}?api-version=2024-07-01");
+    let in_other = |rest: &str| other(&format!("/providers/Microsoft.Compute/{rest}"));
+    let made = client.send("PUT", &other(""), json!({ "location": "eastus" })).await;
+    assert_eq!(made.status, StatusCode::CREATED);
+    let set = json!({ "location": "eastus", "sku": { "name": "Aligned" }, "properties": {} });
+    assert_eq!(client.send("PUT", &compute("availabilitySets/db"), set).await.status, StatusCode::OK);
+    let flexible = json!({
+        "location": "eastus",
+        "sku": { "name": "S", "capacity": 0 },
+        "properties": { "orchestrationMode": "Flexible", "platformFaultDomainCount": 1 },
+    });
+    let made = client.send("PUT", &compute("virtualMachineScaleSets/flex"), flexible).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    let machine = |place: &str, group: &str, set: &str| {
+        let id = format!("{SUBSCRIPTION}/resourcegroups/{group}/providers/Microsoft.Compute/{set}");
+        json!({ "location": "eastus", "properties": { place: { "id": id } } })
+    };
+    for (place, set) in [
+        ("availabilitySet", "availabilitySets/db"),
+        ("virtualMachineScaleSet", "virtualMachineScaleSets/flex"),
+    ] {
+        for group in ["mine", "other"] {
+            let refused =
+                client.send("PUT", &in_other("virtualMachines/vm1"), machine(place, group, set)).await;
+            let error = &refused.body["error"];
+            assert_eq!((refused.status, &error["code"]), (StatusCode::NOT_FOUND, &json!("ResourceNotFound")));
+            let named = format!("'Microsoft.Compute/{set}' under resource group '{group}'");
+            assert!(error["message"].as_str().unwrap().contains(&named), "{error}");
+        }
+    }
+    let member = machine("availabilitySet", "MINE", "AvailabilitySets/DB");
+    let made = client.send("PUT", &compute("virtualMachines/vm1"), member).await;
+    assert_eq!(made.status, StatusCode::CREATED, "{}", made.body);
+    // A machine stays in its set, also by an id that means another.
+    let moved = machine("availabilitySet", "other", "availabilitySets/db");
+    let moved = client.send("PATCH", &compute("virtualMachines/vm1"), moved).await;
+    assert_eq!(moved.status, StatusCode::NOT_FOUND, "{}", moved.body);
+    assert_eq!(client.send("DELETE", &other(""), serde_json::Value::Null).await.status, StatusCode::ACCEPTED);
+    assert_eq!(client.get(compute("virtualMachines/vm1")).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_subscription_of_others_is_not_there() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    let north = client.engine.of(NORTH);
+    change_site(&north, json!({ "subscription": "n", "location": "north" })).await.unwrap();
+    let limited = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    for rest in
+        ["", "/locations", "/resourceGroups", "/resources", "/providers/Microsoft.Network/virtualNetworks"]
+    {
+        let refused = limited.get(format!("{SUBSCRIPTION}{rest}?api-version=2024-07-01")).await;
+        assert_eq!(refused.body["error"]["code"], "SubscriptionNotFound", "{rest}");
+        let own = limited.get(format!("/subscriptions/N{rest}?api-version=2024-07-01")).await;
+        assert_eq!(own.status, StatusCode::OK, "{rest}: {}", own.body);
+    }
+    // Where they share one, each is told of its own places.
+    change_site(&client.engine, json!({ "subscription": "n", "location": "secret" })).await.unwrap();
+    let places = limited.get("/subscriptions/n/locations?api-version=2024-07-01").await.body;
+    let places: Vec<_> = places["value"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
+    assert!(places.contains(&json!("north")) && !places.contains(&json!("secret")), "{places:?}");
+}
+
+#[tokio::test]
+async fn who_does_not_reach_a_cluster_leaves_nothing_in_its_explanations() {
+    let client = Client::new().await;
+    create(&client.engine, "north").await;
+    let limited = Client::of(client.engine.clone(), admin_of(&[NORTH]));
+    let refusals = || client.engine.rejections().of_groups(|_| true).len();
+    let refused = limited.send("DELETE", &own("virtualMachines/solo"), serde_json::Value::Null).await;
+    assert_eq!(refused.status, StatusCode::NOT_FOUND);
+    assert_eq!(refusals(), 0);
+    let refused = client.send("POST", &own("virtualMachines/solo/fly"), serde_json::Value::Null).await;
+    assert_eq!((refused.status, refusals()), (StatusCode::BAD_REQUEST, 1));
+}

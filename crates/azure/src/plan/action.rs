@@ -1,0 +1,180 @@
+//! What is done to machines: the words of Azure, and the commands that they come to.
+
+use std::collections::BTreeSet;
+
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, ScaleSet, Shape, Tenant};
+
+use crate::error::ArmError;
+use crate::instances::InstanceSelection;
+use crate::read::machine::Protection;
+use crate::refused::{not_found, refused};
+use forewarn_control::{NamedCommand, full_name};
+
+/// Something that a client has done to a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is restarted.
+    Restart,
+    /// It is moved to another host.
+    Redeploy,
+    /// It gets its image anew.
+    Reimage,
+    /// It is switched on.
+    Start,
+    /// It is switched off, and keeps its place.
+    PowerOff,
+    /// It is switched off, and gives its place up.
+    Deallocate,
+    /// It is moved now, before the platform does it.
+    PerformMaintenance,
+    /// Its state is looked at anew: nothing happens to it.
+    Reapply,
+    /// The platform takes its place.
+    SimulateEviction,
+    /// It goes.
+    Delete,
+    /// It gets the latest model of its scale set.
+    Upgrade {
+        /// The version of the model that brought another image, if one did: older instances are reimaged.
+        image_since: Option<u32>,
+    },
+}
+
+impl Action {
+    /// The action of that name in a path, in any spelling.
+    ///
+    /// ```
+    /// use forewarn_azure::Action;
+    /// assert_eq!(Action::parse("poweroff"), Some(Action::PowerOff));
+    /// assert_eq!(Action::parse("explode"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let known = [
+            ("restart", Self::Restart),
+            ("redeploy", Self::Redeploy),
+            ("reimage", Self::Reimage),
+            ("reimageAll", Self::Reimage),
+            ("start", Self::Start),
+            ("powerOff", Self::PowerOff),
+            ("deallocate", Self::Deallocate),
+            ("performMaintenance", Self::PerformMaintenance),
+            ("reapply", Self::Reapply),
+            ("simulateEviction", Self::SimulateEviction),
+            ("delete", Self::Delete),
+            ("manualUpgrade", Self::Upgrade { image_since: None }),
+        ];
+        let found = known.into_iter().find(|(known, _)| known.eq_ignore_ascii_case(word));
+        found.map(|(_, action)| action)
+    }
+}
+
+/// The commands that do something to machines. Whether that can be done is for the rules to say.
+///
+/// # Errors
+/// When one of them is not there.
+pub fn plan_action(
+    cluster: &Cluster,
+    action: Action,
+    on: &[MachineId],
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let mut commands = Vec::new();
+    for id in on {
+        let machine = cluster.machine(*id).ok_or_else(not_found)?;
+        let name = full_name(cluster, *id);
+        match action {
+            Action::Restart => commands.push(NamedCommand::Restart { machine: name }),
+            Action::Redeploy | Action::PerformMaintenance => {
+                commands.push(NamedCommand::Redeploy { machine: name });
+            }
+            Action::Reimage => commands.push(NamedCommand::Reimage { machine: name }),
+            Action::Start => commands.push(NamedCommand::Start { machine: name }),
+            Action::PowerOff => commands.push(NamedCommand::Stop { machine: name }),
+            Action::Deallocate => commands.push(NamedCommand::Deallocate { machine: name }),
+            Action::SimulateEviction => commands.push(NamedCommand::Evict { machine: name }),
+            Action::Delete if cluster.is_leaving(*id) => {}
+            Action::Delete => commands.push(NamedCommand::Delete { machine: name }),
+            Action::Reapply => {}
+            Action::Upgrade { image_since } => {
+                commands.extend(upgrade(cluster, machine, &name, image_since)?);
+            }
+        }
+    }
+    Ok(commands)
+}
+
+/// The commands that do something to instances of a scale set. Where all are meant, those are left out to which it cannot
+/// be done now, and those that are protected from it.
+///
+/// # Errors
+/// When one that is named is not there.
+pub fn plan_instances(
+    cluster: &Cluster,
+    action: Action,
+    chosen: &InstanceSelection,
+    protection: &dyn Fn(MachineId) -> Protection,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let all = match chosen {
+        InstanceSelection::These(these) => return plan_action(cluster, action, these),
+        InstanceSelection::All(all) => all,
+    };
+    let is_busy = busy(cluster);
+    let willing = |id: &&MachineId| {
+        let machine = cluster.machine(**id);
+        let can = machine.is_some_and(|machine| can(action, machine, is_busy.contains(*id)));
+        can && !protection(**id).from_actions
+    };
+    let willing: Vec<_> = all.iter().filter(willing).copied().collect();
+    plan_action(cluster, action, &willing)
+}
+
+/// The instances of a scale set, in the order of its placement groups.
+pub(crate) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> {
+    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
+    groups.flat_map(Tenant::machines).copied().collect()
+}
+
+/// The machines of which something is pending that keeps others from being asked for.
+pub(crate) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
+    let work = cluster.maintenances().filter(|work| work.plan.cause.is_asked_for());
+    work.flat_map(|work| work.plan.machines()).collect()
+}
+
+/// Whether something can be done to a machine as it is.
+fn can(action: Action, machine: &Machine, is_busy: bool) -> bool {
+    match action {
+        Action::Restart => machine.power == Power::Running && !is_busy,
+        Action::Redeploy | Action::PerformMaintenance | Action::Reimage => {
+            machine.power != Power::Deallocated && !is_busy
+        }
+        Action::Start | Action::PowerOff | Action::Deallocate => !is_busy,
+        Action::SimulateEviction => machine.power != Power::Deallocated,
+        Action::Reapply | Action::Delete | Action::Upgrade { .. } => true,
+    }
+}
+
+/// An instance gets the latest model, and its image if that is another one.
+fn upgrade(
+    cluster: &Cluster,
+    machine: &Machine,
+    name: &str,
+    image_since: Option<u32>,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let shape = cluster.tenant(machine.tenant).map(|tenant| tenant.shape);
+    let Some(Shape::PlacementGroup(set)) = shape else {
+        return Err(refused(&forewarn_lifecycle::Refusal::NotAnInstance(machine.name.clone())));
+    };
+    let latest = cluster.scale_set(set).map_or(0, |set| set.model_version);
+    let mut commands = Vec::new();
+    if machine.model_version != latest {
+        commands.push(NamedCommand::UpgradeInstance { machine: name.to_owned() });
+    }
+    let has_old_image = image_since.is_some_and(|since| machine.model_version < since);
+    if has_old_image && machine.power != Power::Deallocated {
+        commands.push(NamedCommand::Reimage { machine: name.to_owned() });
+    }
+    Ok(commands)
+}
+
+#[cfg(test)]
+mod tests;

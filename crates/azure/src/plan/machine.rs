@@ -1,0 +1,248 @@
+//! From the body of a machine or of an availability set to the commands that make the fleet so.
+
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Orchestration, Profile, Shape, Tenant, TenantId};
+use serde_json::Value;
+
+use super::common::{change_policy, check_priority, describe, host_name, place};
+use crate::body::at;
+use crate::error::ArmError;
+use crate::names::{Named, check_new_name, no_such_resource, tenant_of};
+use crate::read::machine::{Domains, MachineWanted, read_availability_set, read_machine, read_protection};
+use crate::refused::{bad_wish, not_changeable, not_found};
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::{
+    MachineEntry, NamedCommand, Scale, SetEntry, VmEntry, Wish, full_name, notices, spot,
+};
+
+/// What makes the fleet as a body of a machine wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachinePlan {
+    /// The commands, in their order; none, if it is so already.
+    pub commands: Vec<NamedCommand>,
+    /// What the machine is called in the rules afterwards: `tenant/name`.
+    pub machine: String,
+}
+
+/// The commands that make a machine what its body says. `before` is what it was, as the rules have it; nothing, if it is
+/// new. `domains` are those of the availability set that it joins.
+///
+/// # Errors
+/// When the body means nothing, wants something to change that cannot, or no host can take the machine.
+pub fn plan_machine(
+    cluster: &Cluster,
+    name: &str,
+    before: Option<(MachineId, &Value)>,
+    body: &Value,
+    domains: Domains,
+) -> Result<MachinePlan, ArmError> {
+    let wanted = read_machine(body)?;
+    let Some((id, before)) = before else {
+        return match (&wanted.availability_set, &wanted.scale_set) {
+            (Some(set), _) => join_availability_set(cluster, name, &wanted, set, domains),
+            (None, Some(set)) => join_scale_set(cluster, name, &wanted, set, body),
+            (None, None) => standalone(cluster, name, &wanted),
+        };
+    };
+    let machine = cluster.machine(id).ok_or_else(not_found)?;
+    check_unchanged(cluster, machine, &wanted, &read_machine(before)?)?;
+    let commands = change(cluster, id, machine, &wanted, before, body)?;
+    Ok(MachinePlan { commands, machine: full_name(cluster, id) })
+}
+
+/// The commands that make an instance of a scale set what its body says: it may be protected, and have tags.
+///
+/// # Errors
+/// When the body means nothing, or the instance is not there.
+pub fn plan_instance(
+    cluster: &Cluster,
+    id: MachineId,
+    before: &Value,
+    body: &Value,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    cluster.machine(id).ok_or_else(not_found)?;
+    read_protection(body)?;
+    Ok(describe(cluster, id, before, body)?.into_iter().collect())
+}
+
+/// The commands that make an availability set what its body says.
+///
+/// # Errors
+/// When the body means nothing, or wants something to change that cannot.
+pub fn plan_availability_set(
+    cluster: &Cluster,
+    name: &str,
+    before: Option<(TenantId, &Value)>,
+    body: &Value,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let wanted = read_availability_set(body)?;
+    let Some((id, before)) = before else {
+        check_new_name(cluster, name, Named::AvailabilitySet)?;
+        let entry = SetEntry { name: name.to_owned(), policy: wanted.policy, machines: Vec::new() };
+        return Ok(vec![NamedCommand::AdmitAvailabilitySet(entry)]);
+    };
+    let tenant = cluster.tenant(id).ok_or_else(not_found)?;
+    let was = read_availability_set(before)?.domains;
+    if was.fault != wanted.domains.fault {
+        return Err(not_changeable("platformFaultDomainCount"));
+    }
+    if was.update != wanted.domains.update {
+        return Err(not_changeable("platformUpdateDomainCount"));
+    }
+    let name = tenant.name.to_string();
+    Ok(change_policy(tenant.policy.into(), wanted.policy, name).into_iter().collect())
+}
+
+fn standalone(cluster: &Cluster, name: &str, wanted: &MachineWanted) -> Result<MachinePlan, ArmError> {
+    check_new_name(cluster, name, Named::Machine)?;
+    let place = place(cluster, None, wanted.zone, Domains { update: 1, fault: 1 })?;
+    let (terminate, os_image) = notices(wanted.profile);
+    let entry = VmEntry {
+        name: name.to_owned(),
+        host: host_name(cluster, place),
+        update_domain: place.update_domain,
+        fault_domain: place.fault_domain,
+        spot: spot(wanted.priority),
+        terminate,
+        os_image,
+        policy: wanted.policy,
+        addresses: Vec::new(),
+        tags: wanted.tags.clone().unwrap_or_default(),
+    };
+    Ok(MachinePlan { commands: vec![NamedCommand::AdmitVm(entry)], machine: format!("{name}/{name}") })
+}
+
+fn join_availability_set(
+    cluster: &Cluster,
+    name: &str,
+    wanted: &MachineWanted,
+    set: &ResourceId,
+    domains: Domains,
+) -> Result<MachinePlan, ArmError> {
+    let id = tenant_of(cluster, set).ok_or_else(|| no_such_resource(set))?;
+    let tenant = cluster.tenant(id).filter(|tenant| tenant.shape == Shape::AvailabilitySet);
+    let tenant = tenant.ok_or_else(|| no_such_resource(set))?.name.to_string();
+    check_new_name(cluster, name, Named::Machine)?;
+    let place = place(cluster, Some(id), wanted.zone, domains)?;
+    let (terminate, os_image) = notices(wanted.profile);
+    let machine = MachineEntry {
+        name: name.to_owned(),
+        host: host_name(cluster, place),
+        update_domain: place.update_domain,
+        fault_domain: place.fault_domain,
+        spot: spot(wanted.priority),
+        terminate,
+        os_image,
+        addresses: Vec::new(),
+        tags: wanted.tags.clone().unwrap_or_default(),
+    };
+    let full = format!("{tenant}/{name}");
+    Ok(MachinePlan { commands: vec![NamedCommand::AdmitMachine { tenant, machine }], machine: full })
+}
+
+/// A machine that joins a flexible scale set is another instance of it, with a name like all of them.
+fn join_scale_set(
+    cluster: &Cluster,
+    name: &str,
+    wanted: &MachineWanted,
+    id: &ResourceId,
+    body: &Value,
+) -> Result<MachinePlan, ArmError> {
+    let group = tenant_of(cluster, id).and_then(|tenant| cluster.tenant(tenant));
+    let set = match group.map(|group| group.shape) {
+        Some(Shape::PlacementGroup(set)) => cluster.scale_set(set),
+        Some(Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet) | None => None,
+    };
+    let set = set.ok_or_else(|| no_such_resource(id))?;
+    if set.orchestration == Orchestration::Uniform {
+        let message = "A virtual machine can only be added to a Virtual Machine Scale Set with 'orchestrationMode' Flexible.";
+        return Err(ArmError::new(409, "OperationNotAllowed", message).at("virtualMachineScaleSet"));
+    }
+    let says_priority = at(body, "properties.priority").is_some();
+    if says_priority && wanted.priority != set.priority {
+        return Err(of_its_set("priority"));
+    }
+    if wanted.profile != Profile::default() && wanted.profile != set.model {
+        return Err(of_its_set("scheduledEventsProfile"));
+    }
+    let staying = group.map_or(&[][..], Tenant::machines).iter().filter(|id| !cluster.is_leaving(**id));
+    let capacity = u16::try_from(staying.count() + 1).unwrap_or(u16::MAX);
+    let zones = wanted.zone.into_iter().map(|zone| zone.0).collect();
+    let to = Scale { capacity, zones, ..Scale::default() };
+    let wish = Wish::Scale { scale_set: set.name.to_string(), to };
+    let mut commands = wish.commands(cluster).map_err(|bad| bad_wish(&bad))?;
+    let own = name.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_'));
+    let number = own.and_then(|digits| digits.parse().ok()).filter(|number| *number >= set.next_instance);
+    let number: u32 = number.unwrap_or(set.next_instance);
+    for command in &mut commands {
+        if let NamedCommand::AdmitInstance { instance, .. } = command {
+            instance.id = Some(number);
+            instance.tags = wanted.tags.clone().unwrap_or_default();
+        }
+    }
+    Ok(MachinePlan { commands, machine: format!("{0}/{0}_{number}", set.name) })
+}
+
+fn of_its_set(property: &'static str) -> ArmError {
+    let message = format!(
+        "The property '{property}' of a virtual machine in a Virtual Machine Scale Set comes with the scale set: change \
+         it there."
+    );
+    ArmError::new(409, "OperationNotAllowed", message).at(property)
+}
+
+/// What a machine is and stays.
+fn check_unchanged(
+    cluster: &Cluster,
+    machine: &Machine,
+    wanted: &MachineWanted,
+    was: &MachineWanted,
+) -> Result<(), ArmError> {
+    let other = |id: &Option<ResourceId>| {
+        id.as_ref().is_some_and(|id| tenant_of(cluster, id) != Some(machine.tenant))
+    };
+    if other(&wanted.availability_set) {
+        return Err(not_changeable("availabilitySet.id"));
+    }
+    if other(&wanted.scale_set) {
+        return Err(not_changeable("virtualMachineScaleSet.id"));
+    }
+    check_priority(machine.priority, wanted.priority)?;
+    if was.image.is_some() && was.image != wanted.image {
+        return Err(not_changeable("imageReference"));
+    }
+    if was.zone != wanted.zone {
+        let message = "Zones cannot be added, updated or removed once the resource is created. The resource cannot be \
+                       updated from regional to zonal or vice-versa.";
+        return Err(ArmError::new(400, "ResourceAvailabilityZonesCannotBeModified", message).at("zones"));
+    }
+    Ok(())
+}
+
+/// What may be different about a machine.
+fn change(
+    cluster: &Cluster,
+    id: MachineId,
+    machine: &Machine,
+    wanted: &MachineWanted,
+    before: &Value,
+    body: &Value,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let tenant = cluster.tenant(machine.tenant).ok_or_else(not_found)?;
+    let mut commands = Vec::new();
+    if machine.profile != wanted.profile {
+        if let Shape::PlacementGroup(_) = tenant.shape {
+            return Err(of_its_set("scheduledEventsProfile"));
+        }
+        let (terminate, os_image) = notices(wanted.profile);
+        let machine = full_name(cluster, id);
+        commands.push(NamedCommand::ChangeProfile { machine, terminate, os_image });
+    }
+    if tenant.shape == Shape::StandaloneMachine {
+        commands.extend(change_policy(tenant.policy.into(), wanted.policy, tenant.name.to_string()));
+    }
+    commands.extend(describe(cluster, id, before, body)?);
+    Ok(commands)
+}
+
+#[cfg(test)]
+mod tests;

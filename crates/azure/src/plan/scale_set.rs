@@ -1,0 +1,236 @@
+//! From the body of a scale set to the commands that make the fleet so.
+//!
+//! What the rules know is compared with the rules: capacity, mode, profile, policy. What they do not know, an image or a
+//! size, is compared with the body that was shown before: if it is another one, the model has another version.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, ScaleSetId};
+use serde_json::{Map, Value};
+
+use super::action::{Action, instances_of, plan_instances};
+use super::common::{change_policy, check_priority, describe, no_room_in_zones};
+use crate::body::{at, flag_at};
+use crate::error::ArmError;
+use crate::instances::InstanceSelection;
+use crate::names::{Named, check_new_name};
+use crate::read::common::read_image;
+use crate::read::machine::Protection;
+use crate::read::scale_set::{MODEL, ScaleSetWanted, read_scale_set};
+use crate::refused::{bad_wish, not_changeable, not_found};
+use forewarn_control::{
+    BadWish, NamedCommand, NewScaleSet, Scale, ScaleIn, UpgradeWord, Wish, full_name, notices,
+    pick_for_scale_in, spot,
+};
+
+/// The commands that make a scale set what its body says. `before` is what a client would have been shown before, canonical;
+/// nothing, if the scale set is new. Instances that are protected stay when it shrinks.
+///
+/// # Errors
+/// When the body means nothing, wants something to change that cannot, or there is no place for all instances.
+pub fn plan_scale_set(
+    cluster: &Cluster,
+    name: &str,
+    before: Option<(ScaleSetId, &Value)>,
+    body: &Value,
+    protection: &dyn Fn(MachineId) -> Protection,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let wanted = read_scale_set(body)?;
+    let Some((id, before)) = before else { return create(cluster, name, &wanted) };
+    let set = cluster.scale_set(id).ok_or_else(not_found)?;
+    check_unchanged(set, &wanted, before, body)?;
+    let mut commands = change(set, &wanted, before, body);
+    for machine in instances_of(cluster, set) {
+        commands.extend(describe(cluster, machine, before, body)?);
+    }
+    let scaled = scale(cluster, set, &wanted, protection)?;
+    if image_changes(before, body) && wanted.upgrade == UpgradeWord::Automatic {
+        commands.extend(reimage(cluster, set, &scaled, protection)?);
+    }
+    commands.extend(scaled);
+    Ok(commands)
+}
+
+/// The version of the model that brought the image which the body names: one that is yet to come if that is another image
+/// than before, else what was noted.
+#[must_use]
+pub fn image_since(
+    cluster: &Cluster,
+    id: ScaleSetId,
+    noted: Option<u32>,
+    before: &Value,
+    body: &Value,
+) -> Option<u32> {
+    if image_changes(before, body) { cluster.scale_set(id).map(|set| set.model_version + 1) } else { noted }
+}
+
+fn create(cluster: &Cluster, name: &str, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
+    check_new_name(cluster, name, Named::ScaleSet)?;
+    let (terminate, os_image) = notices(wanted.profile);
+    let new = NewScaleSet {
+        name: name.to_owned(),
+        orchestration: wanted.orchestration,
+        upgrade: wanted.upgrade,
+        spot: spot(wanted.priority),
+        terminate,
+        os_image,
+        policy: wanted.policy,
+        instances: wanted.capacity.unwrap_or(0),
+        hosts: None,
+        zones: zones(wanted),
+        fault_domains: wanted.fault_domains,
+    };
+    grown(cluster, &Wish::CreateScaleSet(new), wanted)
+}
+
+fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
+    wanted.zones.iter().map(|zone| zone.0).collect()
+}
+
+/// What a wish comes to; new instances have the tags of their scale set.
+fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
+    let mut commands = wish.commands(cluster).map_err(|bad| {
+        let error = bad_wish(&bad);
+        match bad {
+            BadWish::NoHost { .. } if !wanted.zones.is_empty() => {
+                let zones: Vec<_> = wanted.zones.iter().map(|zone| zone.0.to_string()).collect();
+                no_room_in_zones(&format!("Zones: {}. {}", zones.join(", "), error.message))
+            }
+            BadWish::NoHost { .. }
+            | BadWish::Unknown(_)
+            | BadWish::TooMany(_)
+            | BadWish::FaultDomains(_)
+            | BadWish::Protected { .. } => error,
+        }
+    })?;
+    for command in &mut commands {
+        if let NamedCommand::AdmitInstance { instance, .. } = command {
+            instance.tags = wanted.tags.clone().unwrap_or_default();
+        }
+    }
+    Ok(commands)
+}
+
+/// What a scale set is and stays.
+fn check_unchanged(
+    set: &ScaleSet,
+    wanted: &ScaleSetWanted,
+    before: &Value,
+    body: &Value,
+) -> Result<(), ArmError> {
+    if set.orchestration != Orchestration::from(wanted.orchestration) {
+        return Err(not_changeable("orchestrationMode"));
+    }
+    check_priority(set.priority, wanted.priority)?;
+    let domains = |body: &Value| at(body, "properties.platformFaultDomainCount").cloned();
+    if domains(before).is_some() && domains(before) != domains(body) {
+        return Err(not_changeable("platformFaultDomainCount"));
+    }
+    let is_single = |body: &Value| flag_at(body, "properties.singlePlacementGroup");
+    if is_single(before)? == Some(false) && is_single(body)? == Some(true) {
+        return Err(not_changeable("singlePlacementGroup"));
+    }
+    Ok(())
+}
+
+/// What may be different about a scale set as a whole.
+fn change(set: &ScaleSet, wanted: &ScaleSetWanted, before: &Value, body: &Value) -> Vec<NamedCommand> {
+    let name = || set.name.to_string();
+    let mut commands = Vec::new();
+    // First: a new model reaches instances as the new policy says.
+    if wanted.upgrade != UpgradeWord::from(set.upgrade) {
+        let upgrade = wanted.upgrade;
+        commands.push(NamedCommand::ChangeUpgradePolicy { scale_set: name(), upgrade });
+    }
+    if wanted.profile != set.model {
+        let (terminate, os_image) = notices(wanted.profile);
+        commands.push(NamedCommand::ChangeModel { scale_set: name(), terminate, os_image });
+    } else if model_changes(before, body) {
+        commands.push(NamedCommand::ReviseModel { scale_set: name() });
+    }
+    commands.extend(change_policy(set.policy.into(), wanted.policy, name()));
+    commands
+}
+
+/// Whether the part of the model is another one that the rules do not know.
+fn model_changes(before: &Value, body: &Value) -> bool {
+    let size = |body: &Value| at(body, "sku.name").and_then(Value::as_str).map(str::to_lowercase);
+    let has_other_size = size(before).is_some() && size(before) != size(body);
+    has_other_size || unknown_model(before) != unknown_model(body)
+}
+
+/// The model without what the rules know, and without what says nothing.
+fn unknown_model(body: &Value) -> Value {
+    let mut model = at(body, MODEL).cloned().unwrap_or_default();
+    if let Value::Object(members) = &mut model {
+        for known in ["scheduledEventsProfile", "priority", "evictionPolicy"] {
+            members.shift_remove(known);
+        }
+    }
+    telling(&model).unwrap_or_default()
+}
+
+/// A value without empty objects and lists.
+fn telling(value: &Value) -> Option<Value> {
+    match value {
+        Value::Null => None,
+        Value::Object(members) => {
+            let told = members.iter().filter_map(|(name, value)| Some((name.clone(), telling(value)?)));
+            let told: Map<_, _> = told.collect();
+            (!told.is_empty()).then_some(Value::Object(told))
+        }
+        Value::Array(items) => {
+            let told: Vec<_> = items.iter().map(|item| telling(item).unwrap_or_default()).collect();
+            (!told.is_empty()).then_some(Value::Array(told))
+        }
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value.clone()),
+    }
+}
+
+/// Whether instances are made from another image than before.
+fn image_changes(before: &Value, body: &Value) -> bool {
+    let image = |body: &Value| at(body, MODEL).and_then(read_image);
+    image(before).is_some() && image(before) != image(body)
+}
+
+/// As many instances as are wanted.
+fn scale(
+    cluster: &Cluster,
+    set: &ScaleSet,
+    wanted: &ScaleSetWanted,
+    protection: &dyn Fn(MachineId) -> Protection,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let Some(capacity) = wanted.capacity else { return Ok(Vec::new()) };
+    let number = |id: MachineId| cluster.machine(id)?.name.instance_number(&set.name);
+    let staying = instances_of(cluster, set).into_iter().filter(|id| !cluster.is_leaving(*id));
+    let staying: BTreeMap<_, _> = staying.filter_map(|id| Some((number(id)?, id))).collect();
+    let Some(surplus) = staying.len().checked_sub(capacity.into()).filter(|surplus| *surplus > 0) else {
+        let (zones, fault_domains) = (zones(wanted), wanted.fault_domains);
+        let to = Scale { capacity, hosts: None, zones, fault_domains };
+        return grown(cluster, &Wish::Scale { scale_set: set.name.to_string(), to }, wanted);
+    };
+    let protected = staying.iter().filter(|(_, id)| protection(**id).stays()).map(|(number, _)| *number);
+    let how = ScaleIn { rule: wanted.scale_in, protected: protected.collect() };
+    let go = pick_for_scale_in(cluster, set, surplus, &how).map_err(|bad| bad_wish(&bad))?;
+    let go = go.iter().filter_map(|number| staying.get(number));
+    Ok(go.map(|id| NamedCommand::Delete { machine: full_name(cluster, *id) }).collect())
+}
+
+/// The instances that stay get their image anew, as far as they can now.
+fn reimage(
+    cluster: &Cluster,
+    set: &ScaleSet,
+    scaled: &[NamedCommand],
+    protection: &dyn Fn(MachineId) -> Protection,
+) -> Result<Vec<NamedCommand>, ArmError> {
+    let gone = scaled.iter().filter_map(|command| {
+        if let NamedCommand::Delete { machine } = command { Some(machine.as_str()) } else { None }
+    });
+    let gone: BTreeSet<_> = gone.collect();
+    let mut stay = instances_of(cluster, set);
+    stay.retain(|id| !gone.contains(full_name(cluster, *id).as_str()));
+    plan_instances(cluster, Action::Reimage, &InstanceSelection::All(stay), protection)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! What a body wants of a machine, of an instance of a scale set, or of an availability set.
+
+use std::collections::BTreeMap;
+
+use forewarn_lifecycle::{Priority, Profile, Zone};
+use serde_json::Value;
+
+use super::common::{read_image, read_priority, read_reference, read_tags, read_zones};
+use crate::body::{at, count_at, flag_at, object_at};
+use crate::error::ArmError;
+use crate::kind::{AVAILABILITY_SETS, SCALE_SETS};
+use crate::policy::read_policy;
+use crate::profile::read_profile;
+use forewarn_control::resource_id::ResourceId;
+use forewarn_control::{FAULT_DOMAINS, PolicyEntry, UPDATE_DOMAINS};
+
+/// A machine as a body wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineWanted {
+    /// Regular or spot.
+    pub priority: Priority,
+    /// What it is told of its deletion and of new images.
+    pub profile: Profile,
+    /// Which events approve themselves, where it is a tenant of its own.
+    pub policy: PolicyEntry,
+    /// Where it is; anywhere, if not said.
+    pub zone: Option<Zone>,
+    /// The availability set that it is in.
+    pub availability_set: Option<ResourceId>,
+    /// The scale set that it is an instance of.
+    pub scale_set: Option<ResourceId>,
+    /// The image, as a text that is the same for the same image.
+    pub image: Option<String>,
+    /// What its owner has noted.
+    pub tags: Option<BTreeMap<String, String>>,
+}
+
+/// An availability set as a body wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AvailabilitySetWanted {
+    /// Over how many domains its machines are spread.
+    pub domains: Domains,
+    /// Which events approve themselves.
+    pub policy: PolicyEntry,
+}
+
+/// Over how many domains machines are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Domains {
+    /// Update domains.
+    pub update: u16,
+    /// Fault domains.
+    pub fault: u16,
+}
+
+/// What an instance is protected from (`protectionPolicy`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Protection {
+    /// It stays when its scale set shrinks.
+    pub from_scale_in: bool,
+    /// It is left alone when something is done to all instances of its scale set; and it stays when that shrinks.
+    pub from_actions: bool,
+}
+
+impl Default for Domains {
+    fn default() -> Self {
+        Self { update: UPDATE_DOMAINS, fault: FAULT_DOMAINS }
+    }
+}
+
+impl Protection {
+    /// Whether it stays when its scale set shrinks.
+    #[must_use]
+    pub fn stays(self) -> bool {
+        self.from_scale_in || self.from_actions
+    }
+}
+
+/// Reads what is wanted from a body that is canonical and complete.
+///
+/// # Errors
+/// When something in it means nothing, or contradicts something else in it.
+pub fn read_machine(body: &Value) -> Result<MachineWanted, ArmError> {
+    let nothing = Value::Null;
+    object_at(body, "properties")?;
+    let properties = at(body, "properties").unwrap_or(&nothing);
+    let priority = read_priority(properties)?;
+    let availability_set = reference(properties, "availabilitySet", AVAILABILITY_SETS)?;
+    let scale_set = reference(properties, "virtualMachineScaleSet", SCALE_SETS)?;
+    if availability_set.is_some() && scale_set.is_some() {
+        let message = "The properties 'availabilitySet' and 'virtualMachineScaleSet' exclude each other.";
+        return Err(ArmError::invalid("virtualMachineScaleSet", message));
+    }
+    let zones = read_zones(body)?;
+    if zones.len() > 1 {
+        let message = "A virtual machine is in one zone.";
+        return Err(ArmError::invalid("zones", message));
+    }
+    if availability_set.is_some() && !zones.is_empty() {
+        let message = "A virtual machine in an availability set cannot be in a zone.";
+        return Err(ArmError::invalid("zones", message));
+    }
+    Ok(MachineWanted {
+        priority,
+        profile: read_profile(properties, priority)?,
+        policy: read_policy(properties)?,
+        zone: zones.first().copied(),
+        availability_set,
+        scale_set,
+        image: read_image(properties),
+        tags: read_tags(body)?,
+    })
+}
+
+fn reference(properties: &Value, place: &str, kind: &str) -> Result<Option<ResourceId>, ArmError> {
+    let Some(id) = read_reference(properties, place)? else { return Ok(None) };
+    if id.is(kind) {
+        return Ok(Some(id));
+    }
+    let message = format!("The resource id of parameter '{place}.id' is not one of {kind}.");
+    Err(ArmError::new(400, "LinkedInvalidPropertyId", message).at(place))
+}
+
+/// Reads what is wanted from a body that is canonical.
+///
+/// # Errors
+/// When something in it means nothing.
+pub fn read_availability_set(body: &Value) -> Result<AvailabilitySetWanted, ArmError> {
+    let nothing = Value::Null;
+    object_at(body, "properties")?;
+    let properties = at(body, "properties").unwrap_or(&nothing);
+    let fault = count_at(body, "properties.platformFaultDomainCount", 1..=3)?.unwrap_or(FAULT_DOMAINS);
+    // One fault domain is one rack: unless said otherwise, its machines are updated together.
+    let usual = if fault == 1 { 1 } else { UPDATE_DOMAINS };
+    let update = count_at(body, "properties.platformUpdateDomainCount", 1..=20)?.unwrap_or(usual);
+    Ok(AvailabilitySetWanted { domains: Domains { update, fault }, policy: read_policy(properties)? })
+}
+
+/// What an instance is protected from, by its own body.
+///
+/// # Errors
+/// When that means nothing.
+pub fn read_protection(body: &Value) -> Result<Protection, ArmError> {
+    const POLICY: &str = "properties.protectionPolicy";
+    object_at(body, POLICY)?;
+    let flag = |name: &str| Ok::<_, ArmError>(flag_at(body, &format!("{POLICY}.{name}"))?.unwrap_or(false));
+    Ok(Protection {
+        from_scale_in: flag("protectFromScaleIn")?,
+        from_actions: flag("protectFromScaleSetActions")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_lifecycle::TerminateNotice;
+    use serde_json::json;
+
+    fn id(kind: &str) -> Value {
+        json!({ "id": format!("/subscriptions/s/resourceGroups/g/providers/{kind}/x") })
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_usual() {
+        let usual = MachineWanted {
+            priority: Priority::Regular,
+            profile: Profile::default(),
+            policy: PolicyEntry::default(),
+            zone: None,
+            availability_set: None,
+            scale_set: None,
+            image: None,
+            tags: None,
+        };
+        assert_eq!(read_machine(&json!({ "location": "l" })), Ok(usual));
+    }
+
+    #[test]
+    fn what_is_said_is_read() {
+        let body = json!({ "zones": ["1"], "tags": {}, "properties": {
+            "virtualMachineScaleSet": id(SCALE_SETS),
+            "scheduledEventsProfile": { "terminateNotificationProfile": { "enable": true } },
+        } });
+        let wanted = read_machine(&body).unwrap();
+        assert_eq!(wanted.zone, Some(Zone(1)));
+        assert_eq!(wanted.scale_set.unwrap().name(), "x");
+        assert_eq!(wanted.profile.terminate, Some(TerminateNotice::MIN));
+        assert_eq!(wanted.tags, Some(BTreeMap::new()));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused() {
+        let set = id(AVAILABILITY_SETS);
+        for (body, target) in [
+            (json!({ "zones": ["1", "2"] }), "zones"),
+            (json!({ "zones": ["1"], "properties": { "availabilitySet": set } }), "zones"),
+            (
+                json!({ "properties": { "availabilitySet": set, "virtualMachineScaleSet": id(SCALE_SETS) } }),
+                "virtualMachineScaleSet",
+            ),
+            (json!({ "properties": { "availabilitySet": id(SCALE_SETS) } }), "availabilitySet"),
+            (json!({ "properties": { "availabilitySet": { "id": "x" } } }), "availabilitySet"),
+            (json!({ "properties": "x" }), "properties"),
+        ] {
+            let error = read_machine(&body).unwrap_err();
+            assert_eq!((error.status, error.target.as_deref()), (400, Some(target)), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_availability_set_says_over_how_many_domains() {
+        for (body, update, fault) in [
+            (json!({}), 5, 3),
+            (json!({ "platformFaultDomainCount": 2 }), 5, 2),
+            (json!({ "platformFaultDomainCount": 1 }), 1, 1),
+            (json!({ "platformFaultDomainCount": 1, "platformUpdateDomainCount": 20 }), 20, 1),
+        ] {
+            let wanted = read_availability_set(&json!({ "properties": body })).unwrap();
+            assert_eq!(wanted.domains, Domains { update, fault }, "{body}");
+        }
+        for (name, wrong) in [
+            ("platformFaultDomainCount", 0),
+            ("platformFaultDomainCount", 4),
+            ("platformUpdateDomainCount", 0),
+            ("platformUpdateDomainCount", 21),
+        ] {
+            let error = read_availability_set(&json!({ "properties": { name: wrong } })).unwrap_err();
+            assert_eq!((error.status, error.target.as_deref()), (400, Some(name)));
+        }
+    }
+
+    #[test]
+    fn an_instance_may_be_protected() {
+        let read = |policy: Value| read_protection(&json!({ "properties": { "protectionPolicy": policy } }));
+        assert_eq!(read(json!(null)), Ok(Protection::default()));
+        let protection = read(json!({ "protectFromScaleSetActions": true })).unwrap();
+        assert_eq!((protection.from_scale_in, protection.stays()), (false, true));
+        assert!(read(json!({ "protectFromScaleIn": true })).unwrap().stays());
+        assert_eq!(read(json!({ "protectFromScaleIn": "x" })).unwrap_err().status, 400);
+    }
+}

@@ -1,0 +1,276 @@
+//! What a body wants of a scale set.
+
+use std::collections::BTreeMap;
+
+use forewarn_lifecycle::limits::{MACHINES_PER_PLACEMENT_GROUP_MAX, PAUSE_BETWEEN_MAX};
+use forewarn_lifecycle::{Priority, Profile, Zone};
+use serde_json::{Value, json};
+
+use super::common::{read_image, read_priority, read_tags, read_zones};
+use crate::body::{at, count_at, flag_at, object_at, shown, word_at, word_of, wrong};
+use crate::error::ArmError;
+use crate::policy::read_policy;
+use crate::profile::read_profile;
+use forewarn_control::resource_id::{parse_iso_duration, show_iso_duration};
+use forewarn_control::{
+    INSTANCES_MAX, OrchestrationWord, PolicyEntry, RollingEntry, ScaleInRule, UpgradeWord,
+};
+use forewarn_imds::Span;
+
+/// Where the model of a scale set stands.
+pub(crate) const MODEL: &str = "properties.virtualMachineProfile";
+
+/// Rules of scaling in that are looked at; there are three.
+const RULES_MAX: usize = 3;
+
+/// A scale set as a body wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScaleSetWanted {
+    /// How many instances; nothing is said if it is not known here.
+    pub capacity: Option<u16>,
+    /// How instances are grouped.
+    pub orchestration: OrchestrationWord,
+    /// How a change of the model reaches instances.
+    pub upgrade: UpgradeWord,
+    /// Regular or spot.
+    pub priority: Priority,
+    /// What instances are told of their deletion and of new images.
+    pub profile: Profile,
+    /// Which events approve themselves.
+    pub policy: PolicyEntry,
+    /// Where instances may be; anywhere, if none is named.
+    pub zones: Vec<Zone>,
+    /// Fault domains over which instances are spread.
+    pub fault_domains: Option<u16>,
+    /// Which instances go first.
+    pub scale_in: ScaleInRule,
+    /// The image, as a text that is the same for the same image.
+    pub image: Option<String>,
+    /// What its owner has noted.
+    pub tags: Option<BTreeMap<String, String>>,
+}
+
+/// How a change of the model reaches instances, as a body says it.
+pub(crate) fn upgrade_body(word: UpgradeWord) -> Value {
+    match word {
+        UpgradeWord::Manual => json!({ "mode": "Manual" }),
+        UpgradeWord::Automatic => json!({ "mode": "Automatic" }),
+        UpgradeWord::Rolling(RollingEntry { batch_percent, pause: Span(pause) }) => {
+            let pause = show_iso_duration(pause);
+            let rolling =
+                json!({ "maxBatchInstancePercent": batch_percent, "pauseTimeBetweenBatches": pause });
+            json!({ "mode": "Rolling", "rollingUpgradePolicy": rolling })
+        }
+    }
+}
+
+/// Reads what is wanted from a body that is canonical and complete.
+///
+/// # Errors
+/// When something in it means nothing, or contradicts something else in it.
+pub fn read_scale_set(body: &Value) -> Result<ScaleSetWanted, ArmError> {
+    let nothing = Value::Null;
+    object_at(body, MODEL)?;
+    let model = at(body, MODEL).unwrap_or(&nothing);
+    let properties = at(body, "properties").unwrap_or(&nothing);
+    let words = [("Uniform", OrchestrationWord::Uniform), ("Flexible", OrchestrationWord::Flexible)];
+    let orchestration = word_at(body, "properties.orchestrationMode", &words)?.unwrap_or_default();
+    let priority = read_priority(model)?;
+    let capacity = count_at(body, "sku.capacity", 0..=INSTANCES_MAX)?;
+    check_placement_group(body, capacity)?;
+    Ok(ScaleSetWanted {
+        capacity,
+        orchestration,
+        upgrade: read_upgrade(body)?,
+        priority,
+        profile: read_profile(model, priority)?,
+        policy: read_policy(properties)?,
+        zones: read_zones(body)?,
+        fault_domains: count_at(body, "properties.platformFaultDomainCount", 1..=5)?,
+        scale_in: read_scale_in(body)?,
+        image: read_image(model),
+        tags: read_tags(body)?,
+    })
+}
+
+fn check_placement_group(body: &Value, capacity: Option<u16>) -> Result<(), ArmError> {
+    let is_single = flag_at(body, "properties.singlePlacementGroup")? == Some(true);
+    let is_too_large = |capacity: &u16| usize::from(*capacity) > MACHINES_PER_PLACEMENT_GROUP_MAX;
+    let Some(capacity) = capacity.filter(|capacity| is_single && is_too_large(capacity)) else {
+        return Ok(());
+    };
+    let message = format!(
+        "A Virtual Machine Scale Set with 'singlePlacementGroup' set to true has at most \
+         {MACHINES_PER_PLACEMENT_GROUP_MAX} instances, not {capacity}. Set 'singlePlacementGroup' to false first."
+    );
+    Err(ArmError::invalid("singlePlacementGroup", message))
+}
+
+#[derive(Clone, Copy)]
+enum Mode {
+    Manual,
+    Automatic,
+    Rolling,
+}
+
+pub(crate) fn read_upgrade(body: &Value) -> Result<UpgradeWord, ArmError> {
+    const ROLLING: &str = "properties.upgradePolicy.rollingUpgradePolicy";
+    let modes = [("Manual", Mode::Manual), ("Automatic", Mode::Automatic), ("Rolling", Mode::Rolling)];
+    object_at(body, "properties.upgradePolicy")?;
+    object_at(body, ROLLING)?;
+    let mode = word_at(body, "properties.upgradePolicy.mode", &modes)?.unwrap_or(Mode::Manual);
+    let percent = |name: &str| count_at(body, &format!("{ROLLING}.{name}"), 1..=100);
+    let batch = percent("maxBatchInstancePercent")?.unwrap_or(20);
+    percent("maxUnhealthyInstancePercent")?;
+    count_at(body, &format!("{ROLLING}.maxUnhealthyUpgradedInstancePercent"), 0..=100)?;
+    let place = format!("{ROLLING}.pauseTimeBetweenBatches");
+    let pause = at(body, &place).map(|value| {
+        let length = value.as_str().and_then(parse_iso_duration).filter(|length| *length <= PAUSE_BETWEEN_MAX);
+        length.ok_or_else(|| {
+            let message = format!(
+                "The value '{}' of parameter '{place}' is invalid. It must be a length of time in ISO 8601 format, at most \
+                 P7D.",
+                shown(value)
+            );
+            ArmError::invalid("pauseTimeBetweenBatches", message)
+        })
+    });
+    let pause = Span(pause.transpose()?.unwrap_or_default());
+    Ok(match mode {
+        Mode::Manual => UpgradeWord::Manual,
+        Mode::Automatic => UpgradeWord::Automatic,
+        Mode::Rolling => {
+            let batch_percent = u8::try_from(batch).unwrap_or(100);
+            UpgradeWord::Rolling(RollingEntry { batch_percent, pause })
+        }
+    })
+}
+
+fn read_scale_in(body: &Value) -> Result<ScaleInRule, ArmError> {
+    const RULES: &str = "properties.scaleInPolicy.rules";
+    object_at(body, "properties.scaleInPolicy")?;
+    let Some(value) = at(body, RULES) else { return Ok(ScaleInRule::Default) };
+    let rules = value.as_array().ok_or_else(|| wrong(RULES, value, "a list"))?;
+    let words = [
+        ("Default", ScaleInRule::Default),
+        ("OldestVM", ScaleInRule::Oldest),
+        ("NewestVM", ScaleInRule::Newest),
+    ];
+    let rules = rules.iter().take(RULES_MAX).map(|rule| word_of(rule, RULES, &words));
+    let rules: Vec<_> = rules.collect::<Result<_, _>>()?;
+    Ok(rules.into_iter().find(|rule| *rule != ScaleInRule::Default).unwrap_or(ScaleInRule::Default))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_lifecycle::{EvictionPolicy, OsImageNotice, TerminateNotice};
+
+    #[test]
+    fn what_is_not_said_is_as_usual() {
+        let usual = ScaleSetWanted {
+            capacity: None,
+            orchestration: OrchestrationWord::Uniform,
+            upgrade: UpgradeWord::Manual,
+            priority: Priority::Regular,
+            profile: Profile::default(),
+            policy: PolicyEntry::default(),
+            zones: Vec::new(),
+            fault_domains: None,
+            scale_in: ScaleInRule::Default,
+            image: None,
+            tags: None,
+        };
+        for body in [json!({}), json!({ "properties": {} }), json!({ "properties": { "upgradePolicy": {} } })]
+        {
+            assert_eq!(read_scale_set(&body), Ok(usual.clone()), "{body}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_read() {
+        let body = json!({
+            "sku": { "capacity": 3 }, "zones": ["2"], "tags": { "a": "b" },
+            "properties": {
+                "orchestrationMode": "Flexible",
+                "platformFaultDomainCount": 1,
+                "singlePlacementGroup": false,
+                "scaleInPolicy": { "rules": ["Default", "OldestVM"] },
+                "upgradePolicy": { "mode": "Rolling", "rollingUpgradePolicy": { "maxBatchInstancePercent": 50, "pauseTimeBetweenBatches": "PT1M" } },
+                "scheduledEventsPolicy": { "userInitiatedReboot": { "automaticallyApprove": true } },
+                "virtualMachineProfile": {
+                    "priority": "Spot", "evictionPolicy": "Delete",
+                    "storageProfile": { "imageReference": { "id": "/X" } },
+                    "scheduledEventsProfile": { "osImageNotificationProfile": { "enable": true } },
+                },
+            },
+        });
+        let wanted = read_scale_set(&body).unwrap();
+        assert_eq!((wanted.capacity, wanted.orchestration), (Some(3), OrchestrationWord::Flexible));
+        assert_eq!(wanted.priority, Priority::Spot(EvictionPolicy::Delete));
+        assert_eq!(wanted.profile, Profile { terminate: None, os_image: OsImageNotice::On });
+        let rolling = RollingEntry { batch_percent: 50, pause: Span(std::time::Duration::from_mins(1)) };
+        assert_eq!(wanted.upgrade, UpgradeWord::Rolling(rolling));
+        assert_eq!((wanted.zones, wanted.fault_domains), (vec![Zone(2)], Some(1)));
+        assert_eq!((wanted.scale_in, wanted.image.as_deref()), (ScaleInRule::Oldest, Some("/x")));
+        assert_ne!(wanted.policy, PolicyEntry::default());
+        assert_eq!(wanted.tags.unwrap()["a"], "b");
+    }
+
+    #[test]
+    fn one_placement_group_has_100_instances() {
+        let read = |capacity: u16, single: Value| {
+            read_scale_set(
+                &json!({ "sku": { "capacity": capacity }, "properties": { "singlePlacementGroup": single } }),
+            )
+        };
+        assert_eq!(read(100, json!(true)).unwrap().capacity, Some(100));
+        assert_eq!(read(1_000, json!(false)).unwrap().capacity, Some(1_000));
+        assert_eq!(read(1_000, json!(null)).unwrap().capacity, Some(1_000));
+        assert_eq!(read(101, json!(true)).unwrap_err().target.as_deref(), Some("singlePlacementGroup"));
+        assert_eq!(read(1_001, json!(false)).unwrap_err().target.as_deref(), Some("capacity"));
+    }
+
+    #[test]
+    fn what_means_nothing_is_refused_and_the_refusal_says_where() {
+        let model = |model: Value| json!({ "properties": { "virtualMachineProfile": model } });
+        let own = |name: &str, value: Value| json!({ "properties": { name: value } });
+        let rolling = |name: &str, value: Value| {
+            own("upgradePolicy", json!({ "rollingUpgradePolicy": { name: value } }))
+        };
+        for (body, target) in [
+            (json!({ "sku": { "capacity": -1 } }), "capacity"),
+            (json!({ "sku": { "capacity": "many" } }), "capacity"),
+            (own("orchestrationMode", json!("Chaotic")), "orchestrationMode"),
+            (own("upgradePolicy", json!("Manual")), "upgradePolicy"),
+            (own("upgradePolicy", json!({ "mode": "Sometimes" })), "mode"),
+            (rolling("maxBatchInstancePercent", json!(0)), "maxBatchInstancePercent"),
+            (rolling("pauseTimeBetweenBatches", json!("P8D")), "pauseTimeBetweenBatches"),
+            (rolling("pauseTimeBetweenBatches", json!("5")), "pauseTimeBetweenBatches"),
+            (own("scaleInPolicy", json!({ "rules": ["Tallest"] })), "rules"),
+            (own("scaleInPolicy", json!({ "rules": "OldestVM" })), "rules"),
+            (own("platformFaultDomainCount", json!(6)), "platformFaultDomainCount"),
+            (own("virtualMachineProfile", json!([])), "virtualMachineProfile"),
+            (own("singlePlacementGroup", json!("maybe")), "singlePlacementGroup"),
+            (model(json!({ "priority": "High" })), "priority"),
+        ] {
+            let error = read_scale_set(&body).unwrap_err();
+            assert_eq!((error.status, error.target.as_deref()), (400, Some(target)), "{body}");
+        }
+    }
+
+    #[test]
+    fn the_deletion_of_spot_instances_is_not_announced() {
+        let profile =
+            json!({ "terminateNotificationProfile": { "enable": true, "notBeforeTimeout": "PT15M" } });
+        for (priority, is_let) in [("Regular", true), ("Low", false), ("Spot", false)] {
+            let body = json!({ "properties": { "virtualMachineProfile": { "priority": priority, "scheduledEventsProfile": profile } } });
+            match read_scale_set(&body) {
+                Ok(wanted) => {
+                    assert_eq!((wanted.profile.terminate, is_let), (Some(TerminateNotice::MAX), true));
+                }
+                Err(error) => assert_eq!((error.status, is_let), (400, false), "{error}"),
+            }
+        }
+    }
+}

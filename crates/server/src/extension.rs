@@ -1,0 +1,200 @@
+//! HTTP APIs besides the operator API: extensions, which the program that starts the server brings along.
+//!
+//! ```text
+//!   own listener (TLS) ─────────────────────────────▶ router of the extension
+//!   operator listener ──▶ path of an extension? ─yes─▶ router of the extension
+//!                              └─no──▶ operator API
+//! ```
+//!
+//! An extension is bound before the operator listeners open, because these show the port of its listener, and opened after
+//! them. Its listener has limits, metrics and a graceful stop like every other.
+
+use std::convert::Infallible;
+use std::error::Error;
+use std::fmt::Debug;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+
+use crate::api_door::{Bound, Opened};
+use crate::clients::{ListenerContext, RefusalFormat};
+use crate::engine::Engine;
+use crate::operator::{Access, HostNames};
+use crate::service::StartError;
+use crate::tls::{Source, Tls};
+
+/// An HTTP API to be served besides the operator API.
+#[derive(Debug)]
+pub struct HttpExtension {
+    /// Name of its listener in metrics and in the log.
+    pub name: &'static str,
+    /// Its clients, for the message "cannot listen for CLIENTS".
+    pub clients: &'static str,
+    /// Address of a listener with TLS, and the source of its certificate. Without it, only operator listeners serve the API.
+    pub listen: Option<(SocketAddr, Source)>,
+    /// Host names with dots that requests to its listener may have.
+    pub host_names: Vec<String>,
+    /// Form of the responses to clients that its listener turns away.
+    pub refusals: RefusalFormat,
+    /// The API.
+    pub api: Box<dyn ExtensionApi>,
+}
+
+/// Settings of an extension that may change while the server runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtensionSettings {
+    /// Host names with dots that requests to its listener may have.
+    pub host_names: Vec<String>,
+    /// Source of the certificate of its listener; the certificate is read again.
+    pub certificates: Option<Source>,
+}
+
+/// An API that is not open yet.
+pub trait ExtensionApi: Debug + Send {
+    /// Prepares the API. The journal is open, and the address of its own listener is bound.
+    ///
+    /// # Errors
+    /// When the API cannot be served; the server does not start then.
+    fn open(self: Box<Self>, listener: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError>;
+}
+
+/// Routes of an extension.
+pub trait ExtensionRoutes: Debug + Send + Sync {
+    /// A path on an operator listener that belongs to the extension, and not to the operator API.
+    fn owns(&self, path: &str) -> bool;
+
+    /// The router for the requests of one listener. It authenticates them, and rejects those with a foreign host name.
+    fn router(&self, engine: &Engine, mount: ExtensionMount) -> Router;
+}
+
+/// Shared routes of an extension.
+pub type ExtensionRoutesRef = Arc<dyn ExtensionRoutes>;
+
+/// Failure of an extension to open.
+pub type ExtensionError = Box<dyn Error + Send + Sync>;
+
+/// The bound listener of an extension.
+#[derive(Clone, Debug)]
+pub struct TlsListener {
+    /// Its port.
+    pub port: u16,
+    /// Its certificate.
+    pub tls: Arc<Tls>,
+}
+
+/// The listener through which requests reach an extension.
+#[derive(Clone, Debug)]
+pub enum ExtensionMount {
+    /// The extension's own, with TLS.
+    Own {
+        /// Host names with dots that requests may have.
+        host_names: HostNames,
+    },
+    /// A listener of operators.
+    Operators {
+        /// Scheme of its URL.
+        scheme: Scheme,
+        /// Requests that it admits.
+        access: Access,
+        /// Host names with dots that requests may have.
+        host_names: HostNames,
+    },
+}
+
+/// Scheme of a listener's URL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Clear text.
+    Http,
+    /// TLS.
+    Https,
+}
+
+/// An extension whose address is bound; it accepts no connection yet.
+pub(crate) struct BoundExtension {
+    name: &'static str,
+    host_names: HostNames,
+    refusals: RefusalFormat,
+    routes: ExtensionRoutesRef,
+    bound: Option<(Bound, Arc<Tls>)>,
+}
+
+/// An extension that is served.
+#[derive(Debug)]
+pub(crate) struct OpenExtension {
+    pub(crate) name: &'static str,
+    pub(crate) host_names: HostNames,
+    pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) opened: Option<Opened>,
+}
+
+impl BoundExtension {
+    /// Binds the address of an extension and prepares its API.
+    pub(crate) fn bind(extension: HttpExtension) -> Result<Self, StartError> {
+        let HttpExtension { name, clients, listen, host_names, refusals, api } = extension;
+        let bound = match listen {
+            None => None,
+            Some((address, source)) => {
+                let tls = Tls::open(source)?;
+                let failed = |source| StartError::ExtensionListener { clients, address, source };
+                Some((Bound::at(address).map_err(failed)?, tls))
+            }
+        };
+        let listener = bound
+            .as_ref()
+            .map(|(bound, tls)| TlsListener { port: bound.address.port(), tls: Arc::clone(tls) });
+        let routes = api.open(listener).map_err(StartError::Extension)?;
+        Ok(Self { name, host_names: HostNames::new(host_names), refusals, routes, bound })
+    }
+
+    /// Name of its listener.
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// URL of its own listener: `https://ADDRESS`.
+    pub(crate) fn url(&self) -> Option<String> {
+        self.bound.as_ref().map(|(bound, _)| format!("https://{}", bound.address))
+    }
+
+    /// Adds the extension to the router of an operator listener.
+    pub(crate) fn add_to(&self, router: Router, engine: &Engine, mount: ExtensionMount) -> Router {
+        let own = Dispatch { routes: Arc::clone(&self.routes), router: self.routes.router(engine, mount) };
+        router.layer(axum::middleware::from_fn_with_state(own, dispatch))
+    }
+
+    /// Starts its own listener, if it has one.
+    pub(crate) fn open(self, engine: &Engine, context: ListenerContext) -> OpenExtension {
+        let Self { name, host_names, refusals, routes, bound } = self;
+        let Some((bound, tls)) = bound else {
+            return OpenExtension { name, host_names, tls: None, opened: None };
+        };
+        let router = routes.router(engine, ExtensionMount::Own { host_names: host_names.clone() });
+        let opened = bound.open(name, refusals, Some(&tls), router, context);
+        OpenExtension { name, host_names, tls: Some(tls), opened: Some(opened) }
+    }
+}
+
+/// An extension behind an operator listener.
+#[derive(Clone, Debug)]
+struct Dispatch {
+    routes: ExtensionRoutesRef,
+    router: Router,
+}
+
+/// Hands requests for the paths of an extension to its router, which authenticates them itself.
+async fn dispatch(State(own): State<Dispatch>, request: Request, next: Next) -> Response {
+    if !own.routes.owns(request.uri().path()) {
+        return next.run(request).await;
+    }
+    match TowerToHyperService::new(own.router).call(request).await {
+        Ok(response) => response,
+        Err(never) => match never as Infallible {},
+    }
+}
