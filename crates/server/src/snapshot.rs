@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub(crate) revision: u64,
     /// The secret that ids of machines are made of.
     pub(crate) identity: Seed,
+    /// The latest time that readers may see.
+    pub(crate) clock_limit: Option<Now>,
 }
 
 /// The part of the runtime state of a cluster that readers see.
@@ -92,6 +94,7 @@ impl Snapshot {
     /// A cluster at a time.
     #[must_use]
     pub fn cluster(&self, id: ClusterId, now: Now) -> Option<State<'_>> {
+        let now = self.clock_limit.filter(|limit| limit.steady < now.steady).unwrap_or(now);
         let durable = self.state.cluster(id)?;
         let runtime = self.runtimes.get(&id)?;
         Some(State {

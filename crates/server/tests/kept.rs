@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::mpsc;
 
 use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
@@ -47,21 +46,12 @@ async fn what_a_clock_shows_that_runs_has_been_written_down() {
     check(look(&open(directory.path(), FASTEST), directory.path()).await).await;
 }
 
-/// Keeps the driver busy until the sender is dropped: what is asked meanwhile is taken together.
-fn busy(engine: &Engine) -> (mpsc::Sender<()>, impl Future<Output = Result<(), ControlError>>) {
-    let (go, wait) = mpsc::channel::<()>();
-    let engine = engine.clone();
-    // It goes on when nobody is left who could say so.
-    (go, async move { engine.look(move |_| wait.recv().unwrap_or(())).await })
-}
-
 #[tokio::test]
 async fn what_a_clock_shows_that_was_just_set_running_has_been_written_down() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path(), Speed(0));
-    let (go, held) = busy(&engine);
     let run = engine.drive(ClockCommand::Run(FASTEST));
-    let (_, driven, seen, ()) = tokio::join!(held, run, look(&engine, directory.path()), async { drop(go) });
+    let (driven, seen) = tokio::join!(run, look(&engine, directory.path()));
     driven.unwrap();
     check(seen).await;
 }
@@ -72,10 +62,9 @@ async fn an_address_is_given_to_one_machine_also_when_two_ask_for_it_at_once() {
     let engine = open(directory.path(), Speed(0));
     let order = |json: &str| engine.order(vec![serde_json::from_str::<NamedCommand>(json).unwrap()]);
     order(r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
-    let (go, held) = busy(&engine);
     let one = order(r#"{"command":"admit_vm","name":"one","host":"h1","addresses":["10.0.0.1"]}"#);
     let two = order(r#"{"command":"admit_vm","name":"two","host":"h1","addresses":["::ffff:10.0.0.1"]}"#);
-    let (_, one, two, ()) = tokio::join!(held, one, two, async { drop(go) });
+    let (one, two) = tokio::join!(one, two);
     one.unwrap();
     let taken =
         ControlError::AddressTaken { address: "10.0.0.1".parse().unwrap(), machine: "one".to_owned() };

@@ -68,6 +68,15 @@ pub(crate) struct Driver {
     /// Number of decisions that have changed anything.
     revision: u64,
     batch: Batch,
+    answers: Answers,
+}
+
+/// Answers to requests that are durable and published. They are sent once everything that is due is done, so that a caller who
+/// reads after an answer sees what follows from the request.
+#[derive(Default)]
+struct Answers {
+    replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
+    waiting: Vec<oneshot::Sender<()>>,
 }
 
 /// Decisions that are not in the journal yet.
@@ -138,7 +147,8 @@ impl Driver {
                 Err(error) => drop(reply.send(Err(error))),
             },
             Some(Message::SetClock { command, context, reply }) => {
-                drop(reply.send(self.set_clock(command, context)));
+                // The caller may have gone.
+                reply.send(self.set_clock(command, context)).ok();
             }
             Some(Message::Copy { to, reply }) => {
                 self.commit();
@@ -150,7 +160,7 @@ impl Driver {
             }
             Some(Message::Settle { reply }) => {
                 self.settle(self.clock.now());
-                drop(reply.send(()));
+                reply.send(()).ok();
             }
             Some(Message::ImpactOver { cluster, work, machine }) => {
                 let runtime = self.runtime(cluster);
@@ -185,7 +195,7 @@ impl Driver {
         for (maintenance, machine) in tasks {
             tracing::warn!(%maintenance, %machine, "a program is ended in the middle of its work");
         }
-        self.commit();
+        self.settle(self.clock.now());
         self.journal.close();
         // The caller may have gone.
         stopping.reply.send(()).ok();
@@ -248,8 +258,8 @@ impl Driver {
         if has_written || batch.is_visible {
             self.publish_snapshot();
         }
-        batch.replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
-        batch.waiting.into_iter().for_each(|reply| drop(reply.send(())));
+        self.answers.replies.extend(batch.replies);
+        self.answers.waiting.extend(batch.waiting);
         if has_written {
             self.broadcasts.tell(batch.audit);
             self.journal.fold_if_wanted(&self.state);
@@ -290,6 +300,10 @@ impl Driver {
         if self.batch.is_visible {
             self.commit();
         }
+        let Answers { replies, waiting } = std::mem::take(&mut self.answers);
+        // The callers may have gone; what was decided stays.
+        replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
+        waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
     }
 
     /// Does the first thing that is due. Returns false if nothing is.
@@ -297,10 +311,10 @@ impl Driver {
         if self.journal.is_broken() || self.readers == Readers::Absent {
             return false;
         }
-        let runtimes = &mut self.runtimes;
-        let mut clusters = self.state.clusters();
-        let due = clusters.find_map(|(id, one)| Some((id, due(one.rules(), runtimes.get_mut(&id)?, now)?)));
-        drop(clusters);
+        let due = {
+            let (runtimes, mut clusters) = (&mut self.runtimes, self.state.clusters());
+            clusters.find_map(|(id, one)| Some((id, due(one.rules(), runtimes.get_mut(&id)?, now)?)))
+        };
         let Some((id, request)) = due else { return self.sweep(now) };
         match self.decide(now, &Request::Cluster(id, request)) {
             Ok(_) => true,
@@ -319,8 +333,8 @@ impl Driver {
         let clusters: BTreeSet<_> = leaving.collect();
         clusters.into_iter().any(|id| {
             // A cluster that is gone has nothing to remove.
-            drop(self.decide(now, &Request::Cluster(id, ClusterRequest::Sweep)));
-            self.batch.records.len() > before
+            let swept = self.decide(now, &Request::Cluster(id, ClusterRequest::Sweep));
+            swept.is_ok() && self.batch.records.len() > before
         })
     }
 }

@@ -82,7 +82,8 @@ impl Driver {
     pub(super) fn publish_snapshot(&self) {
         let runtimes = self.runtimes.iter().map(|(id, runtime)| (*id, runtime.view())).collect();
         let (state, revision, identity) = (self.state.clone(), self.revision, self.identity);
-        let snapshot = Snapshot { state, runtimes, revision, identity };
+        let clock_limit = self.clock_limit();
+        let snapshot = Snapshot { state, runtimes, revision, identity, clock_limit };
         self.broadcasts.publish(snapshot);
     }
 

@@ -9,7 +9,7 @@ use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{AppendFailed, Recovered, TrailQuery};
 use tokio::sync::{mpsc, watch};
 
-use super::{Batch, Driver, Message, Readers};
+use super::{Answers, Batch, Driver, Message, Readers};
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::directory::Directory;
@@ -26,20 +26,23 @@ pub(crate) struct Found {
     /// Announcements that no VM may have read.
     pub(crate) unread: Vec<Announced>,
     pub(crate) readers: Readers,
+    /// The clocks as they were last recorded.
+    pub(crate) recorded: Now,
 }
 
 impl Found {
     /// A state without a past.
     pub(crate) fn new(state: ControlState, identity: Seed) -> Self {
         let audit_end = Chain::default();
-        Self { state, identity, audit_end, unread: Vec::new(), readers: Readers::Present }
+        let (unread, readers, recorded) = (Vec::new(), Readers::Present, Now::at_millis(0));
+        Self { state, identity, audit_end, unread, readers, recorded }
     }
 }
 
 impl Driver {
     /// A driver of the state that was found. Everything is published when this returns.
     pub(crate) fn new(
-        Found { state, identity, audit_end, unread, readers }: Found,
+        Found { state, identity, audit_end, unread, readers, recorded }: Found,
         journal: JournalHandle,
         (clock, hypervisor): (Clock, Hypervisor),
         directory: Arc<Directory>,
@@ -62,10 +65,11 @@ impl Driver {
             audit_shown: audit_end,
             unread: unread.into_iter().collect(),
             readers,
-            noted: Now::at_millis(0),
+            noted: recorded,
             clock_watch: ClockWatch::default(),
             revision: 0,
             batch: Batch::default(),
+            answers: Answers::default(),
         };
         driver.publish_all();
         driver
@@ -82,6 +86,10 @@ impl Driver {
             && self.journal.is_durable()
         {
             self.record(Record { now: self.clock.now(), entry: Entry::Booted(boot) });
+        }
+        let now = self.clock.now();
+        if self.clock_limit().is_some_and(|limit| limit.steady < now.steady) {
+            self.record_clock(now);
         }
         if self.readers == Readers::Present {
             self.readers_came();
@@ -125,7 +133,7 @@ impl Driver {
             return;
         };
         let published = self.broadcasts.published();
-        (self.state, self.audit_end, self.audit_shown) = (state, trail, trail);
+        (self.state, self.audit_end, self.audit_shown, self.noted) = (state, trail, trail, now);
         self.unread = unread.into_iter().collect();
         self.broadcasts.can_read(self.journal.trail_reader());
         self.publish_all();

@@ -79,7 +79,7 @@ impl Driver {
             ClockCommand::Next { within } => now = self.run_to_next_change(now, within, &context)?,
         }
         self.clock.set(now, speed);
-        self.record(Record { now, entry: Entry::Clock });
+        self.record_clock(now);
         self.note_time();
         self.commit();
         if self.journal.is_broken() { Err(ControlError::Unavailable) } else { Ok(now) }
@@ -117,10 +117,17 @@ impl Driver {
                 (is_due && self.is_busy()).then_some(now)
             }
         };
-        if let Some(now) = noted {
-            self.noted = now;
-            self.record(Record { now, entry: Entry::Clock });
-        }
+        noted.into_iter().for_each(|now| self.record_clock(now));
+    }
+
+    pub(super) fn record_clock(&mut self, now: Now) {
+        self.noted = now;
+        self.record(Record { now, entry: Entry::Clock });
+    }
+
+    /// The latest time that readers may see: a virtual clock must not go back over a restart.
+    pub(super) fn clock_limit(&self) -> Option<Now> {
+        (self.journal.is_durable() && self.clock.kind() == Kind::Virtual).then_some(self.noted)
     }
 
     fn run_to_next_change(

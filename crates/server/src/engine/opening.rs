@@ -78,6 +78,7 @@ impl Engine {
             audit_end: found.trail,
             unread: found.unread,
             readers,
+            recorded: found.clock,
         };
         let (engine, driving) = Self::prepare(found, journal_handle, clock, hypervisor);
         let failed = |source| OpenError::Io { doing: "start the thread of", path: place.to_owned(), source };
