@@ -87,7 +87,7 @@ fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
     wanted.zones.iter().map(|zone| zone.0).collect()
 }
 
-/// The command for a new scale set; instances have its tags.
+/// The commands that a wish needs; new instances get the tags of the scale set.
 fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
     let mut commands = wish.commands(cluster).map_err(|bad| {
         let error = bad_wish(&bad);

@@ -12,7 +12,7 @@ use forewarn_control::resource_id::ResourceId;
 /// Zones that a body names.
 const ZONES_MAX: usize = 16;
 
-/// Priority words.
+/// A regular machine keeps its place; a spot machine may be evicted.
 #[derive(Clone, Copy)]
 enum Hold {
     Stays,

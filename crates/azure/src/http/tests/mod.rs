@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use forewarn_control::{Fleet, NamedCommand};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::operator::Permit;
-use forewarn_server::{Clock, ClockCommand, Engine, Scheme, Speed, fill};
+use forewarn_server::{Clock, ClockCommand, Engine, Scheme, Speed, admit_fleet_if_empty};
 use forewarn_store::State as Kept;
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -58,7 +58,7 @@ impl Client {
     /// On what is there already, and the same fleet.
     pub(super) async fn on(kept: Kept) -> Self {
         let engine = Engine::pretending_on(kept, SEED, clock());
-        fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
+        admit_fleet_if_empty(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
         Self::of(engine, Permit::unlimited("anyone"))
     }
 

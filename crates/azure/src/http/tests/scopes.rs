@@ -27,7 +27,7 @@ async fn create(engine: &Engine, name: &str) {
 }
 
 async fn fill(engine: &Engine, fleet: &str) {
-    forewarn_server::fill(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
+    forewarn_server::admit_fleet_if_empty(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
 }
 
 async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), Problem> {
