@@ -62,7 +62,7 @@ impl Client {
         Self::of(engine, Permit::unlimited("anyone"))
     }
 
-    /// Somebody with that permit.
+    /// A client with a permit.
     pub(super) fn of(engine: Engine, permit: Permit) -> Self {
         let router =
             axum::Router::new().fallback(respond).with_state(ArmContext::new(&engine, Scheme::Https, "d"));
@@ -287,7 +287,7 @@ async fn what_was_refused_is_remembered_of_the_resource() {
     let unsupported = client.send("POST", &format!("{web}/fly?api-version=2024-07-01"), Value::Null).await;
     assert_eq!(unsupported.status, StatusCode::BAD_REQUEST);
     let refused = client.send("PUT", &format!("{web}?api-version=2018-10-01"), body.clone()).await;
-    // What is accepted, and what only looks, is not told of.
+    // Accepted requests and reads are not remembered.
     assert_eq!(
         client.send("PUT", &format!("{web}?api-version=2019-03-01"), body).await.status,
         StatusCode::OK
