@@ -1,4 +1,4 @@
-//! Which instances of a scale set are meant: `{"instanceIds":["0","1"]}`, `["*"]`; all, if the list is absent.
+//! Selection of instances of a scale set: `{"instanceIds":["0","1"]}`, `["*"]`; all, if the list is absent.
 
 use forewarn_lifecycle::{Cluster, MachineId, ScaleSet, ScaleSetId};
 use serde_json::Value;
@@ -11,12 +11,12 @@ use forewarn_control::INSTANCES_MAX;
 
 const IDS: &str = "instanceIds";
 
-/// Instances of a scale set.
+/// Selected instances of a scale set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InstanceSelection {
-    /// All that there are; nobody has named them.
+    /// All of them, without being named.
     All(Vec<MachineId>),
-    /// These, each once, in the order in which they were named.
+    /// The named ones, each once, in the order of the request.
     These(Vec<MachineId>),
 }
 
@@ -30,7 +30,7 @@ impl InstanceSelection {
     }
 }
 
-/// The instance of that id: a number, or the name of the machine.
+/// The instance with an id: a number, or the name of the machine.
 #[must_use]
 pub fn find_instance(cluster: &Cluster, set: &ScaleSet, id: &str) -> Option<MachineId> {
     let wanted = Wanted::of(set, id);
@@ -40,7 +40,7 @@ pub fn find_instance(cluster: &Cluster, set: &ScaleSet, id: &str) -> Option<Mach
 /// The instances that a body names; all, if it has no list.
 ///
 /// # Errors
-/// When one of them is not there, or the scale set is not.
+/// When one of them, or the scale set, does not exist.
 pub fn read_instances(
     cluster: &Cluster,
     id: ScaleSetId,
@@ -71,7 +71,7 @@ pub fn read_instances(
 /// The instances that a body has to name.
 ///
 /// # Errors
-/// When it names none, one of them is not there, or the scale set is not.
+/// When it names none, or one of them, or the scale set, does not exist.
 pub fn read_named_instances(
     cluster: &Cluster,
     id: ScaleSetId,
@@ -84,7 +84,7 @@ pub fn read_named_instances(
     read_instances(cluster, id, body)
 }
 
-/// An instance as it is called.
+/// An instance id of a request.
 struct Wanted<'a> {
     number: Option<u32>,
     name: &'a str,

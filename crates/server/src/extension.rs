@@ -198,3 +198,69 @@ async fn dispatch(State(own): State<Dispatch>, request: Request, next: Next) -> 
         Err(never) => match never as Infallible {},
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock, Speed};
+    use axum::body::{Body, to_bytes};
+    use forewarn_lifecycle::{Seed, Timestamp};
+    use tower::ServiceExt;
+
+    #[derive(Debug)]
+    struct TestApi;
+
+    impl ExtensionApi for TestApi {
+        fn open(self: Box<Self>, _: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError> {
+            Ok(Arc::new(*self))
+        }
+    }
+
+    impl ExtensionRoutes for TestApi {
+        fn owns(&self, path: &str) -> bool {
+            path.starts_with("/extension/")
+        }
+
+        fn router(&self, _: &Engine, _: ExtensionMount) -> Router {
+            Router::new().fallback(async || "extension")
+        }
+    }
+
+    fn extension() -> HttpExtension {
+        HttpExtension {
+            name: "test",
+            clients: "tests",
+            listen: None,
+            host_names: Vec::new(),
+            refusals: RefusalFormat::PROBLEM,
+            api: Box::new(TestApi),
+        }
+    }
+
+    #[tokio::test]
+    async fn an_operator_listener_hands_an_extension_its_paths() {
+        let extension = BoundExtension::bind(extension()).unwrap();
+        assert_eq!(extension.url(), None);
+        let clock = Clock::virtual_at(Timestamp::from_millis(0), Speed(0));
+        let (engine, host_names) = (Engine::pretending(Seed([0; 16]), clock), HostNames::default());
+        let mount = ExtensionMount::Operators { scheme: Scheme::Http, access: Access::Tokens, host_names };
+        let router = extension.add_to(Router::new().fallback(async || "operators"), &engine, mount);
+        for (path, expected) in [("/extension/1", "extension"), ("/v1/extension/1", "operators")] {
+            let request = Request::builder().uri(path).body(Body::empty()).unwrap();
+            let response = router.clone().oneshot(request).await.unwrap();
+            assert_eq!(to_bytes(response.into_body(), 100).await.unwrap(), expected, "{path}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_taken_is_named() {
+        let files = tempfile::tempdir().unwrap();
+        let directory = files.path().to_owned();
+        let source = Source::SelfSigned { directory, names: Vec::new(), address: None };
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let bound = BoundExtension::bind(HttpExtension { listen: Some((address, source)), ..extension() });
+        let problem = bound.err().map(|problem| problem.to_string());
+        assert_eq!(problem, Some(format!("cannot listen for tests: {address}")));
+    }
+}

@@ -55,7 +55,7 @@ pub use published::{Prepared, Published, SERVER, Slot};
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
 pub use roster::Roster;
-pub use service::{Adjustable, Plan, Service, StartError, engine_with, fill};
+pub use service::{Adjustable, Plan, Service, StartError, admit_fleet_if_empty, engine_with};
 pub use snapshot::{Polls, Snapshot, State};
 pub use telemetry::Telemetry;
 pub use webhooks::WebhookSettings;

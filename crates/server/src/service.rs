@@ -199,7 +199,7 @@ impl Service {
             Some(place) => Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?,
             None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
         };
-        fill(&engine, &plan.fleet).await?;
+        admit_fleet_if_empty(&engine, &plan.fleet).await?;
         let telemetry = Telemetry::new();
         let (prefix, default_machine) = prefix(&plan.doors);
         let doors: Vec<_> = open(plan.doors, plan.threads)?;
@@ -409,7 +409,7 @@ impl Operators<'_> {
 pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
     let plan = ClockPlan::Virtual { start: None, speed: Speed(0) };
     let engine = Engine::pretending(Seed([0; 16]), Clock::new_for(plan));
-    fill(&engine, fleet).await?;
+    admit_fleet_if_empty(&engine, fleet).await?;
     Ok(engine)
 }
 
@@ -417,7 +417,7 @@ pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
 ///
 /// # Errors
 /// When the fleet is refused.
-pub async fn fill(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+pub async fn admit_fleet_if_empty(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };

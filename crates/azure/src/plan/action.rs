@@ -1,4 +1,4 @@
-//! What is done to machines: the words of Azure, and the commands that they come to.
+//! Actions on machines, as Azure names them, and their commands.
 
 use std::collections::BTreeSet;
 
@@ -10,38 +10,38 @@ use crate::read::machine::Protection;
 use crate::refused::{not_found, refused};
 use forewarn_control::{NamedCommand, full_name};
 
-/// Something that a client has done to a machine.
+/// An action on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is restarted.
+    /// Restarts it.
     Restart,
-    /// It is moved to another host.
+    /// Moves it to another host.
     Redeploy,
-    /// It gets its image anew.
+    /// Writes its image anew.
     Reimage,
-    /// It is switched on.
+    /// Switches it on.
     Start,
-    /// It is switched off, and keeps its place.
+    /// Switches it off; it keeps its place.
     PowerOff,
-    /// It is switched off, and gives its place up.
+    /// Switches it off; it gives its place up.
     Deallocate,
-    /// It is moved now, before the platform does it.
+    /// Carries announced maintenance out now.
     PerformMaintenance,
-    /// Its state is looked at anew: nothing happens to it.
+    /// Applies its state again: no effect.
     Reapply,
-    /// The platform takes its place.
+    /// Evicts it, as the platform would.
     SimulateEviction,
-    /// It goes.
+    /// Removes it.
     Delete,
-    /// It gets the latest model of its scale set.
+    /// Applies the latest model of its scale set.
     Upgrade {
-        /// The version of the model that brought another image, if one did: older instances are reimaged.
+        /// Version of the model that brought another image: older instances are reimaged.
         image_since: Option<u32>,
     },
 }
 
 impl Action {
-    /// The action of that name in a path, in any spelling.
+    /// The action of a path segment, in any case.
     ///
     /// ```
     /// use forewarn_azure::Action;
@@ -69,10 +69,10 @@ impl Action {
     }
 }
 
-/// The commands that do something to machines. Whether that can be done is for the rules to say.
+/// The commands of an action on machines. The rules decide whether it is possible.
 ///
 /// # Errors
-/// When one of them is not there.
+/// When a machine does not exist.
 pub fn plan_action(
     cluster: &Cluster,
     action: Action,
@@ -103,11 +103,11 @@ pub fn plan_action(
     Ok(commands)
 }
 
-/// The commands that do something to instances of a scale set. Where all are meant, those are left out to which it cannot
-/// be done now, and those that are protected from it.
+/// The commands of an action on instances of a scale set. If all are selected, those are left out that cannot do it now,
+/// and those that are protected from it.
 ///
 /// # Errors
-/// When one that is named is not there.
+/// When a named instance does not exist.
 pub fn plan_instances(
     cluster: &Cluster,
     action: Action,
@@ -134,13 +134,13 @@ pub(crate) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> 
     groups.flat_map(Tenant::machines).copied().collect()
 }
 
-/// The machines of which something is pending that keeps others from being asked for.
+/// Machines with pending work that excludes other work.
 pub(crate) fn busy(cluster: &Cluster) -> BTreeSet<MachineId> {
     let work = cluster.maintenances().filter(|work| work.plan.cause.is_asked_for());
     work.flat_map(|work| work.plan.machines()).collect()
 }
 
-/// Whether something can be done to a machine as it is.
+/// The machine's state allows the action.
 fn can(action: Action, machine: &Machine, is_busy: bool) -> bool {
     match action {
         Action::Restart => machine.power == Power::Running && !is_busy,
@@ -153,7 +153,7 @@ fn can(action: Action, machine: &Machine, is_busy: bool) -> bool {
     }
 }
 
-/// An instance gets the latest model, and its image if that is another one.
+/// Applies the latest model to an instance, and reimages it if the image is another one.
 fn upgrade(
     cluster: &Cluster,
     machine: &Machine,

@@ -1,4 +1,4 @@
-//! What plans of several types have in common.
+//! Parts of plans that several resource types share.
 
 use forewarn_lifecycle::{Cluster, MachineId, Priority, TenantId, Zone};
 use serde_json::Value;
@@ -10,7 +10,7 @@ use crate::read::machine::Domains;
 use crate::refused::{allocation_failed, not_changeable};
 use forewarn_control::{NamedCommand, Place, PolicyEntry, Whereabouts, full_name, place_machine};
 
-/// Where a single machine goes.
+/// Places a single machine.
 pub(crate) fn place(
     cluster: &Cluster,
     tenant: Option<TenantId>,
@@ -31,17 +31,17 @@ pub(crate) fn place(
     })
 }
 
-/// There is no place for a machine in the zones that were asked for.
+/// Error: no host in the requested zones has room.
 pub(crate) fn no_room_in_zones(why: &str) -> ArmError {
     ArmError::new(409, "ZonalAllocationFailed", format!("Allocation failed. {why}"))
 }
 
-/// What the host of a place is called.
+/// Name of a placement's host.
 pub(crate) fn host_name(cluster: &Cluster, place: Place) -> String {
     cluster.host(place.host).map(|host| host.name.to_string()).unwrap_or_default()
 }
 
-/// Other tags for a machine, if a body has other ones than before.
+/// Changes the tags of a machine, if the body has other ones.
 pub(crate) fn describe(
     cluster: &Cluster,
     id: MachineId,
@@ -55,12 +55,12 @@ pub(crate) fn describe(
     Ok(Some(NamedCommand::Describe { machine: full_name(cluster, id), addresses: None, tags }))
 }
 
-/// Another policy for a tenant, if it wants one.
+/// Changes the policy of a tenant, if the body has another one.
 pub(crate) fn change_policy(is: PolicyEntry, wanted: PolicyEntry, tenant: String) -> Option<NamedCommand> {
     (is != wanted).then_some(NamedCommand::ChangePolicy { tenant, policy: wanted })
 }
 
-/// A priority stays, and so does what eviction means.
+/// Checks that priority and eviction policy do not change.
 pub(crate) fn check_priority(is: Priority, wanted: Priority) -> Result<(), ArmError> {
     match (is, wanted) {
         (Priority::Regular, Priority::Spot(_)) | (Priority::Spot(_), Priority::Regular) => {

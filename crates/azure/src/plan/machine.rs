@@ -1,4 +1,4 @@
-//! From the body of a machine or of an availability set to the commands that make the fleet so.
+//! Plans for the body of a machine or an availability set.
 
 use forewarn_lifecycle::{Cluster, Machine, MachineId, Orchestration, Profile, Shape, Tenant, TenantId};
 use serde_json::Value;
@@ -14,20 +14,20 @@ use forewarn_control::{
     MachineEntry, NamedCommand, Scale, SetEntry, VmEntry, Wish, full_name, notices, spot,
 };
 
-/// What makes the fleet as a body of a machine wants it.
+/// Commands that make the fleet match the body of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachinePlan {
-    /// The commands, in their order; none, if it is so already.
+    /// The commands, in order; none, if nothing changes.
     pub commands: Vec<NamedCommand>,
-    /// What the machine is called in the rules afterwards: `tenant/name`.
+    /// Full name of the machine afterwards: `tenant/name`.
     pub machine: String,
 }
 
-/// The commands that make a machine what its body says. `before` is what it was, as the rules have it; nothing, if it is
+/// The commands that make a machine match its body. `before` is the machine and its current body; none, if it is
 /// new. `domains` are those of the availability set that it joins.
 ///
 /// # Errors
-/// When the body means nothing, wants something to change that cannot, or no host can take the machine.
+/// When the body is invalid, changes something that cannot change, or no host can take the machine.
 pub fn plan_machine(
     cluster: &Cluster,
     name: &str,
@@ -49,10 +49,10 @@ pub fn plan_machine(
     Ok(MachinePlan { commands, machine: full_name(cluster, id) })
 }
 
-/// The commands that make an instance of a scale set what its body says: it may be protected, and have tags.
+/// The commands that make an instance of a scale set match its body: protection and tags.
 ///
 /// # Errors
-/// When the body means nothing, or the instance is not there.
+/// When the body is invalid, or the instance does not exist.
 pub fn plan_instance(
     cluster: &Cluster,
     id: MachineId,
@@ -64,10 +64,10 @@ pub fn plan_instance(
     Ok(describe(cluster, id, before, body)?.into_iter().collect())
 }
 
-/// The commands that make an availability set what its body says.
+/// The commands that make an availability set match its body.
 ///
 /// # Errors
-/// When the body means nothing, or wants something to change that cannot.
+/// When the body is invalid, or changes something that cannot change.
 pub fn plan_availability_set(
     cluster: &Cluster,
     name: &str,
@@ -139,7 +139,7 @@ fn join_availability_set(
     Ok(MachinePlan { commands: vec![NamedCommand::AdmitMachine { tenant, machine }], machine: full })
 }
 
-/// A machine that joins a flexible scale set is another instance of it, with a name like all of them.
+/// Adds a machine to a flexible scale set as a new instance, with the name of an instance.
 fn join_scale_set(
     cluster: &Cluster,
     name: &str,
@@ -190,7 +190,7 @@ fn of_its_set(property: &'static str) -> ArmError {
     ArmError::new(409, "OperationNotAllowed", message).at(property)
 }
 
-/// What a machine is and stays.
+/// Checks the members of a machine that cannot change.
 fn check_unchanged(
     cluster: &Cluster,
     machine: &Machine,
@@ -218,7 +218,7 @@ fn check_unchanged(
     Ok(())
 }
 
-/// What may be different about a machine.
+/// The commands for the members of a machine that may change.
 fn change(
     cluster: &Cluster,
     id: MachineId,

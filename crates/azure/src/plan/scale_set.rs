@@ -1,7 +1,7 @@
-//! From the body of a scale set to the commands that make the fleet so.
+//! Plans for the body of a scale set.
 //!
-//! What the rules know is compared with the rules: capacity, mode, profile, policy. What they do not know, an image or a
-//! size, is compared with the body that was shown before: if it is another one, the model has another version.
+//! Capacity, mode, profile and policy are compared with the rules. Members that the rules do not know, like image and
+//! size, are compared with the body that was shown before: if they differ, the model gets a new version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +23,11 @@ use forewarn_control::{
     pick_for_scale_in, spot,
 };
 
-/// The commands that make a scale set what its body says. `before` is what a client would have been shown before, canonical;
-/// nothing, if the scale set is new. Instances that are protected stay when it shrinks.
+/// The commands that make a scale set match its body. `before` is the scale set and its current body, canonical;
+/// none, if the scale set is new. Protected instances stay when it shrinks.
 ///
 /// # Errors
-/// When the body means nothing, wants something to change that cannot, or there is no place for all instances.
+/// When the body is invalid, changes something that cannot change, or there is no room for all instances.
 pub fn plan_scale_set(
     cluster: &Cluster,
     name: &str,
@@ -51,8 +51,8 @@ pub fn plan_scale_set(
     Ok(commands)
 }
 
-/// The version of the model that brought the image which the body names: one that is yet to come if that is another image
-/// than before, else what was noted.
+/// The version of the model that brought the image of the body: the next version if the image is another one
+/// than before, else the noted one.
 #[must_use]
 pub fn image_since(
     cluster: &Cluster,
@@ -87,7 +87,7 @@ fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
     wanted.zones.iter().map(|zone| zone.0).collect()
 }
 
-/// What a wish comes to; new instances have the tags of their scale set.
+/// The commands that a wish needs; new instances get the tags of the scale set.
 fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
     let mut commands = wish.commands(cluster).map_err(|bad| {
         let error = bad_wish(&bad);
@@ -111,7 +111,7 @@ fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<
     Ok(commands)
 }
 
-/// What a scale set is and stays.
+/// Checks the members of a scale set that cannot change.
 fn check_unchanged(
     set: &ScaleSet,
     wanted: &ScaleSetWanted,
@@ -133,7 +133,7 @@ fn check_unchanged(
     Ok(())
 }
 
-/// What may be different about a scale set as a whole.
+/// The commands for the members of a scale set that may change.
 fn change(set: &ScaleSet, wanted: &ScaleSetWanted, before: &Value, body: &Value) -> Vec<NamedCommand> {
     let name = || set.name.to_string();
     let mut commands = Vec::new();
@@ -152,14 +152,14 @@ fn change(set: &ScaleSet, wanted: &ScaleSetWanted, before: &Value, body: &Value)
     commands
 }
 
-/// Whether the part of the model is another one that the rules do not know.
+/// The part of the model that the rules do not know has changed.
 fn model_changes(before: &Value, body: &Value) -> bool {
     let size = |body: &Value| at(body, "sku.name").and_then(Value::as_str).map(str::to_lowercase);
     let has_other_size = size(before).is_some() && size(before) != size(body);
     has_other_size || unknown_model(before) != unknown_model(body)
 }
 
-/// The model without what the rules know, and without what says nothing.
+/// The model without members that the rules know, and without empty ones.
 fn unknown_model(body: &Value) -> Value {
     let mut model = at(body, MODEL).cloned().unwrap_or_default();
     if let Value::Object(members) = &mut model {
@@ -187,13 +187,13 @@ fn telling(value: &Value) -> Option<Value> {
     }
 }
 
-/// Whether instances are made from another image than before.
+/// The image has changed.
 fn image_changes(before: &Value, body: &Value) -> bool {
     let image = |body: &Value| at(body, MODEL).and_then(read_image);
     image(before).is_some() && image(before) != image(body)
 }
 
-/// As many instances as are wanted.
+/// The commands that reach the wanted number of instances.
 fn scale(
     cluster: &Cluster,
     set: &ScaleSet,
@@ -216,7 +216,7 @@ fn scale(
     Ok(go.map(|id| NamedCommand::Delete { machine: full_name(cluster, *id) }).collect())
 }
 
-/// The instances that stay get their image anew, as far as they can now.
+/// Reimages the remaining instances whose state allows it.
 fn reimage(
     cluster: &Cluster,
     set: &ScaleSet,

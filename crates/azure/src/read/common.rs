@@ -1,4 +1,4 @@
-//! What bodies of several types say in the same way: priority, zones, tags, images, references.
+//! Members that several resource types have: priority, zones, tags, images, references.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use forewarn_control::resource_id::ResourceId;
 /// Zones that a body names.
 const ZONES_MAX: usize = 16;
 
-/// Whether a machine holds its place.
+/// A regular machine keeps its place; a spot machine may be evicted.
 #[derive(Clone, Copy)]
 enum Hold {
     Stays,
     MayGo,
 }
 
-/// Regular or spot, below the properties of a machine or the model of a scale set. `Low` is what spot was called before.
+/// Regular or spot, below the properties of a machine or the model of a scale set. `Low` is an old word for spot.
 pub(crate) fn read_priority(holder: &Value) -> Result<Priority, ArmError> {
     let words =
         [("Regular", Hold::Stays), ("Low", Hold::MayGo), ("Spot", Hold::MayGo), ("SpotPlus", Hold::MayGo)];
@@ -37,7 +37,7 @@ pub(crate) fn read_priority(holder: &Value) -> Result<Priority, ArmError> {
     }
 }
 
-/// The zones of a resource; none, if it is not said to be in any.
+/// The zones of a resource.
 pub(crate) fn read_zones(body: &Value) -> Result<Vec<Zone>, ArmError> {
     let Some(value) = at(body, "zones") else { return Ok(Vec::new()) };
     let zones = value.as_array().filter(|zones| zones.len() <= ZONES_MAX);
@@ -55,7 +55,7 @@ pub(crate) fn read_zones(body: &Value) -> Result<Vec<Zone>, ArmError> {
     Ok(zones)
 }
 
-/// The tags of a resource; nothing, if they are not spoken of.
+/// The tags of a resource; none, if the body has no such member.
 pub(crate) fn read_tags(body: &Value) -> Result<Option<BTreeMap<String, String>>, ArmError> {
     let Some(tags) = object_at(body, "tags")? else { return Ok(None) };
     let text = |(name, value): (&String, &Value)| {
@@ -65,7 +65,7 @@ pub(crate) fn read_tags(body: &Value) -> Result<Option<BTreeMap<String, String>>
     tags.iter().map(text).collect::<Result<_, _>>().map(Some)
 }
 
-/// What a resource refers to by its id.
+/// The resource that a member refers to.
 pub(crate) fn read_reference(body: &Value, place: &str) -> Result<Option<ResourceId>, ArmError> {
     let Some(text) = text_at(body, &format!("{place}.id"))? else { return Ok(None) };
     let id = ResourceId::parse(text);
@@ -76,7 +76,7 @@ pub(crate) fn read_reference(body: &Value, place: &str) -> Result<Option<Resourc
     })
 }
 
-/// The image from which machines are made, as a text: two that are the same are the same image.
+/// The image of machines as text; equal images have equal texts.
 pub(crate) fn read_image(holder: &Value) -> Option<String> {
     let Some(image) = at(holder, "storageProfile.imageReference").and_then(Value::as_object) else {
         return at(holder, "storageProfile.osDisk.image.uri").and_then(Value::as_str).map(str::to_lowercase);

@@ -1,4 +1,4 @@
-//! What a body wants of a machine, of an instance of a scale set, or of an availability set.
+//! Reads the bodies of machines, instances of scale sets, and availability sets.
 
 use std::collections::BTreeMap;
 
@@ -14,16 +14,16 @@ use crate::profile::read_profile;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{FAULT_DOMAINS, PolicyEntry, UPDATE_DOMAINS};
 
-/// A machine as a body wants it.
+/// Wanted state of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineWanted {
     /// Regular or spot.
     pub priority: Priority,
-    /// What it is told of its deletion and of new images.
+    /// Scheduled events profile: announcements of deletion and of new images.
     pub profile: Profile,
-    /// Which events approve themselves, where it is a tenant of its own.
+    /// Events that approve themselves, if it is a tenant of its own.
     pub policy: PolicyEntry,
-    /// Where it is; anywhere, if not said.
+    /// Its zone; none: any.
     pub zone: Option<Zone>,
     /// The availability set that it is in.
     pub availability_set: Option<ResourceId>,
@@ -31,20 +31,20 @@ pub struct MachineWanted {
     pub scale_set: Option<ResourceId>,
     /// The image, as a text that is the same for the same image.
     pub image: Option<String>,
-    /// What its owner has noted.
+    /// Tags.
     pub tags: Option<BTreeMap<String, String>>,
 }
 
-/// An availability set as a body wants it.
+/// Wanted state of an availability set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AvailabilitySetWanted {
-    /// Over how many domains its machines are spread.
+    /// Domains of its machines.
     pub domains: Domains,
-    /// Which events approve themselves.
+    /// Events that approve themselves.
     pub policy: PolicyEntry,
 }
 
-/// Over how many domains machines are spread.
+/// Number of domains over which machines are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Domains {
     /// Update domains.
@@ -53,12 +53,12 @@ pub struct Domains {
     pub fault: u16,
 }
 
-/// What an instance is protected from (`protectionPolicy`).
+/// Protection of an instance (`protectionPolicy`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
-    /// It stays when its scale set shrinks.
+    /// It is not removed when its scale set shrinks.
     pub from_scale_in: bool,
-    /// It is left alone when something is done to all instances of its scale set; and it stays when that shrinks.
+    /// Actions on all instances leave it out; and it is not removed when its scale set shrinks.
     pub from_actions: bool,
 }
 
@@ -69,17 +69,17 @@ impl Default for Domains {
 }
 
 impl Protection {
-    /// Whether it stays when its scale set shrinks.
+    /// It is not removed when its scale set shrinks.
     #[must_use]
     pub fn stays(self) -> bool {
         self.from_scale_in || self.from_actions
     }
 }
 
-/// Reads what is wanted from a body that is canonical and complete.
+/// Reads a canonical, complete body of a machine.
 ///
 /// # Errors
-/// When something in it means nothing, or contradicts something else in it.
+/// When a member is invalid, or contradicts another.
 pub fn read_machine(body: &Value) -> Result<MachineWanted, ArmError> {
     let nothing = Value::Null;
     object_at(body, "properties")?;
@@ -121,10 +121,10 @@ fn reference(properties: &Value, place: &str, kind: &str) -> Result<Option<Resou
     Err(ArmError::new(400, "LinkedInvalidPropertyId", message).at(place))
 }
 
-/// Reads what is wanted from a body that is canonical.
+/// Reads a canonical body of an availability set.
 ///
 /// # Errors
-/// When something in it means nothing.
+/// When a member is invalid.
 pub fn read_availability_set(body: &Value) -> Result<AvailabilitySetWanted, ArmError> {
     let nothing = Value::Null;
     object_at(body, "properties")?;
@@ -136,10 +136,10 @@ pub fn read_availability_set(body: &Value) -> Result<AvailabilitySetWanted, ArmE
     Ok(AvailabilitySetWanted { domains: Domains { update, fault }, policy: read_policy(properties)? })
 }
 
-/// What an instance is protected from, by its own body.
+/// Reads the protection of an instance from its body.
 ///
 /// # Errors
-/// When that means nothing.
+/// When it is invalid.
 pub fn read_protection(body: &Value) -> Result<Protection, ArmError> {
     const POLICY: &str = "properties.protectionPolicy";
     object_at(body, POLICY)?;

@@ -1,4 +1,4 @@
-//! What a body wants of a scale set.
+//! Reads the body of a scale set.
 
 use std::collections::BTreeMap;
 
@@ -17,40 +17,40 @@ use forewarn_control::{
 };
 use forewarn_imds::Span;
 
-/// Where the model of a scale set stands.
+/// Path of the model in a body.
 pub(crate) const MODEL: &str = "properties.virtualMachineProfile";
 
-/// Rules of scaling in that are looked at; there are three.
+/// Scale-in rules of one policy.
 const RULES_MAX: usize = 3;
 
-/// A scale set as a body wants it.
+/// Wanted state of a scale set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScaleSetWanted {
-    /// How many instances; nothing is said if it is not known here.
+    /// Number of instances, if the body has it.
     pub capacity: Option<u16>,
-    /// How instances are grouped.
+    /// Orchestration mode.
     pub orchestration: OrchestrationWord,
-    /// How a change of the model reaches instances.
+    /// Upgrade mode.
     pub upgrade: UpgradeWord,
     /// Regular or spot.
     pub priority: Priority,
-    /// What instances are told of their deletion and of new images.
+    /// Scheduled events profile: announcements of deletion and of new images.
     pub profile: Profile,
-    /// Which events approve themselves.
+    /// Events that approve themselves.
     pub policy: PolicyEntry,
-    /// Where instances may be; anywhere, if none is named.
+    /// Zones of instances; none: any.
     pub zones: Vec<Zone>,
     /// Fault domains over which instances are spread.
     pub fault_domains: Option<u16>,
-    /// Which instances go first.
+    /// Order in which instances are removed.
     pub scale_in: ScaleInRule,
     /// The image, as a text that is the same for the same image.
     pub image: Option<String>,
-    /// What its owner has noted.
+    /// Tags.
     pub tags: Option<BTreeMap<String, String>>,
 }
 
-/// How a change of the model reaches instances, as a body says it.
+/// The upgrade mode as clients write it.
 pub(crate) fn upgrade_body(word: UpgradeWord) -> Value {
     match word {
         UpgradeWord::Manual => json!({ "mode": "Manual" }),
@@ -64,10 +64,10 @@ pub(crate) fn upgrade_body(word: UpgradeWord) -> Value {
     }
 }
 
-/// Reads what is wanted from a body that is canonical and complete.
+/// Reads a canonical, complete body.
 ///
 /// # Errors
-/// When something in it means nothing, or contradicts something else in it.
+/// When a member is invalid, or contradicts another.
 pub fn read_scale_set(body: &Value) -> Result<ScaleSetWanted, ArmError> {
     let nothing = Value::Null;
     object_at(body, MODEL)?;

@@ -33,7 +33,7 @@ pub fn show_availability_set(
     shown
 }
 
-/// At least as many as are used, and no more than clients can say.
+/// At least the used domains, at most those that clients can name.
 fn put_domains(shown: &mut Value, machines: &[&Machine]) {
     let Domains { update, fault } =
         read_availability_set(shown).map(|wanted| wanted.domains).unwrap_or_default();

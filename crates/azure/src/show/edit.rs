@@ -1,4 +1,4 @@
-//! Writing into a body that somebody else has written. Whatever it is, nothing here panics: what is in the way is replaced.
+//! Edits of a client's body. Nothing here panics, whatever the body is: a value in the way is replaced.
 //!
 //! A place is named as for reading: `properties.osProfile`.
 

@@ -14,8 +14,8 @@ use crate::read::scale_set::MODEL;
 use forewarn_control::resource_id::{instance_id, instance_word};
 use forewarn_imds::Unique;
 
-/// An instance of a scale set, made of what is kept of the set; `own` is what a client has sent of the instance itself.
-/// Nothing, if it is not there.
+/// An instance of a scale set, made from the stored set; `own` is the body of the instance itself.
+/// An empty object, if it does not exist.
 #[must_use]
 pub fn show_instance(
     context: &ShowContext<'_>,
@@ -45,7 +45,7 @@ pub fn show_instance(
     shown
 }
 
-/// How an instance of a scale set is at the moment.
+/// Instance view of an instance of a scale set.
 #[must_use]
 pub fn instance_instance_view(
     context: &ShowContext<'_>,
@@ -57,7 +57,7 @@ pub fn instance_instance_view(
     take(&mut shown, "properties.instanceView").unwrap_or_else(|| json!({}))
 }
 
-/// What follows from the scale set and from the rules.
+/// The members that follow from the scale set and from the rules.
 fn bare(context: &ShowContext<'_>, set: &StoredResource<'_>, id: MachineId) -> Option<Value> {
     let machine = context.cluster.machine(id)?;
     let Shape::PlacementGroup(scale_set) = context.cluster.tenant(machine.tenant)?.shape else { return None };

@@ -16,7 +16,7 @@ use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resource_id::{availability_set_id, scale_set_id};
 use forewarn_imds::{USUAL_SIZE, Unique};
 
-/// What of the model of a scale set its machines have as it is.
+/// Members of a scale set's model that its machines have unchanged.
 const ALIKE: [&str; 6] =
     ["billingProfile", "diagnosticsProfile", "evictionPolicy", "licenseType", "priority", "securityProfile"];
 
@@ -74,7 +74,7 @@ fn overlay(
     }
 }
 
-/// Says that something belongs to a resource, unless its client has said so already, in whatever spelling.
+/// Sets a reference to a resource, unless the body has it already, in any case.
 fn put_reference(shown: &mut Value, path: &str, id: &ResourceId) {
     let stored = text(shown, path).and_then(ResourceId::parse);
     if !stored.is_some_and(|stored| stored.name().eq_ignore_ascii_case(id.name())) {
@@ -82,7 +82,7 @@ fn put_reference(shown: &mut Value, path: &str, id: &ResourceId) {
     }
 }
 
-/// How a virtual machine is at the moment.
+/// Instance view of a virtual machine.
 #[must_use]
 pub fn machine_instance_view(context: &ShowContext<'_>, stored: &StoredResource<'_>, id: MachineId) -> Value {
     let mut shown = show_machine(context, stored, id, Expand::InstanceView);
@@ -112,13 +112,13 @@ pub fn plain_machine(context: &ShowContext<'_>, id: MachineId) -> Value {
     body
 }
 
-/// What is in an availability set cannot be in a zone, as far as clients know.
+/// Machines of an availability set have no zone.
 fn is_in_availability_set(context: &ShowContext<'_>, id: MachineId) -> bool {
     let tenant = context.cluster.machine(id).and_then(|machine| context.cluster.tenant(machine.tenant));
     tenant.is_some_and(|tenant| tenant.shape == Shape::AvailabilitySet)
 }
 
-/// The body of an instance of a flexible scale set as a virtual machine; `own` is what a client has sent of the instance.
+/// The body of an instance of a flexible scale set as a virtual machine; `own` is the body of the instance itself.
 fn flexible_machine(
     context: &ShowContext<'_>,
     set: &StoredResource<'_>,

@@ -1,13 +1,13 @@
-//! What a client is shown: the body that it or another one has sent, overlaid with what the rules know better.
+//! Response bodies: the stored body of a resource, overlaid with the state of the fleet.
 //!
 //! ```text
-//!   StoredResource ──(what a client said)──┐
-//!                                ├──▶ show_machine, show_scale_set, … ──▶ a body
-//!   ShowContext ──(how the fleet is)───┘
+//!   StoredResource ──(body of clients)──┐
+//!                                       ├──▶ show_machine, show_scale_set, … ──▶ response body
+//!   ShowContext ──(state of the fleet)──┘
 //! ```
 //!
-//! Of what no client has sent there is a plain body: a machine of a fleet file is shown as if somebody had asked for it in the
-//! simplest way. What may be deleted at any moment is never an error here: of what is not there, only what was kept is shown.
+//! A resource that no client has written, like a machine of a fleet file, has a plain body. A resource that was removed
+//! meanwhile is no error here: its stored body is shown.
 
 mod availability_set;
 mod edit;
@@ -38,73 +38,73 @@ pub use standing::{instances_there, is_gone, is_leaving};
 /// The first version in which resources have an etag.
 const ETAG: ApiVersion = ApiVersion::new(2023, 9, 1);
 
-/// The fleet, as somebody looks at it.
+/// State of the fleet, and the api-version of the client.
 #[derive(Clone, Copy, Debug)]
 pub struct ShowContext<'a> {
-    /// Its hosts, tenants and machines.
+    /// Hosts, tenants and machines.
     pub cluster: &'a Cluster,
-    /// Where it is.
+    /// Site of the cluster.
     pub site: &'a Site,
-    /// What is known of its machines besides.
+    /// Details of machines.
     pub details: &'a BTreeMap<MachineId, Details>,
-    /// The identity of the cluster, of which ids are made.
+    /// Seed of the ids.
     pub seed: &'a Seed,
-    /// When it is looked at.
+    /// Current time.
     pub now: Timestamp,
-    /// What whoever looks understands.
+    /// Version that the client understands.
     pub version: ApiVersion,
 }
 
-/// What is kept of a resource that a client has sent, or a plain body of one that nobody has.
+/// A resource as clients have written it, or with a plain body if none has.
 #[derive(Clone, Copy, Debug)]
 pub struct StoredResource<'a> {
-    /// Where it is, as its client wrote it.
+    /// Its id, in the spelling of its creator.
     pub id: &'a ResourceId,
-    /// What its client wrote, made canonical.
+    /// Its body, canonical.
     pub body: &'a Value,
-    /// Counts its changes; 0, if nobody has sent it.
+    /// Number of writes; 0, if no client has written it.
     pub etag: u64,
-    /// When it was made, if that is known.
+    /// Creation time, if known.
     pub created: Option<Timestamp>,
-    /// What is being done to it.
+    /// Provisioning state.
     pub state: Provisioning,
 }
 
-/// What a client has sent of an instance itself; the rest of it is made of what is kept of its scale set.
+/// The body that clients have written of an instance itself; the rest follows from its scale set.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InstanceBody<'a> {
-    /// What it sent; nothing, if no client has sent anything of it.
+    /// The body, if a client has written one.
     pub body: Option<&'a Value>,
-    /// Counts its changes.
+    /// Number of writes.
     pub etag: u64,
 }
 
-/// What is being done to a resource (`provisioningState`).
+/// Provisioning state of a resource (`provisioningState`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provisioning {
-    /// Nothing: it is as wanted.
+    /// The resource is as wanted.
     Succeeded,
-    /// It is being made.
+    /// The resource is being created.
     Creating,
-    /// It is being changed.
+    /// The resource is being changed.
     Updating,
-    /// It is going.
+    /// The resource is being removed.
     Deleting,
-    /// It is not as wanted, and nothing is being done about it.
+    /// The resource is not as wanted, and no work on it is under way.
     Failed,
 }
 
-/// What a client wants to see besides (`$expand`).
+/// Optional parts of a response (`$expand`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expand {
     /// Nothing.
     Nothing,
-    /// How it is at the moment.
+    /// The instance view.
     InstanceView,
 }
 
 impl Provisioning {
-    /// As in `provisioningState`.
+    /// The word of `provisioningState`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Provisioning {
 }
 
 impl Expand {
-    /// Reads the parameter: words with commas between them. What else may be expanded is always shown.
+    /// Parses the parameter: words with commas between them. Other parts are always shown.
     ///
     /// ```
     /// use forewarn_azure::Expand;
@@ -137,26 +137,26 @@ impl Expand {
 }
 
 impl ShowContext<'_> {
-    /// The region of a machine of which nobody has said it.
+    /// Location of a machine whose body has none.
     fn location(&self, machine: MachineId) -> &str {
         let home = self.details.get(&machine).and_then(|details| details.home.as_ref());
         home.map_or(&self.site.location, |home| &home.location)
     }
 
-    /// The zone that a machine is in, as clients write it.
+    /// Zone of a machine, as clients write it.
     fn zone(&self, machine: MachineId) -> Option<String> {
         let host = self.cluster.machine(machine)?.host;
         Some(self.cluster.host(host)?.zone?.to_string())
     }
 
-    /// Overlays what the owner of a machine has noted of it.
+    /// Overlays the tags of a machine.
     fn put_tags(&self, body: &mut Value, machine: MachineId) {
         let tags = self.details.get(&machine).map(|details| &details.tags);
         put_if(body, "tags", tags.filter(|tags| !tags.is_empty()).map(|tags| json!(tags)));
     }
 }
 
-/// What a client wrote, after what every resource begins with.
+/// The stored body, after the members that every resource begins with.
 fn resource(context: &ShowContext<'_>, stored: &StoredResource<'_>, kind: &str) -> Value {
     let mut shown = json!({ "name": stored.id.name(), "id": stored.id.to_string(), "type": kind });
     complete(&mut shown, stored.body);
@@ -164,7 +164,7 @@ fn resource(context: &ShowContext<'_>, stored: &StoredResource<'_>, kind: &str) 
     shown
 }
 
-/// What every resource ends with that has a state of its own.
+/// Adds the provisioning state, the creation time and the etag.
 fn put_state(context: &ShowContext<'_>, stored: &StoredResource<'_>, state: Provisioning, shown: &mut Value) {
     put(shown, "properties.provisioningState", state.as_str());
     put_if(shown, "properties.timeCreated", stored.created.map(|when| Moment(when).to_string()));

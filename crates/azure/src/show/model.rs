@@ -1,4 +1,4 @@
-//! What machines have that are made alike: their image, their size, their priority; what is filled in where nobody said it.
+//! Members of machines: image, size, priority; and defaults for those that clients leave out.
 
 use forewarn_lifecycle::{Cluster, MachineId, Priority, Shape};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ pub(super) fn os_type(body: &Value, holder: &str) -> OsType {
     if is_windows { OsType::Windows } else { OsType::Linux }
 }
 
-/// The image and the disk of something of which nobody has said any.
+/// Default image and disk.
 pub(super) fn plain_storage() -> Value {
     json!({
         "imageReference": {
@@ -35,7 +35,7 @@ pub(super) fn plain_storage() -> Value {
     })
 }
 
-/// Fills in what every machine has besides what its client said.
+/// Adds the members that every machine has, where the client left them out.
 pub(super) fn fill_machine(body: &mut Value, name: &str, vm_id: &str) {
     fill(body, "properties.hardwareProfile.vmSize", USUAL_SIZE);
     let os = os_type(body, "properties").as_str();
@@ -51,7 +51,7 @@ pub(super) fn fill_machine(body: &mut Value, name: &str, vm_id: &str) {
     }
 }
 
-/// What a machine has of its scale set: where it is, tags, and the properties of the model.
+/// Members of a machine from its scale set: location, tags, and the properties of the model.
 pub(super) fn made_from(context: &ShowContext<'_>, set: &Value, id: MachineId) -> Value {
     let mut made = json!({ "location": text(set, "location").unwrap_or(context.location(id)) });
     put_if(&mut made, "tags", at(set, "tags").cloned());
@@ -76,7 +76,7 @@ fn from_model(set: &Value, computer_name: String) -> Value {
     })
 }
 
-/// What the operating system of an instance is called, given what its scale set says.
+/// Computer name of an instance, from the prefix of its scale set.
 fn instance_computer_name(cluster: &Cluster, set_body: &Value, id: MachineId) -> String {
     let Some(machine) = cluster.machine(id) else { return String::new() };
     let set = match cluster.tenant(machine.tenant).map(|tenant| tenant.shape) {
@@ -89,12 +89,12 @@ fn instance_computer_name(cluster: &Cluster, set_body: &Value, id: MachineId) ->
     computer_name(prefix.unwrap_or(set.name.as_str()), number)
 }
 
-/// Whether a client has said zones.
+/// The body names zones.
 pub(super) fn has_zones(body: &Value) -> bool {
     at(body, "zones").and_then(Value::as_array).is_some_and(|zones| !zones.is_empty())
 }
 
-/// A spot machine says what its eviction does, also if that is the usual.
+/// Adds the eviction policy to a spot machine, also if it is the default.
 pub(super) fn fill_eviction(body: &mut Value, holder: &str, priority: Priority) {
     match priority {
         Priority::Regular => {}

@@ -57,7 +57,7 @@ fn overlay(context: &ShowContext<'_>, id: ScaleSetId, set: &ScaleSet, shown: &mu
     put_fault_domains(context, &instances_there(context.cluster, id), shown);
 }
 
-/// At least as many as are used, and no more than clients can say.
+/// At least the used domains, at most those that clients can name.
 fn put_fault_domains(context: &ShowContext<'_>, instances: &[(u32, MachineId)], shown: &mut Value) {
     let path = "properties.platformFaultDomainCount";
     let machines = instances.iter().filter_map(|(_, id)| context.cluster.machine(*id));
@@ -66,7 +66,7 @@ fn put_fault_domains(context: &ShowContext<'_>, instances: &[(u32, MachineId)], 
     put(shown, path, said.max(used).min(FAULT_DOMAINS_MAX));
 }
 
-/// How a scale set is at the moment: how many of its instances are in which state.
+/// Instance view of a scale set: the number of instances in each state.
 #[must_use]
 pub fn scale_set_instance_view(
     context: &ShowContext<'_>,

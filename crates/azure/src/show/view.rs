@@ -1,4 +1,4 @@
-//! How a machine is at the moment: its instance view.
+//! Instance view of a machine.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use forewarn_imds::OsType;
 /// The version of the agent that a machine would have.
 const AGENT_VERSION: &str = "2.15.1.3";
 
-/// How a machine is at the moment; `body` is what is shown of it otherwise.
+/// Instance view of a machine; `body` is the rest of its response body.
 pub(super) fn instance_view(
     context: &ShowContext<'_>,
     id: MachineId,
@@ -42,7 +42,7 @@ pub(super) fn instance_view(
     view
 }
 
-/// What is being done to a resource, as a status.
+/// The provisioning state as a status.
 pub(super) fn status_of(state: Provisioning, since: Option<Timestamp>) -> Value {
     let (level, words) = match state {
         Provisioning::Succeeded => ("Info", "Provisioning succeeded"),
@@ -61,7 +61,7 @@ pub(super) fn code_of(state: Provisioning) -> String {
     format!("ProvisioningState/{}", state.as_str().to_lowercase())
 }
 
-/// The code of whether a machine is on.
+/// Code of a power state.
 pub(super) fn code_of_power(power: PowerState) -> String {
     format!("PowerState/{}", power.word())
 }
@@ -79,7 +79,7 @@ fn os_name(body: &Value) -> &'static str {
     }
 }
 
-/// What the agent in the machine has said last; nothing, while there is no machine that it could be in.
+/// Status of the agent in the machine; none while the machine has no host.
 fn agent(power: PowerState, now: Timestamp) -> Option<Value> {
     let status = match power {
         PowerState::Running => json!({
@@ -102,7 +102,7 @@ fn agent(power: PowerState, now: Timestamp) -> Option<Value> {
     Some(json!({ "vmAgentVersion": version, "statuses": [status] }))
 }
 
-/// Whether the owner may move a machine before the platform does: while it is announced that it leaves a degraded host.
+/// Maintenance that the owner may start: while it is announced that the machine leaves a degraded host.
 fn redeploy_status(context: &ShowContext<'_>, id: MachineId) -> Option<Value> {
     let mut works = context.cluster.pending_of(id);
     works.find_map(|work| match work.plan.cause {
@@ -118,7 +118,7 @@ fn redeploy_status(context: &ShowContext<'_>, id: MachineId) -> Option<Value> {
     })
 }
 
-/// From the announcement to its end the owner may do it; then the platform does it, which takes as long as it usually does.
+/// The owner may start it from the announcement to its end; then the platform does, which takes its usual time.
 fn redeploy_window(work: &Maintenance, id: MachineId, fails_in: Duration) -> Value {
     let part = work.plan.parts.iter().find(|part| part.machines.contains(&id));
     let announcement = part.and_then(|part| part.announcement.as_deref());

@@ -15,7 +15,7 @@ async fn deploy(client: &Client, name: &str, template: Value) -> Answered {
     client.send("PUT", &deployment(name), body).await
 }
 
-/// What whoever waits for a deployment is told.
+/// Status of a deployment's operation.
 async fn status(client: &Client, answered: &Answered) -> Value {
     let address = answered.headers["azure-asyncoperation"].to_str().unwrap();
     client.get(address.strip_prefix("https://localhost:1340").unwrap()).await.body

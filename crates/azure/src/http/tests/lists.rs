@@ -19,7 +19,7 @@ async fn many() -> Client {
         writeln!(fleet, "[[vm]]\nname = 'vm{vm}'\nhost = 'h{}'", vm / 500).unwrap();
     }
     let engine = Engine::pretending(SEED, clock());
-    forewarn_server::fill(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
+    forewarn_server::admit_fleet_if_empty(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
     Client::of(engine, Permit::unlimited("anyone"))
 }
 
@@ -99,7 +99,7 @@ async fn instances_are_listed_page_by_page() {
         writeln!(fleet, "[[scale_set.instance]]\nhost = 'h{host}'\nupdate_domain = {host}").unwrap();
     }
     let engine = Engine::pretending(SEED, clock());
-    forewarn_server::fill(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
+    forewarn_server::admit_fleet_if_empty(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
     let client = Client::of(engine, Permit::unlimited("anyone"));
     let instances = own("virtualMachineScaleSets/big/virtualMachines");
     let expected: Vec<_> = (0..601).map(|number| format!("big_{number}")).collect();

@@ -8,8 +8,7 @@ use forewarn_control::ControlState;
 use forewarn_control::Permit;
 use forewarn_control::{Fleet, NamedCommand};
 use forewarn_lifecycle::{Seed, Timestamp};
-use forewarn_server::ClockCommand;
-use forewarn_server::{Clock, Engine, Scheme, Speed, fill};
+use forewarn_server::{Clock, ClockCommand, Engine, Scheme, Speed, admit_fleet_if_empty};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -59,11 +58,11 @@ impl Client {
     /// On what is there already, and the same fleet.
     pub(super) async fn on(kept: ControlState) -> Self {
         let engine = Engine::pretending_on(kept, SEED, clock());
-        fill(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
+        admit_fleet_if_empty(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
         Self::of(engine, Permit::unlimited("anyone"))
     }
 
-    /// Somebody with that permit.
+    /// A client with a permit.
     pub(super) fn of(engine: Engine, permit: Permit) -> Self {
         let router =
             axum::Router::new().fallback(respond).with_state(ArmContext::new(&engine, Scheme::Https, "d"));
@@ -288,7 +287,7 @@ async fn what_was_refused_is_remembered_of_the_resource() {
     let unsupported = client.send("POST", &format!("{web}/fly?api-version=2024-07-01"), Value::Null).await;
     assert_eq!(unsupported.status, StatusCode::BAD_REQUEST);
     let refused = client.send("PUT", &format!("{web}?api-version=2018-10-01"), body.clone()).await;
-    // What is accepted, and what only looks, is not told of.
+    // Accepted requests and reads are not remembered.
     assert_eq!(
         client.send("PUT", &format!("{web}?api-version=2019-03-01"), body).await.status,
         StatusCode::OK

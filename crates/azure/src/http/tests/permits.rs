@@ -1,4 +1,4 @@
-//! What somebody may not do, and may not know.
+//! Permissions of tokens.
 
 use axum::http::StatusCode;
 use forewarn_control::Permit;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Client, SUBSCRIPTION, compute, own};
 
-/// Somebody else with that role, on the same server.
+/// A client with another role, on the same server.
 fn with_role(client: &Client, role: Role) -> Client {
     let mut permit = Permit::unlimited("somebody");
     permit.role = role;

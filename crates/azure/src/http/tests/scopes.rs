@@ -15,7 +15,7 @@ use super::{Client, SEED, SUBSCRIPTION, compute, own};
 
 const NORTH: ClusterId = ClusterId(1);
 
-/// Somebody who may do everything in some clusters.
+/// Permission for everything in some clusters.
 fn admin_of(clusters: &[ClusterId]) -> Permit {
     let clusters: Reach<ClusterId> = clusters.iter().copied().collect();
     let mut permit = Permit::unlimited("somebody");
@@ -29,7 +29,7 @@ async fn create(engine: &Engine, name: &str) {
 }
 
 async fn fill(engine: &Engine, fleet: &str) {
-    forewarn_server::fill(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
+    forewarn_server::admit_fleet_if_empty(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
 }
 
 async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), ControlError> {
@@ -119,7 +119,7 @@ async fn where_clusters_are_alike_a_token_says_which_is_meant_and_nobody_guesses
         ids.push(solo.body["properties"]["vmId"].clone());
     }
     assert_ne!(ids[0], ids[1]);
-    // One id is that of one of them, as soon as somebody has written it.
+    // A written id belongs to one of them.
     let tags = json!({ "tags": { "a": "b" } });
     let north = Client::of(client.engine.clone(), admin_of(&[NORTH]));
     assert_eq!(north.send("PATCH", &own("virtualMachines/solo"), tags.clone()).await.status, StatusCode::OK);
@@ -206,7 +206,7 @@ async fn a_subscription_of_others_is_not_there() {
         let own = limited.get(format!("/subscriptions/N{rest}?api-version=2024-07-01")).await;
         assert_eq!(own.status, StatusCode::OK, "{rest}: {}", own.body);
     }
-    // Where they share one, each is told of its own places.
+    // If they share one, each token reads its own locations.
     change_site(&client.engine, json!({ "subscription": "n", "location": "secret" })).await.unwrap();
     let places = limited.get("/subscriptions/n/locations?api-version=2024-07-01").await.body;
     let places: Vec<_> = places["value"].as_array().unwrap().iter().map(|one| one["name"].clone()).collect();
