@@ -51,6 +51,7 @@ mod ids;
 pub mod limits;
 mod maintenance;
 mod names;
+pub mod paged;
 mod placement;
 pub mod player;
 mod policy;
