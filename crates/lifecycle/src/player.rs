@@ -18,15 +18,15 @@ use crate::limits::SILENCE_MAX;
 use crate::maintenance::{Action, Report};
 use crate::time::{Now, Steady};
 
-/// What the rules cannot know by themselves: which actions have ended, and when tenants last sent a request.
+/// The facts that the rules cannot know by themselves: the ends of actions, and the last request of each tenant.
 pub trait Surroundings {
     /// Takes the next action that has ended, if one has. Each is reported once.
     fn take_completion(&mut self, now: Now) -> Option<Completion>;
 
-    /// When the next action will have ended, as far as that is known.
+    /// The time at which the next action will have ended, as far as that is known.
     fn next_completion(&self) -> Option<Steady>;
 
-    /// When a machine of the tenant last sent a request, if one ever did.
+    /// The time of the last request of a machine of the tenant, if there was one.
     fn last_heard(&self, tenant: TenantId, now: Now) -> Option<Steady>;
 
     /// A command that a tenant or an operator gives at this moment, before time alone changes anything.
@@ -88,7 +88,7 @@ pub fn due(cluster: &Cluster, now: Now, surroundings: &mut impl Surroundings) ->
     surroundings.take_command(cluster, now).or_else(|| is_due().then_some(Command::Tick))
 }
 
-/// How long it is until time alone brings something, if no clock is stepped; nothing, if it never does.
+/// The time until something is due by time alone, if no clock is stepped; nothing, if it never is.
 pub fn wait(cluster: &Cluster, now: Now, surroundings: &impl Surroundings) -> Option<Duration> {
     let rules = cluster.next_deadline().map(|deadline| deadline.wait(now));
     let actions = surroundings.next_completion().map(|at| at.since(now.steady));
@@ -167,7 +167,7 @@ impl<S: Simulation> Player<S> {
         Ok(())
     }
 
-    /// How long it is until time alone brings something; nothing, if it never does.
+    /// The time until something is due by time alone; nothing, if it never is.
     #[must_use]
     pub fn wait(&self) -> Option<Duration> {
         wait(&self.cluster, self.now, &self.surroundings)

@@ -116,16 +116,16 @@ impl<K: Row, V: Clone> Table<K, V> {
         Some(value)
     }
 
-    /// Every row; those on shared pages are cloned.
+    /// Every row; those on shared pages are cloned. Holds a page on the heap, because callers chain and move the iterator.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
         let chapters = self.chapters.into_iter().enumerate();
         let pages = chapters.flat_map(|(number, chapter)| {
-            let pages = chapter.into_iter().flat_map(|chapter| Arc::unwrap_or_clone(chapter).slots);
-            pages.enumerate().map(move |(page, rows)| (number * PAGES + page, rows))
+            let pages = chapter.map_or_else(Vec::new, |chapter| Arc::unwrap_or_clone(chapter).into_items());
+            pages.into_iter().map(move |(page, rows)| (number * PAGES + page, rows))
         });
         pages.flat_map(|(number, page)| {
-            let rows = page.into_iter().flat_map(|page| Arc::unwrap_or_clone(page).slots);
-            rows.enumerate().filter_map(move |(row, value)| Some((K::numbered(number * ROWS + row), value?)))
+            let rows = Arc::unwrap_or_clone(page).into_items().into_iter();
+            rows.map(move |(row, value)| (K::numbered(number * ROWS + row), value))
         })
     }
 }
@@ -145,6 +145,11 @@ impl<T, const SIZE: usize> Block<T, SIZE> {
         let item = self.slots[place].take()?;
         self.used -= 1;
         Some(item)
+    }
+
+    fn into_items(self) -> Vec<(usize, T)> {
+        let items = self.slots.into_iter().enumerate();
+        items.filter_map(|(place, item)| Some((place, item?))).collect()
     }
 
     fn get_or_insert_with(&mut self, place: usize, new: impl FnOnce() -> T) -> &mut T {

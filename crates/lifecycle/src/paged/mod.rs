@@ -53,7 +53,7 @@ impl<K, V> PagedMap<K, V> {
         self.length
     }
 
-    /// Whether there are no entries.
+    /// Returns true if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.length == 0
@@ -90,7 +90,7 @@ impl<K: Ord, V> PagedMap<K, V> {
         }
     }
 
-    /// Whether there is an entry with that key.
+    /// Returns true if there is an entry with that key.
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,

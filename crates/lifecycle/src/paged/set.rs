@@ -23,7 +23,7 @@ impl<K: Ord> PagedSet<K> {
         self.0.len()
     }
 
-    /// Whether there are no keys.
+    /// Returns true if there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -35,7 +35,7 @@ impl<K: Ord> PagedSet<K> {
         self.0.first().map(|(key, ())| key)
     }
 
-    /// Whether the set has that key.
+    /// Returns true if the set has that key.
     pub fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,

@@ -26,7 +26,7 @@ pub struct World {
     requests: Requests,
 }
 
-/// When each tenant last sent a request. No action ends by itself.
+/// The time of the last request of each tenant. No action ends by itself.
 #[derive(Default)]
 struct Requests(BTreeMap<TenantId, Steady>);
 
