@@ -83,7 +83,7 @@ impl Stage for Rules {
             Resolved::Describe(..) | Resolved::Site(_) => {}
         }
         // What follows from a command is decided before any machine is touched: it is one answer.
-        while self.player.decide_due().map_err(clock_refused)? {}
+        while self.player.decide_due().map_err(|refusal| clock_refused(&refusal))? {}
         self.settle()
     }
 
@@ -181,11 +181,11 @@ impl Rules {
 
     /// Does everything that is due now.
     fn settle(&mut self) -> Result<(), Undone> {
-        self.player.settle().map_err(clock_refused)
+        self.player.settle().map_err(|refusal| clock_refused(&refusal))
     }
 }
 
-fn clock_refused(refusal: Refusal) -> Undone {
+fn clock_refused(refusal: &Refusal) -> Undone {
     Undone::Broken(format!("the clock was refused: {refusal}"))
 }
 

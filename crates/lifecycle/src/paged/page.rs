@@ -170,9 +170,9 @@ fn add<T>(list: &mut Vec<T>, place: usize, item: T, max: usize) -> Option<Vec<T>
     }
     let mut upper = list.split_off(max / 2);
     if place <= list.len() {
-        list.insert(place, item)
+        list.insert(place, item);
     } else {
-        upper.insert(place - list.len(), item)
+        upper.insert(place - list.len(), item);
     }
     Some(upper)
 }
