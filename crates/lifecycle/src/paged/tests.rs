@@ -1,3 +1,5 @@
+//! Paged maps beside the ordered maps of the standard library, and the sharing of pages.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
