@@ -1,13 +1,15 @@
 //! What the rules cost: time per command and memory per machine, for a fleet of a given size.
 //!
 //! Builds a fleet, then puts a fixed mix of commands to it and prints one line of JSON. Only `decide` and `evolve` are
-//! measured, one command at a time, in [`measured`]; what drives them is not. Count its instructions with
+//! measured, one command at a time, in [`measured`]; what drives them is not. After the mix, copies of the fleet are measured
+//! in [`copies`]. Count the instructions of commands with
 //!
 //! ```text
 //! valgrind --tool=callgrind --toggle-collect='*measured*' --callgrind-out-file=/dev/null core --machines 1000
 //! ```
 
 mod arguments;
+mod copies;
 mod fleet;
 mod memory;
 mod mix;
@@ -53,7 +55,8 @@ fn run(arguments: Arguments) -> Result<String, Box<dyn Error>> {
     let bytes = memory::resident_bytes()?.saturating_sub(before);
     let mut mix = Mix::new(cluster, arguments.blocks());
     mix.run(arguments.commands)?;
-    Ok(mix.tally().to_json(arguments.machines, bytes / u64::from(arguments.machines)))
+    let copies = copies::measure(mix.cluster(), mix.now(), arguments.machines)?;
+    Ok(mix.tally().to_json(arguments.machines, bytes / u64::from(arguments.machines), copies))
 }
 
 /// One command, decided and applied. The profiler finds it by its name, so it is never inlined, and has no closures,
@@ -77,5 +80,6 @@ mod tests {
         let line = run(Arguments { machines: 1_000, commands: 5_000 }).unwrap();
         assert!(line.starts_with("{\"machines\":1000,\"commands\":5"), "{line}");
         assert!(line.contains("\"resident_bytes_per_machine\":"), "{line}");
+        assert!(line.contains("\"copy\":{\"nanoseconds\":"), "{line}");
     }
 }

@@ -5,6 +5,7 @@
 
 use std::time::Instant;
 
+use forewarn_lifecycle::player::{EmptySurroundings, due};
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, Effect, EventId, HostWork, MachineId, Now, Placement,
     PowerChange, Priority, Refusal, Report, TenantId, Terms,
@@ -39,6 +40,10 @@ impl Mix {
 
     pub(crate) fn tally(&self) -> &Tally {
         &self.tally
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// Whole cycles, until at least that many commands have been measured.
@@ -130,8 +135,8 @@ impl Mix {
     fn settle(&mut self) -> Result<(), Refusal> {
         self.complete()?;
         self.millis += MILLIS_PER_SCENE;
-        while self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(self.now())) {
-            self.submit(Kind::Tick, &Command::Tick)?;
+        while let Some(command) = due(&self.cluster, self.now(), &mut EmptySurroundings) {
+            self.submit(Kind::Tick, &command)?;
         }
         self.complete()
     }
@@ -162,7 +167,7 @@ impl Mix {
         }
     }
 
-    fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> Now {
         Now::at_millis(self.millis)
     }
 }

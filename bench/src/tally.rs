@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::copies::{Cost, Costs};
+
 /// The kinds of command in the mix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -74,14 +76,19 @@ impl Tally {
     }
 
     /// One line: what `cargo xtask bench core` reads.
-    pub(crate) fn to_json(&self, machines: u32, bytes_per_machine: u64) -> String {
+    pub(crate) fn to_json(&self, machines: u32, bytes_per_machine: u64, copies: Costs) -> String {
         let commands = self.commands();
         let time = self.by_kind.iter().map(|sum| sum.time).sum();
         let mut line = format!("{{\"machines\":{machines},\"commands\":{commands}");
         let _ = write!(line, ",\"nanoseconds_per_command\":{}", per(time, commands));
         let hundredths = self.changes * 100 / commands.max(1);
         let _ = write!(line, ",\"changes_per_command\":{}.{:02}", hundredths / 100, hundredths % 100);
-        let _ = write!(line, ",\"resident_bytes_per_machine\":{bytes_per_machine},\"kinds\":[");
+        let _ = write!(line, ",\"resident_bytes_per_machine\":{bytes_per_machine}");
+        for (name, Cost { time, bytes }) in [("copy", copies.copy), ("order", copies.order)] {
+            let nanoseconds = time.as_nanos();
+            let _ = write!(line, ",\"{name}\":{{\"nanoseconds\":{nanoseconds},\"bytes\":{bytes}}}");
+        }
+        line.push_str(",\"kinds\":[");
         for (place, kind) in Kind::ALL.into_iter().enumerate() {
             let sum = self.by_kind[kind as usize];
             let (comma, name) = (if place == 0 { "" } else { "," }, kind.name());
@@ -107,10 +114,12 @@ mod tests {
         let mut tally = Tally::default();
         tally.add(Kind::Restart, 1, Duration::from_nanos(100));
         tally.add(Kind::Tick, 4, Duration::from_nanos(300));
-        let line = tally.to_json(1_000, 42);
+        let cost = |nanoseconds, bytes| Cost { time: Duration::from_nanos(nanoseconds), bytes };
+        let line = tally.to_json(1_000, 42, Costs { copy: cost(5, 6), order: cost(7, 8) });
         assert!(line.starts_with(concat!(
             "{\"machines\":1000,\"commands\":2,\"nanoseconds_per_command\":200,\"changes_per_command\":2.50,",
-            "\"resident_bytes_per_machine\":42,\"kinds\":[",
+            "\"resident_bytes_per_machine\":42,",
+            "\"copy\":{\"nanoseconds\":5,\"bytes\":6},\"order\":{\"nanoseconds\":7,\"bytes\":8},\"kinds\":[",
             "{\"kind\":\"restart\",\"commands\":1,\"nanoseconds_per_command\":100},",
         )));
         assert!(line.ends_with("{\"kind\":\"tick\",\"commands\":1,\"nanoseconds_per_command\":300}]}"));

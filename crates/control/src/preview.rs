@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
 use forewarn_lifecycle::{
-    Action, Approver, Brake, Cause, Change, Cluster, Command, Effect, EventId, HostId, HostWork, MachineId,
-    MaintenanceId, Now, Plan, Refusal, Report, RolloutId, Standing, Steady, TenantId, Terms,
+    Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, HostWork, MachineId,
+    MaintenanceId, Now, Plan, PretendMachines, Refusal, Report, RolloutId, Standing, Steady, TenantId, Terms,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -113,8 +114,8 @@ pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<Prev
     Ok(PreviewView {
         work: work_word(work).to_owned(),
         hosts: count,
-        longest: Play::new(cluster, now, Approvals::None).course(&command)?,
-        shortest: Play::new(cluster, now, Approvals::AtOnce).course(&command)?,
+        longest: course(cluster, now, Approvals::None, &command)?,
+        shortest: course(cluster, now, Approvals::AtOnce, &command)?,
         notes,
     })
 }
@@ -125,160 +126,145 @@ enum Approvals {
     AtOnce,
 }
 
-/// A cluster that is only played with.
-struct Play {
-    cluster: Cluster,
-    now: Now,
-    beginning: Now,
+/// A rollout, simulated on a copy of a cluster.
+type Preview = Player<Course>;
+
+/// The surroundings of a simulated rollout, and what is known of its course.
+struct Course {
     approvals: Approvals,
-    busy: BTreeSet<(Steady, MaintenanceId, MachineId)>,
+    machines: PretendMachines,
     rollout: Option<RolloutId>,
     steps: BTreeMap<MaintenanceId, StepView>,
     /// Events of the rollout that nobody has approved yet.
     unapproved: Vec<(TenantId, EventId)>,
 }
 
-impl Play {
-    fn new(cluster: &Cluster, now: Now, approvals: Approvals) -> Self {
-        let mut play = Self {
-            cluster: cluster.clone(),
-            now,
-            beginning: now,
-            approvals,
-            busy: BTreeSet::new(),
-            rollout: None,
-            steps: BTreeMap::new(),
-            unapproved: Vec::new(),
-        };
-        let unfinished: Vec<_> = play.cluster.unfinished().collect();
-        unfinished.into_iter().for_each(|action| play.take_on(action));
-        play
-    }
-
-    fn course(mut self, command: &Command) -> Result<CourseView, Refusal> {
-        self.submit(&Command::Brake(Brake::Off))?;
-        self.submit(command)?;
-        let mut stuck = None;
-        for _ in 0..DECISIONS_MAX {
-            if self.is_over() {
-                return Ok(self.told(None));
-            }
-            if self.steps.len() >= STEPS_MAX {
-                stuck = Some(format!("only the first {STEPS_MAX} steps are shown"));
-                break;
-            }
-            let Some(command) = self.next_command() else {
-                if self.run_on() {
-                    continue;
-                }
-                stuck = Some(self.standing());
-                break;
-            };
-            self.submit(&command)?;
+/// Simulates a rollout to its end, or as far as a preview looks ahead.
+fn course(
+    cluster: &Cluster,
+    beginning: Now,
+    approvals: Approvals,
+    command: &Command,
+) -> Result<CourseView, Refusal> {
+    let mut preview = Player::new(cluster.clone(), beginning, Course::new(approvals));
+    preview.perform();
+    preview.submit(&Command::Brake(Brake::Off))?;
+    preview.submit(command)?;
+    let mut stuck = None;
+    for _ in 0..DECISIONS_MAX {
+        if is_over(&preview) {
+            return Ok(preview.surroundings.view(beginning, None));
         }
-        let stuck = stuck.unwrap_or_else(|| "it takes longer than a preview looks ahead".to_owned());
-        Ok(self.told(Some(stuck)))
-    }
-
-    fn is_over(&self) -> bool {
-        self.rollout.is_none_or(|id| self.cluster.rollout(id).is_none())
-    }
-
-    fn told(self, stuck: Option<String>) -> CourseView {
-        let steps: Vec<_> = self.steps.into_values().collect();
-        let last = steps.iter().map(|step| step.ends.0).max().unwrap_or(self.beginning.wall);
-        CourseView { steps, lasts: Span(last.since(self.beginning.wall)), stuck }
-    }
-
-    /// What the rollout waits for.
-    fn standing(&self) -> String {
-        let known = self.rollout.and_then(|id| self.cluster.rollout(id));
-        let words = known.map(|known| waits(&self.cluster, self.now, known, known.standing));
-        words.unwrap_or_else(|| "it does not go on".to_owned())
-    }
-
-    /// What is to be done at this moment.
-    fn next_command(&mut self) -> Option<Command> {
-        if let Some(&(at, maintenance, machine)) = self.busy.first()
-            && at <= self.now.steady
-        {
-            self.busy.pop_first();
-            return Some(Command::Complete { maintenance, machine, report: Report::Done });
+        if preview.surroundings.steps.len() >= STEPS_MAX {
+            stuck = Some(format!("only the first {STEPS_MAX} steps are shown"));
+            break;
         }
-        if let Some(tenant) = self.cluster.silences_due(self.now).next() {
-            return Some(Command::Heard { tenant, ago: Duration::ZERO });
+        if !preview.step()? && !run_on(&mut preview, beginning) {
+            stuck = Some(standing(&preview));
+            break;
         }
+    }
+    let stuck = stuck.unwrap_or_else(|| "it takes longer than a preview looks ahead".to_owned());
+    Ok(preview.surroundings.view(beginning, Some(stuck)))
+}
+
+fn is_over(preview: &Preview) -> bool {
+    preview.surroundings.rollout.is_none_or(|id| preview.cluster.rollout(id).is_none())
+}
+
+/// Lets the clocks run to the next moment at which something is due. Returns whether a preview looks that far ahead.
+fn run_on(preview: &mut Preview, beginning: Now) -> bool {
+    let elapsed = preview.now.steady.since(beginning.steady);
+    let step = preview.wait().filter(|step| elapsed.saturating_add(*step) <= HORIZON);
+    if let Some(step) = step {
+        preview.pass(step);
+    }
+    step.is_some()
+}
+
+/// The reason why the rollout waits, in words.
+fn standing(preview: &Preview) -> String {
+    let known = preview.surroundings.rollout.and_then(|id| preview.cluster.rollout(id));
+    let words = known.map(|known| waits(&preview.cluster, preview.now, known, known.standing));
+    words.unwrap_or_else(|| "it does not go on".to_owned())
+}
+
+impl Surroundings for Course {
+    fn take_completion(&mut self, now: Now) -> Option<Completion> {
+        let (maintenance, machine) = self.machines.take_done(now.steady)?;
+        Some(Completion { maintenance, machine, report: Report::Done })
+    }
+
+    fn next_completion(&self) -> Option<Steady> {
+        self.machines.next()
+    }
+
+    /// Every tenant goes on asking.
+    fn last_heard(&self, _: TenantId, now: Now) -> Option<Steady> {
+        Some(now.steady)
+    }
+
+    /// Approvals, and the confirmation that the rollout may go on.
+    fn take_command(&mut self, cluster: &Cluster, _: Now) -> Option<Command> {
         while let Some((tenant, event)) = self.unapproved.pop() {
-            if self.approvals == Approvals::AtOnce && self.cluster.event(event).is_some() {
+            if self.approvals == Approvals::AtOnce && cluster.event(event).is_some() {
                 return Some(Command::Approve { tenant, events: vec![event], by: Approver::Owner });
             }
         }
-        let rollout = self.rollout.and_then(|id| self.cluster.rollout(id));
-        if let (Some(id), Some(Standing::Unconfirmed)) = (self.rollout, rollout.map(|known| known.standing)) {
-            return Some(Command::ResumeRollout(id));
-        }
-        self.cluster.next_deadline().filter(|deadline| deadline.is_due(self.now)).map(|_| Command::Tick)
+        let id = self.rollout?;
+        let standing = cluster.rollout(id)?.standing;
+        (standing == Standing::Unconfirmed).then_some(Command::ResumeRollout(id))
+    }
+}
+
+impl Simulation for Course {
+    fn perform(&mut self, cluster: &Cluster, now: Now, action: Action) {
+        self.machines.take_on(cluster, action, now.steady);
     }
 
-    /// Lets the clocks run to the next moment at which something is to be done. Says whether there is one.
-    fn run_on(&mut self) -> bool {
-        let deadline = self.cluster.next_deadline().map(|deadline| deadline.wait(self.now));
-        let machine = self.busy.first().map(|(at, ..)| at.since(self.now.steady));
-        let Some(step) = deadline.into_iter().chain(machine).min() else { return false };
-        let elapsed = self.now.steady.since(self.beginning.steady);
-        if elapsed.saturating_add(step) > HORIZON {
-            return false;
-        }
-        self.now = Now { wall: self.now.wall.plus(step), steady: self.now.steady.plus(step) };
-        true
-    }
-
-    fn submit(&mut self, command: &Command) -> Result<(), Refusal> {
-        for change in self.cluster.decide(self.now, command)? {
-            self.note(&change);
-            for effect in self.cluster.evolve(self.now, &change) {
-                match effect {
-                    Effect::Perform(action) => self.take_on(action),
-                    Effect::Publish(_) | Effect::Unpublish(_) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn take_on(&mut self, action: Action) {
-        let tenant = self.cluster.machine(action.machine).map(|machine| machine.tenant);
-        let work = self.cluster.maintenance(action.maintenance);
-        let part = work.zip(tenant).and_then(|(work, tenant)| work.plan.part(tenant));
-        let length = action.impact.usual_length(part.and_then(|part| part.announcement.as_deref()));
-        self.busy.insert((self.now.steady.plus(length), action.maintenance, action.machine));
-    }
-
-    /// Writes down what a change means for the rollout; it has not been applied.
-    fn note(&mut self, change: &Change) {
+    /// Notes what a change means for the rollout.
+    fn on_change(&mut self, cluster: &Cluster, now: Now, change: &Change) {
         if let Change::RolloutPlanned { rollout, .. } = change {
             self.rollout = Some(*rollout);
         }
         if let Change::Started { maintenance, .. } = change
             && let Some(step) = self.steps.get_mut(maintenance)
         {
-            (step.starts, step.ends) = (Moment(self.now.wall), Moment(self.now.wall));
+            (step.starts, step.ends) = (Moment(now.wall), Moment(now.wall));
         }
         if let Change::Completed { maintenance, .. } = change
             && let Some(step) = self.steps.get_mut(maintenance)
         {
-            step.ends = Moment(self.now.wall);
+            step.ends = Moment(now.wall);
         }
         if let Change::Planned(plan) = change
             && let Cause::HostWork { rollout, hosts, .. } = &plan.cause
             && Some(*rollout) == self.rollout
         {
-            self.announced(plan, hosts);
+            self.add_step(cluster, now, plan, hosts);
+        }
+    }
+}
+
+impl Course {
+    fn new(approvals: Approvals) -> Self {
+        Self {
+            approvals,
+            machines: PretendMachines::default(),
+            rollout: None,
+            steps: BTreeMap::new(),
+            unapproved: Vec::new(),
         }
     }
 
-    fn announced(&mut self, plan: &Plan, hosts: &[HostId]) {
-        let cluster = &self.cluster;
+    fn view(self, beginning: Now, stuck: Option<String>) -> CourseView {
+        let steps: Vec<_> = self.steps.into_values().collect();
+        let last = steps.iter().map(|step| step.ends.0).max().unwrap_or(beginning.wall);
+        CourseView { steps, lasts: Span(last.since(beginning.wall)), stuck }
+    }
+
+    /// A group was announced.
+    fn add_step(&mut self, cluster: &Cluster, now: Now, plan: &Plan, hosts: &[HostId]) {
         let host = |id: &HostId| cluster.host(*id).map(|host| host.name.to_string());
         let machine = |id: &MachineId| cluster.machine(*id).map(|machine| machine.name.to_string());
         let parts = plan.parts.iter().map(|part| TenantStepView {
@@ -287,7 +273,7 @@ impl Play {
             update_domain: part.update_domain.0,
             machines: part.machines.iter().filter_map(machine).collect(),
         });
-        let now = Moment(self.now.wall);
+        let now = Moment(now.wall);
         let step = StepView {
             hosts: hosts.iter().filter_map(host).collect(),
             announced: now,

@@ -8,12 +8,11 @@
 
 mod order;
 mod output;
-mod pretend;
 mod program;
 mod text;
 
+pub use forewarn_lifecycle::PretendMachines as Pretend;
 pub use order::{Answer, Order, Verb};
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_LINE_BYTES_MAX, OUTPUT_LINES_MAX, OutputAllowance};
-pub use pretend::Pretend;
 pub use program::{ANSWER_BYTES_MAX, Program, REASON_BYTES_MAX};
 pub use text::harmless;

@@ -3,10 +3,10 @@
 //! Almost everything waits on the steady clock. On the wall clock wait a maintenance whose notice has run out on the steady
 //! one while the wall clock, stepped back, has not reached `not_before`; and what waits for a window to open.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::ids::{MachineId, MaintenanceId, RolloutId, ScaleSetId, TenantId};
+use crate::paged::PagedSet;
 use crate::rows::Attention;
 use crate::time::{Now, Steady, Timestamp};
 
@@ -32,10 +32,10 @@ pub struct Deadline {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Agenda {
-    steady: BTreeSet<(Steady, Due)>,
-    wall: BTreeSet<(Timestamp, Due)>,
+    steady: PagedSet<(Steady, Due)>,
+    wall: PagedSet<(Timestamp, Due)>,
     /// Tenants that may have been silent for too long by then; the shell knows whether they were.
-    silences: BTreeSet<(Steady, TenantId)>,
+    silences: PagedSet<(Steady, TenantId)>,
 }
 
 impl Agenda {

@@ -2,8 +2,11 @@
 //!
 //! Hosts, tenants and machines are found by their number in one step; everything else in an ordered map of what is going
 //! on. Nothing here costs more than what it touches: there is no walk over all tenants, all machines or all hosts.
+//!
+//! A copy shares the memory of all of it and costs some hundreds of pointers, whatever the size of the cluster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
@@ -14,6 +17,7 @@ use crate::ids::{
 };
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
 use crate::names::Name;
+use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
 use crate::rollout::{EndedRollout, HostFate, Rollout};
 use crate::table::Table;
@@ -34,26 +38,26 @@ pub struct Cluster {
     pub(crate) tenants: Table<TenantId, Tenant>,
     pub(crate) machines: Table<MachineId, Machine>,
     pub(crate) scale_sets: Table<ScaleSetId, ScaleSet>,
-    pub(crate) maintenances: BTreeMap<MaintenanceId, Maintenance>,
-    pub(crate) rollouts: BTreeMap<RolloutId, Rollout>,
+    pub(crate) maintenances: PagedMap<MaintenanceId, Arc<Maintenance>>,
+    pub(crate) rollouts: PagedMap<RolloutId, Arc<Rollout>>,
     /// The last ones that are over, in the order in which they ended.
-    pub(crate) ended_rollouts: Vec<(RolloutId, EndedRollout)>,
+    pub(crate) ended_rollouts: Vec<(RolloutId, Arc<EndedRollout>)>,
 
-    pub(crate) host_names: BTreeMap<Name, HostId>,
-    pub(crate) tenant_names: BTreeMap<Name, TenantId>,
-    pub(crate) scale_set_names: BTreeMap<Name, ScaleSetId>,
+    pub(crate) host_names: PagedMap<Name, HostId>,
+    pub(crate) tenant_names: PagedMap<Name, TenantId>,
+    pub(crate) scale_set_names: PagedMap<Name, ScaleSetId>,
     /// Healthy hosts by zone: where a machine may be moved.
-    pub(crate) healthy: BTreeSet<(Option<Zone>, HostId)>,
+    pub(crate) healthy: PagedSet<(Option<Zone>, HostId)>,
     /// Hosts that are degraded or have failed.
-    pub(crate) unwell: BTreeSet<HostId>,
+    pub(crate) unwell: PagedSet<HostId>,
     /// Which maintenances name a machine.
-    pub(crate) pending: BTreeSet<(MachineId, MaintenanceId)>,
+    pub(crate) pending: PagedSet<(MachineId, MaintenanceId)>,
     /// Which maintenance is behind a visible event.
-    pub(crate) events: BTreeMap<EventId, (MaintenanceId, TenantId)>,
+    pub(crate) events: PagedMap<EventId, (MaintenanceId, TenantId)>,
     /// What has started and is not over.
-    pub(crate) running: BTreeSet<MaintenanceId>,
+    pub(crate) running: PagedSet<MaintenanceId>,
     /// What might start and is held.
-    pub(crate) held: BTreeSet<(Hold, MaintenanceId)>,
+    pub(crate) held: PagedSet<(Hold, MaintenanceId)>,
     pub(crate) agenda: Agenda,
 }
 
@@ -94,18 +98,18 @@ impl Cluster {
             tenants: Table::new(),
             machines: Table::new(),
             scale_sets: Table::new(),
-            maintenances: BTreeMap::new(),
-            rollouts: BTreeMap::new(),
+            maintenances: PagedMap::new(),
+            rollouts: PagedMap::new(),
             ended_rollouts: Vec::new(),
-            host_names: BTreeMap::new(),
-            tenant_names: BTreeMap::new(),
-            scale_set_names: BTreeMap::new(),
-            healthy: BTreeSet::new(),
-            unwell: BTreeSet::new(),
-            pending: BTreeSet::new(),
-            events: BTreeMap::new(),
-            running: BTreeSet::new(),
-            held: BTreeSet::new(),
+            host_names: PagedMap::new(),
+            tenant_names: PagedMap::new(),
+            scale_set_names: PagedMap::new(),
+            healthy: PagedSet::new(),
+            unwell: PagedSet::new(),
+            pending: PagedSet::new(),
+            events: PagedMap::new(),
+            running: PagedSet::new(),
+            held: PagedSet::new(),
             agenda: Agenda::default(),
         }
     }
@@ -172,19 +176,19 @@ impl Cluster {
     /// A maintenance that is not over.
     #[must_use]
     pub fn maintenance(&self, id: MaintenanceId) -> Option<&Maintenance> {
-        self.maintenances.get(&id)
+        self.maintenances.get(&id).map(Arc::as_ref)
     }
 
     /// A rollout that is not over.
     #[must_use]
     pub fn rollout(&self, id: RolloutId) -> Option<&Rollout> {
-        self.rollouts.get(&id)
+        self.rollouts.get(&id).map(Arc::as_ref)
     }
 
     /// A rollout that is over, as long as it is remembered.
     #[must_use]
     pub fn ended_rollout(&self, id: RolloutId) -> Option<&EndedRollout> {
-        self.ended_rollouts.iter().find(|(ended, _)| *ended == id).map(|(_, ended)| ended)
+        self.ended_rollouts.iter().find(|(ended, _)| *ended == id).map(|(_, ended)| &**ended)
     }
 
     /// The host of that name.
@@ -251,12 +255,12 @@ impl Cluster {
 
     /// The maintenances that are not over, from that number on.
     pub fn maintenances_from(&self, first: MaintenanceId) -> impl Iterator<Item = &Maintenance> {
-        self.maintenances.range(first..).map(|(_, maintenance)| maintenance)
+        self.maintenances.range(first..).map(|(_, maintenance)| &**maintenance)
     }
 
     /// The rollouts that are not over, from that number on.
     pub fn rollouts_from(&self, first: RolloutId) -> impl Iterator<Item = (RolloutId, &Rollout)> {
-        self.rollouts.range(first..).map(|(id, rollout)| (*id, rollout))
+        self.rollouts.range(first..).map(|(id, rollout)| (*id, &**rollout))
     }
 
     /// Every scale set, in the order in which they joined.
@@ -271,7 +275,7 @@ impl Cluster {
 
     /// Every maintenance that is not over, in the order in which they were planned.
     pub fn maintenances(&self) -> impl Iterator<Item = &Maintenance> {
-        self.maintenances.values()
+        self.maintenances.values().map(Arc::as_ref)
     }
 
     /// The rollout that will be planned next.
@@ -282,12 +286,12 @@ impl Cluster {
 
     /// Every rollout that is not over, in the order in which they were planned.
     pub fn rollouts(&self) -> impl Iterator<Item = (RolloutId, &Rollout)> {
-        self.rollouts.iter().map(|(id, rollout)| (*id, rollout))
+        self.rollouts.iter().map(|(id, rollout)| (*id, &**rollout))
     }
 
     /// Every rollout that is over and remembered, in the order in which they ended.
     pub fn ended_rollouts(&self) -> impl Iterator<Item = (RolloutId, &EndedRollout)> {
-        self.ended_rollouts.iter().map(|(id, ended)| (*id, ended))
+        self.ended_rollouts.iter().map(|(id, ended)| (*id, &**ended))
     }
 
     /// The maintenances that are held, and why.
@@ -320,7 +324,7 @@ impl Cluster {
 
     /// What has been commanded and not reported as finished: after a crash it is commanded again.
     pub fn unfinished(&self) -> impl Iterator<Item = Action> {
-        self.running.iter().filter_map(|id| self.maintenances.get(id)).flat_map(Maintenance::actions)
+        self.running.iter().filter_map(|id| self.maintenance(*id)).flat_map(Maintenance::actions)
     }
 
     pub(crate) fn known_host(&self, id: HostId) -> Result<&Host, Refusal> {
@@ -348,7 +352,7 @@ impl Cluster {
     /// The maintenances, planned or under way, that name a machine.
     pub fn pending_of(&self, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
         let all = (machine, MaintenanceId(0))..=(machine, MaintenanceId(u64::MAX));
-        self.pending.range(all).filter_map(|(_, id)| self.maintenances.get(id))
+        self.pending.range(all).filter_map(|(_, id)| self.maintenance(*id))
     }
 
     /// What names a machine and has not started.

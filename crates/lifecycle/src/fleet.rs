@@ -214,9 +214,7 @@ impl ScaleSet {
     #[must_use]
     pub fn next_batch(&self) -> Option<Now> {
         match (self.upgrade, self.rolling) {
-            (UpgradePolicy::Rolling { pause, .. }, Some(Now { wall, steady })) => {
-                Some(Now { wall: wall.plus(pause), steady: steady.plus(pause) })
-            }
+            (UpgradePolicy::Rolling { pause, .. }, Some(last)) => Some(last.plus(pause)),
             (UpgradePolicy::Rolling { .. } | UpgradePolicy::Manual | UpgradePolicy::Automatic, _) => None,
         }
     }

@@ -11,7 +11,7 @@
 //! The unit of ownership is the [`Cluster`]: a set of hosts and the tenants placed on them. No rule needs two clusters.
 //! The caller owes four things: it applies every change that it was given, in order; it performs effects only after their
 //! changes are durable; while [`Cluster::next_deadline`] is due it answers every tenant of [`Cluster::silences_due`] with
-//! [`Command::Heard`] or [`Command::Silent`]; and otherwise repeats [`Command::Tick`].
+//! [`Command::Heard`] or [`Command::Silent`]; and otherwise repeats [`Command::Tick`]. [`player`] has the loop that does so.
 //!
 //! ```
 //! use forewarn_lifecycle::*;
@@ -51,8 +51,11 @@ mod ids;
 pub mod limits;
 mod maintenance;
 mod names;
+pub mod paged;
 mod placement;
+pub mod player;
 mod policy;
+mod pretend;
 mod rollout;
 mod rows;
 mod table;
@@ -79,6 +82,7 @@ pub use maintenance::{
 };
 pub use names::{BadName, Name};
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
+pub use pretend::PretendMachines;
 pub use rollout::{
     Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Percent, Rollout,
     RolloutEnd, Standing, Terms,

@@ -12,12 +12,12 @@
 //! One group is announced or under way at a time. Terms say how large it may be, when it may start, and what must be so
 //! before the next one.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU16;
 use std::time::Duration;
 
 use crate::ids::{HostId, MachineId, MaintenanceId};
 use crate::maintenance::HostWork;
+use crate::paged::{PagedMap, PagedSet};
 use crate::time::{Steady, Timestamp};
 use crate::window::Window;
 
@@ -33,7 +33,7 @@ pub struct Rollout {
     /// The hosts that have not been announced yet, in the order in which they were named.
     pub waiting: Vec<HostId>,
     /// What became of the hosts that it has left behind.
-    pub past: BTreeMap<HostId, HostFate>,
+    pub past: PagedMap<HostId, HostFate>,
     /// What it does, or waits for.
     pub standing: Standing,
     /// Why nothing new is announced, if it is paused.
@@ -49,7 +49,7 @@ pub struct Rollout {
     /// The machines of the last group.
     pub last_machines: Vec<MachineId>,
     /// Hosts that were not well before they were worked on, or that somebody has seen and resumed.
-    pub excused: BTreeSet<HostId>,
+    pub excused: PagedSet<HostId>,
 }
 
 /// How a rollout is done. What is not said does not limit it; but one failed impact pauses it, and it waits for hosts that

@@ -3,6 +3,8 @@
 //! A row is what cannot be derived. Names, indexes, the agenda and the work that holds a tenant are made anew from rows,
 //! so that they cannot disagree with them. The order of rows is part of the bargain: what is spoken of comes first.
 
+use std::sync::Arc;
+
 use crate::agenda::Due;
 use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::event::{Event, Phase};
@@ -121,9 +123,14 @@ impl Cluster {
         let agenda = self.agenda;
         let hosts = self.hosts.into_rows().map(|(id, host)| Row::Host(HostRow::of(id, host)));
         let sets = self.scale_sets.into_rows().map(|(id, set)| Row::ScaleSet(id, set));
-        let rollouts = self.rollouts.into_iter().map(|(id, rollout)| Row::Rollout(id, rollout));
-        let ended = self.ended_rollouts.into_iter().map(|(id, ended)| Row::EndedRollout(id, ended));
-        let maintenances = self.maintenances.into_values().map(Row::Maintenance);
+        let rollouts =
+            self.rollouts.into_iter().map(|(id, rollout)| Row::Rollout(id, Arc::unwrap_or_clone(rollout)));
+        let ended = self
+            .ended_rollouts
+            .into_iter()
+            .map(|(id, ended)| Row::EndedRollout(id, Arc::unwrap_or_clone(ended)));
+        let maintenances =
+            self.maintenances.into_iter().map(|(_, work)| Row::Maintenance(Arc::unwrap_or_clone(work)));
         let tenants = self.tenants.into_rows().map(|(id, tenant)| Row::Tenant(tenant.into_row(id)));
         let machines = self.machines.into_rows().map(move |(id, machine)| {
             let attention = agenda.attention(Due::Stranded(id));
@@ -245,14 +252,14 @@ impl Cluster {
 
     fn restore_rollout(&mut self, id: RolloutId, rollout: Rollout) -> Result<(), BadRows> {
         known(&id.0, &self.next.rollout)?;
-        new(self.rollouts.insert(id, rollout).as_ref())?;
+        new(self.rollouts.insert(id, Arc::new(rollout)).as_ref())?;
         self.list_rollout(id);
         Ok(())
     }
 
     fn restore_ended_rollout(&mut self, id: RolloutId, ended: EndedRollout) -> Result<(), BadRows> {
         known(&id.0, &self.next.rollout)?;
-        self.ended_rollouts.push((id, ended));
+        self.ended_rollouts.push((id, Arc::new(ended)));
         Ok(())
     }
 
@@ -278,7 +285,7 @@ impl Cluster {
                 }
             }
         }
-        new(self.maintenances.insert(id, maintenance).as_ref())
+        new(self.maintenances.insert(id, Arc::new(maintenance)).as_ref())
     }
 
     fn restore_tenant(&mut self, row: TenantRow) -> Result<(), BadRows> {

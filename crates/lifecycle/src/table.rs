@@ -1,13 +1,18 @@
-//! Rows found by a number, in one step however many there are.
+//! Rows found by a number, in one step however many there are. Copies of a table share memory.
 //!
-//! Numbers are given out in order and never used again, so a table is a list of pages. A page whose last row is removed is
-//! given back; what stays of it are eight bytes.
+//! Numbers are given out in order and never used again, so a table is a list of chapters, and a chapter a list of pages. A copy
+//! costs a pointer for each chapter; the first change after it clones one chapter and one page. A page whose last row is
+//! removed is given back, and so is a chapter without pages.
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
-/// Rows in one page: enough that the list of pages is short, few enough that a last row does not keep much alive.
+/// Rows in one page: enough that there are few pages, few enough that a last row does not keep much alive.
 const ROWS: usize = 32;
+
+/// Pages in one chapter: with a million rows there are about as many chapters as pages in each.
+const PAGES: usize = 128;
 
 /// A number by which rows are found.
 pub(crate) trait Row: Copy {
@@ -18,20 +23,29 @@ pub(crate) trait Row: Copy {
 /// Rows by number, in order.
 #[derive(Clone)]
 pub(crate) struct Table<K, V> {
-    pages: Vec<Option<Box<Page<V>>>>,
+    chapters: Vec<Option<Arc<Chapter<V>>>>,
     length: usize,
     key: PhantomData<K>,
 }
 
+/// A part of a table, or of a chapter.
 #[derive(Clone)]
-struct Page<V> {
-    rows: [Option<V>; ROWS],
+struct Block<T, const SIZE: usize> {
+    slots: [Option<T>; SIZE],
     used: usize,
+}
+
+type Page<V> = Block<V, ROWS>;
+type Chapter<V> = Block<Arc<Page<V>>, PAGES>;
+
+/// The place of a row: its chapter, its page within that, and its row within that.
+fn place(row: usize) -> (usize, usize, usize) {
+    (row / (ROWS * PAGES), row / ROWS % PAGES, row % ROWS)
 }
 
 impl<K: Row, V> Table<K, V> {
     pub(crate) fn new() -> Self {
-        Self { pages: Vec::new(), length: 0, key: PhantomData }
+        Self { chapters: Vec::new(), length: 0, key: PhantomData }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -39,45 +53,8 @@ impl<K: Row, V> Table<K, V> {
     }
 
     pub(crate) fn get(&self, key: &K) -> Option<&V> {
-        let row = key.row();
-        self.pages.get(row / ROWS)?.as_ref()?.rows[row % ROWS].as_ref()
-    }
-
-    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
-        let row = key.row();
-        self.pages.get_mut(row / ROWS)?.as_mut()?.rows[row % ROWS].as_mut()
-    }
-
-    pub(crate) fn insert(&mut self, key: K, value: V) {
-        let row = key.row();
-        if self.pages.len() <= row / ROWS {
-            self.pages.resize_with(row / ROWS + 1, || None);
-        }
-        let page = self.pages[row / ROWS].get_or_insert_with(|| Box::new(Page::new()));
-        if page.rows[row % ROWS].replace(value).is_none() {
-            page.used += 1;
-            self.length += 1;
-        }
-    }
-
-    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
-        let row = key.row();
-        let slot = self.pages.get_mut(row / ROWS)?;
-        let page = slot.as_mut()?;
-        let value = page.rows[row % ROWS].take()?;
-        page.used -= 1;
-        self.length -= 1;
-        if page.used == 0 {
-            *slot = None;
-        }
-        Some(value)
-    }
-
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
-        self.pages.into_iter().enumerate().flat_map(|(number, page)| {
-            let rows = page.into_iter().flat_map(|page| page.rows.into_iter().enumerate());
-            rows.filter_map(move |(row, value)| Some((K::numbered(number * ROWS + row), value?)))
-        })
+        let (chapter, page, row) = place(key.row());
+        self.chapters.get(chapter)?.as_ref()?.slots[page].as_ref()?.slots[row].as_ref()
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (K, &V)> {
@@ -87,8 +64,15 @@ impl<K: Row, V> Table<K, V> {
     /// From that row on; what comes before costs nothing.
     pub(crate) fn iter_from(&self, first: K) -> impl Iterator<Item = (K, &V)> {
         let first = first.row();
-        self.pages.iter().enumerate().skip(first / ROWS).flat_map(move |(number, page)| {
-            let rows = page.iter().flat_map(|page| page.rows.iter().enumerate());
+        let (first_chapter, ..) = place(first);
+        let chapters = self.chapters.iter().enumerate().skip(first_chapter);
+        let pages = chapters.flat_map(move |(number, chapter)| {
+            let pages = chapter.iter().flat_map(|chapter| chapter.slots.iter().enumerate());
+            let pages = pages.map(move |(page, rows)| (number * PAGES + page, rows));
+            pages.skip_while(move |(number, _)| *number < first / ROWS)
+        });
+        pages.flat_map(move |(number, page)| {
+            let rows = page.iter().flat_map(|page| page.slots.iter().enumerate());
             let rows = rows.map(move |(row, value)| (number * ROWS + row, value));
             rows.filter(move |(row, _)| *row >= first)
                 .filter_map(|(row, value)| Some((K::numbered(row), value.as_ref()?)))
@@ -96,9 +80,82 @@ impl<K: Row, V> Table<K, V> {
     }
 }
 
-impl<V> Page<V> {
+impl<K: Row, V: Clone> Table<K, V> {
+    /// A row, to be changed. A chapter and a page that are shared are cloned, even if there is no such row.
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let (chapter, page, row) = place(key.row());
+        let chapter = Arc::make_mut(self.chapters.get_mut(chapter)?.as_mut()?);
+        Arc::make_mut(chapter.slots[page].as_mut()?).slots[row].as_mut()
+    }
+
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        let (chapter, page, row) = place(key.row());
+        if self.chapters.len() <= chapter {
+            self.chapters.resize_with(chapter + 1, || None);
+        }
+        let chapter = Arc::make_mut(self.chapters[chapter].get_or_insert_with(|| Arc::new(Block::new())));
+        let page = chapter.get_or_insert_with(page, || Arc::new(Block::new()));
+        if Arc::make_mut(page).put(row, value).is_none() {
+            self.length += 1;
+        }
+    }
+
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        let (chapter_place, page_place, row) = place(key.row());
+        let chapter_slot = self.chapters.get_mut(chapter_place)?;
+        let chapter = Arc::make_mut(chapter_slot.as_mut()?);
+        let page = Arc::make_mut(chapter.slots[page_place].as_mut()?);
+        let value = page.take(row)?;
+        self.length -= 1;
+        if page.used == 0 {
+            chapter.take(page_place);
+            if chapter.used == 0 {
+                *chapter_slot = None;
+            }
+        }
+        Some(value)
+    }
+
+    /// Every row; those on shared pages are cloned. Holds a page on the heap, because callers chain and move the iterator.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
+        let chapters = self.chapters.into_iter().enumerate();
+        let pages = chapters.flat_map(|(number, chapter)| {
+            let pages = chapter.map_or_else(Vec::new, |chapter| Arc::unwrap_or_clone(chapter).into_items());
+            pages.into_iter().map(move |(page, rows)| (number * PAGES + page, rows))
+        });
+        pages.flat_map(|(number, page)| {
+            let rows = Arc::unwrap_or_clone(page).into_items().into_iter();
+            rows.map(move |(row, value)| (K::numbered(number * ROWS + row), value))
+        })
+    }
+}
+
+impl<T, const SIZE: usize> Block<T, SIZE> {
     fn new() -> Self {
-        Self { rows: std::array::from_fn(|_| None), used: 0 }
+        Self { slots: std::array::from_fn(|_| None), used: 0 }
+    }
+
+    fn put(&mut self, place: usize, item: T) -> Option<T> {
+        let before = self.slots[place].replace(item);
+        self.used += usize::from(before.is_none());
+        before
+    }
+
+    fn take(&mut self, place: usize) -> Option<T> {
+        let item = self.slots[place].take()?;
+        self.used -= 1;
+        Some(item)
+    }
+
+    fn into_items(self) -> Vec<(usize, T)> {
+        let items = self.slots.into_iter().enumerate();
+        items.filter_map(|(place, item)| Some((place, item?))).collect()
+    }
+
+    fn get_or_insert_with(&mut self, place: usize, new: impl FnOnce() -> T) -> &mut T {
+        let slot = &mut self.slots[place];
+        self.used += usize::from(slot.is_none());
+        slot.get_or_insert_with(new)
     }
 }
 
@@ -158,16 +215,49 @@ mod tests {
         (0..40).for_each(|number| table.insert(MachineId(number), number));
         let full = table.clone();
         assert_eq!(full, table);
-        assert_eq!(table.pages.len(), 2);
+        let pages =
+            |table: &Table<MachineId, u32>| table.chapters[0].as_ref().map_or(0, |chapter| chapter.used);
+        assert_eq!((table.chapters.len(), pages(&table)), (1, 2));
         for number in 0..32 {
-            assert!(table.pages[0].is_some());
+            assert_eq!(pages(&table), 2);
             table.remove(&MachineId(number));
         }
-        assert!(table.pages[0].is_none() && table.pages[1].is_some());
+        assert_eq!((pages(&table), pages(&full)), (1, 2));
         assert_ne!(full, table);
         (0..32).for_each(|number| table.insert(MachineId(number), number));
         assert_eq!(full, table);
         assert!((0..40).all(|number| table.remove(&MachineId(number)) == Some(number)));
+        assert!(table.chapters[0].is_none());
         assert_eq!(table, Table::new());
+        assert!(full.into_rows().eq((0..40).map(|number| (MachineId(number), number))));
+    }
+
+    #[test]
+    fn rows_are_found_from_any_number_on_across_chapters() {
+        let mut table = Table::new();
+        let numbers = [0u32, 31, 32, 4_095, 4_096, 8_191, 12_289];
+        numbers.iter().for_each(|number| table.insert(MachineId(*number), *number));
+        for first in [0u32, 1, 31, 33, 4_000, 4_096, 4_097, 8_192, 12_289, 12_290, 99_999] {
+            let found: Vec<_> = table.iter_from(MachineId(first)).map(|(_, number)| *number).collect();
+            let expected: Vec<_> = numbers.into_iter().filter(|number| *number >= first).collect();
+            assert_eq!(found, expected, "{first}");
+        }
+        assert!(table.clone().into_rows().eq(table.iter().map(|(key, number)| (key, *number))));
+    }
+
+    #[test]
+    fn a_change_after_a_copy_clones_one_chapter_and_one_page() {
+        let mut table = Table::new();
+        (0..10_000).for_each(|number| table.insert(MachineId(number), number));
+        let copy = table.clone();
+        *table.get_mut(&MachineId(5_000)).unwrap() = 1;
+        table.remove(&MachineId(5_001));
+        assert_eq!((copy.get(&MachineId(5_000)), copy.get(&MachineId(5_001))), (Some(&5_000), Some(&5_001)));
+        let both = table.chapters.iter().flatten().zip(copy.chapters.iter().flatten());
+        let own: Vec<_> = both.filter(|(one, other)| !Arc::ptr_eq(one, other)).collect();
+        assert_eq!(own.len(), 1);
+        let (one, other) = own[0];
+        let pages = one.slots.iter().flatten().zip(other.slots.iter().flatten());
+        assert_eq!(pages.filter(|(one, other)| !Arc::ptr_eq(one, other)).count(), 1);
     }
 }

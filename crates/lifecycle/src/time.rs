@@ -123,6 +123,12 @@ impl Now {
         let wall = Timestamp::from_millis(millis);
         Self { wall, steady: Steady(wall.0.unsigned_abs()) }
     }
+
+    /// This moment, later by `span` on both clocks.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        Self { wall: self.wall.plus(span), steady: self.steady.plus(span) }
+    }
 }
 
 /// The length of a span in milliseconds, part of one counted as a whole one: rounding never shortens a notice.

@@ -259,6 +259,31 @@ proptest! {
     }
 
     #[test]
+    fn a_copy_is_equal_and_stays_as_it_was(layout in layouts(), history in happenings()) {
+        let mut world = build(&layout);
+        let mut copies = Vec::new();
+        for (number, happening) in history.iter().enumerate() {
+            if number % 7 == 0 {
+                let mut copy = world.cluster.clone();
+                prop_assert_eq!(&copy, &world.cluster);
+                // Sometimes the original is put aside, and life goes on in the copy.
+                if number % 2 == 0 {
+                    std::mem::swap(&mut copy, &mut world.cluster);
+                }
+                copies.push((world.journal.len(), format!("{copy:?}"), copy));
+            }
+            world.happen(happening);
+        }
+        // Each copy is still the state of its moment: by its own words, and by the journal up to then.
+        for (length, shown, copy) in &copies {
+            let mut replayed = Cluster::new(Seed([7; 16]));
+            world.journal[..*length].iter().for_each(|(now, change)| drop(replayed.evolve(*now, change)));
+            prop_assert_eq!(&replayed, copy);
+            prop_assert_eq!(shown, &format!("{copy:?}"));
+        }
+    }
+
+    #[test]
     fn replaying_the_journal_gives_the_running_state(
         layout in layouts(),
         history in happenings(),

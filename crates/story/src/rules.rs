@@ -10,11 +10,11 @@ use forewarn_control::{
     BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, find_machine,
     find_tenant, machine_view, rollout_view, tenant_view,
 };
-use forewarn_hypervisor::Pretend;
 use forewarn_imds::{Document, Edition};
+use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
 use forewarn_lifecycle::{
-    Action, Approver, Change, Cluster, Command, Effect, EventId, MachineId, Now, Refusal, Report, Seed,
-    Steady, TenantId, Timestamp, limits,
+    Action, Approver, Change, Cluster, Command, EventId, MachineId, Now, PretendMachines, Refusal, Report,
+    Seed, Steady, TenantId, Timestamp,
 };
 
 use crate::stage::{ClockStep, Stage, Undone};
@@ -27,43 +27,63 @@ const SEED: Seed = Seed(*b"forewarn stories");
 
 /// The pure rules as a stage: fifteen minutes of notice take no time.
 pub struct Rules {
-    cluster: Cluster,
-    now: Now,
+    player: Player<SimulatedFleet>,
     beginning: Now,
+}
+
+/// The surroundings of the cluster of a story, and its journal.
+#[derive(Default)]
+struct SimulatedFleet {
     journal: Vec<(Now, Change)>,
     heard: BTreeMap<TenantId, Steady>,
-    machines: Pretend,
-    /// What has been decided and not been asked of machines yet.
-    owed: Vec<Action>,
+    machines: PretendMachines,
+    /// Machines whose next action fails.
     jammed: BTreeSet<MachineId>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
         let now = Now::at_millis(BEGINNING_MILLIS);
-        Self {
-            cluster: Cluster::new(SEED),
-            now,
-            beginning: now,
-            journal: Vec::new(),
-            heard: BTreeMap::new(),
-            machines: Pretend::default(),
-            owed: Vec::new(),
-            jammed: BTreeSet::new(),
-        }
+        Self { player: Player::new(Cluster::new(SEED), now, SimulatedFleet::default()), beginning: now }
+    }
+}
+
+impl Surroundings for SimulatedFleet {
+    fn take_completion(&mut self, now: Now) -> Option<Completion> {
+        let (maintenance, machine) = self.machines.take_done(now.steady)?;
+        let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
+        Some(Completion { maintenance, machine, report })
+    }
+
+    fn next_completion(&self) -> Option<Steady> {
+        self.machines.next()
+    }
+
+    fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
+        self.heard.get(&tenant).copied()
+    }
+}
+
+impl Simulation for SimulatedFleet {
+    fn perform(&mut self, cluster: &Cluster, now: Now, action: Action) {
+        self.machines.take_on(cluster, action, now.steady);
+    }
+
+    fn on_change(&mut self, _: &Cluster, now: Now, change: &Change) {
+        self.journal.push((now, change.clone()));
     }
 }
 
 impl Stage for Rules {
     fn perform(&mut self, command: &NamedCommand) -> Result<(), Undone> {
-        match command.resolve(&self.cluster)? {
-            Resolved::Rules(command) | Resolved::Admit(command, _) => self.submit(&command)?,
-            Resolved::Jam(machine) => drop(self.jammed.insert(machine)),
+        match command.resolve(self.cluster())? {
+            Resolved::Rules(command) | Resolved::Admit(command, _) => self.player.submit(&command)?,
+            Resolved::Jam(machine) => drop(self.player.surroundings.jammed.insert(machine)),
             // The rules need not know, and no document shows it.
             Resolved::Describe(..) | Resolved::Site(_) => {}
         }
         // What follows from a command is decided before any machine is touched: it is one answer.
-        while self.step()? {}
+        while self.player.decide_due().map_err(|refusal| clock_refused(&refusal))? {}
         self.settle()
     }
 
@@ -76,7 +96,7 @@ impl Stage for Rules {
         let (tenant, machine) = self.hear(machine)?;
         self.settle()?;
         let by = Approver::Machine(machine);
-        self.submit(&Command::Approve { tenant, events: events.to_vec(), by })?;
+        self.player.submit(&Command::Approve { tenant, events: events.to_vec(), by })?;
         self.settle()
     }
 
@@ -85,44 +105,42 @@ impl Stage for Rules {
     }
 
     fn elapsed(&self) -> Duration {
-        self.now.steady.since(self.beginning.steady)
+        self.player.now.steady.since(self.beginning.steady)
     }
 
     fn run_on(&mut self, end: Duration) -> Result<(), Undone> {
         let left = end.saturating_sub(self.elapsed());
-        let deadline = self.cluster.next_deadline().map(|deadline| deadline.wait(self.now));
-        let machine = self.machines.next().map(|at| at.since(self.now.steady));
-        let step = deadline.into_iter().chain(machine).chain([left]).min().unwrap_or(left);
-        self.now.wall = self.now.wall.plus(step);
-        self.now.steady = self.now.steady.plus(step);
+        let step = self.player.wait().map_or(left, |wait| wait.min(left));
+        self.player.pass(step);
         self.settle()
     }
 
     fn tenants(&self) -> Result<Vec<TenantView>, Undone> {
-        Ok(self.cluster.tenants().filter_map(|(id, _)| tenant_view(&self.cluster, id)).collect())
+        Ok(self.cluster().tenants().filter_map(|(id, _)| tenant_view(self.cluster(), id)).collect())
     }
 
     fn machines(&self) -> Result<Vec<MachineView>, Undone> {
         let details = Details::default();
-        let machines = self.cluster.machines();
-        Ok(machines.filter_map(|(id, _)| machine_view(&self.cluster, id, &details)).collect())
+        let machines = self.cluster().machines();
+        Ok(machines.filter_map(|(id, _)| machine_view(self.cluster(), id, &details)).collect())
     }
 
     fn rollouts(&self) -> Result<Vec<RolloutView>, Undone> {
-        let over = self.cluster.ended_rollouts().map(|(id, _)| id);
-        let mut all: Vec<_> = over.chain(self.cluster.rollouts().map(|(id, _)| id)).collect();
+        let Player { cluster, now, .. } = &self.player;
+        let over = cluster.ended_rollouts().map(|(id, _)| id);
+        let mut all: Vec<_> = over.chain(cluster.rollouts().map(|(id, _)| id)).collect();
         all.sort_unstable();
-        Ok(all.into_iter().filter_map(|id| rollout_view(&self.cluster, self.now, id)).collect())
+        Ok(all.into_iter().filter_map(|id| rollout_view(cluster, *now, id)).collect())
     }
 
     fn document(&self, tenant: &str) -> Result<Vec<u8>, Undone> {
-        let tenant = self.cluster.tenant(find_tenant(&self.cluster, tenant)?);
+        let tenant = self.cluster().tenant(find_tenant(self.cluster(), tenant)?);
         Ok(tenant.map(|tenant| Document::of(tenant).render(Edition::newest()).into()).unwrap_or_default())
     }
 
     fn step_clock(&mut self, step: ClockStep) -> Result<(), Undone> {
-        let wall = self.now.wall;
-        self.now.wall = match step {
+        let wall = self.player.now.wall;
+        self.player.now.wall = match step {
             ClockStep::Forward(span) => wall.plus(span),
             ClockStep::Back(span) => {
                 let span = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
@@ -134,80 +152,41 @@ impl Stage for Rules {
 
     fn crash(&mut self) -> Result<(), Undone> {
         let mut cluster = Cluster::new(SEED);
-        for (now, change) in &self.journal {
+        for (now, change) in &self.player.surroundings.journal {
             cluster.evolve(*now, change);
         }
-        if cluster != self.cluster {
+        if cluster != *self.cluster() {
             return Err(Undone::Broken("the journal does not give the state that was lost".to_owned()));
         }
-        self.cluster = cluster;
         // A machine that is being worked on is not worked on twice: the action is known by its key.
-        self.owed.extend(self.cluster.unfinished());
+        let fleet = std::mem::take(&mut self.player.surroundings);
+        self.player = Player::new(cluster, self.player.now, fleet);
         self.settle()
     }
 }
 
 impl Rules {
-    /// Asks the rules, and keeps what is owed.
-    fn submit(&mut self, command: &Command) -> Result<(), Refusal> {
-        for change in self.cluster.decide(self.now, command)? {
-            for effect in self.cluster.evolve(self.now, &change) {
-                match effect {
-                    Effect::Perform(action) => self.owed.push(action),
-                    Effect::Publish(_) | Effect::Unpublish(_) => {}
-                }
-            }
-            self.journal.push((self.now, change));
-        }
-        Ok(())
-    }
-
-    /// The machines begin with what is owed.
-    fn hand_over(&mut self) {
-        for action in self.owed.drain(..) {
-            self.machines.take_on(&self.cluster, action, self.now.steady);
-        }
+    fn cluster(&self) -> &Cluster {
+        &self.player.cluster
     }
 
     /// Any request of a machine enrols its tenant and breaks the silence, whatever becomes of it.
     fn hear(&mut self, machine: &MachineView) -> Result<(TenantId, MachineId), Undone> {
-        let tenant = find_tenant(&self.cluster, &machine.tenant)?;
-        let machine = find_machine(&self.cluster, &format!("{}/{}", machine.tenant, machine.name))?;
-        self.submit(&Command::Enrol(tenant))?;
-        self.heard.insert(tenant, self.now.steady);
+        let tenant = find_tenant(self.cluster(), &machine.tenant)?;
+        let machine = find_machine(self.cluster(), &format!("{}/{}", machine.tenant, machine.name))?;
+        self.player.submit(&Command::Enrol(tenant))?;
+        self.player.surroundings.heard.insert(tenant, self.player.now.steady);
         Ok((tenant, machine))
     }
 
     /// Does everything that is due now.
     fn settle(&mut self) -> Result<(), Undone> {
-        self.hand_over();
-        while self.step()? {
-            self.hand_over();
-        }
-        Ok(())
+        self.player.settle().map_err(|refusal| clock_refused(&refusal))
     }
+}
 
-    /// Decides the first thing that is due. Says whether there was one.
-    fn step(&mut self) -> Result<bool, Undone> {
-        let Some(command) = self.due() else { return Ok(false) };
-        let refused = |refusal| Undone::Broken(format!("the clock was refused: {refusal}"));
-        self.submit(&command).map_err(refused)?;
-        Ok(true)
-    }
-
-    /// The first thing that is due.
-    fn due(&mut self) -> Option<Command> {
-        if let Some((maintenance, machine)) = self.machines.take_done(self.now.steady) {
-            let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-            return Some(Command::Complete { maintenance, machine, report });
-        }
-        if let Some(tenant) = self.cluster.silences_due(self.now).next() {
-            let ago = self.heard.get(&tenant).map(|heard| self.now.steady.since(*heard));
-            let lately = ago.filter(|ago| *ago < limits::SILENCE_MAX);
-            return Some(lately.map_or(Command::Silent(tenant), |ago| Command::Heard { tenant, ago }));
-        }
-        self.cluster.next_deadline().filter(|deadline| deadline.is_due(self.now)).map(|_| Command::Tick)
-    }
+fn clock_refused(refusal: &Refusal) -> Undone {
+    Undone::Broken(format!("the clock was refused: {refusal}"))
 }
 
 impl From<Refusal> for Undone {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use forewarn_control::push::{Beside, Notice, notices};
 use forewarn_control::*;
+use forewarn_lifecycle::player::{EmptySurroundings, due};
 use forewarn_lifecycle::*;
 
 pub(crate) struct Town {
@@ -103,11 +104,12 @@ impl Town {
         }
     }
 
-    /// Time passes, and what is due is done. Silences are not for this town.
+    /// Time passes, and what is due is done.
     pub(crate) fn pass(&mut self, span: Duration) {
-        self.now = Now { wall: self.now.wall.plus(span), steady: self.now.steady.plus(span) };
-        while self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(self.now)) {
-            self.submit(&Command::Tick);
+        self.now = self.now.plus(span);
+        while let Some(command) = due(&self.cluster, self.now, &mut EmptySurroundings) {
+            assert_eq!(command, Command::Tick, "silences are not for this town");
+            self.submit(&command);
         }
     }
 

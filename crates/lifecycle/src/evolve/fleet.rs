@@ -8,6 +8,7 @@ use crate::ids::{HostId, MachineId, TenantId, Zone};
 use crate::maintenance::{Hold, Impact};
 use crate::names::Name;
 use crate::policy::Policy;
+use crate::rows::Attention;
 use crate::tenant::{Shape, Tenant};
 use crate::time::Steady;
 
@@ -184,7 +185,7 @@ impl Cluster {
         });
         if stranded {
             self.agenda.add(Steady::START, Due::Stranded(id));
-        } else {
+        } else if self.agenda.attention(Due::Stranded(id)) == Attention::Due {
             self.agenda.remove(Steady::START, Due::Stranded(id));
         }
     }

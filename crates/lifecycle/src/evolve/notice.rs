@@ -1,5 +1,7 @@
 //! The end of a notice, moved: in the plan, in the events of its tenants, and in the agenda.
 
+use std::sync::Arc;
+
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::event::Phase;
@@ -16,11 +18,11 @@ impl Cluster {
         steady_due: Steady,
         out: &mut Vec<Effect>,
     ) {
-        let Some(wait) = self.maintenances.get(&id).and_then(Maintenance::wait) else {
+        let Some(wait) = self.maintenance(id).and_then(Maintenance::wait) else {
             return;
         };
         self.unlist(id);
-        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let is_moved = maintenance.plan.not_before != not_before;
         maintenance.plan.not_before = not_before;
         maintenance.plan.steady_due = steady_due;

@@ -1,12 +1,14 @@
 //! Rollouts, applied: from the plan to what is remembered of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::agenda::Due;
 use crate::cluster::Cluster;
 use crate::ids::{HostId, MachineId, MaintenanceId, RolloutId};
 use crate::limits::ENDED_ROLLOUTS_MAX;
 use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
+use crate::paged::{PagedMap, PagedSet};
 use crate::rollout::{EndedRollout, HostFate, Look, Pause, Rollout, RolloutEnd, Standing, Terms};
 use crate::time::Now;
 
@@ -37,7 +39,7 @@ impl Cluster {
             terms: terms.clone(),
             planned_at: now.wall,
             waiting: hosts.to_vec(),
-            past: BTreeMap::new(),
+            past: PagedMap::new(),
             standing: Standing::Next,
             pause: None,
             failures: 0,
@@ -45,9 +47,9 @@ impl Cluster {
             confirmed: 0,
             group_over: None,
             last_machines: Vec::new(),
-            excused: BTreeSet::new(),
+            excused: PagedSet::new(),
         };
-        self.rollouts.insert(id, rollout);
+        self.rollouts.insert(id, Arc::new(rollout));
         self.list_rollout(id);
     }
 
@@ -63,7 +65,7 @@ impl Cluster {
     /// Moves a rollout from one list to another.
     pub(super) fn set_standing(&mut self, id: RolloutId, standing: Standing) {
         self.unlist_rollout(id);
-        if let Some(rollout) = self.rollouts.get_mut(&id) {
+        if let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) {
             rollout.standing = standing;
         }
         self.list_rollout(id);
@@ -71,7 +73,7 @@ impl Cluster {
 
     /// Puts a rollout into the list in which it waits, if it waits for time.
     pub(crate) fn list_rollout(&mut self, id: RolloutId) {
-        match self.rollouts.get(&id).and_then(Rollout::looked_at) {
+        match self.rollout(id).and_then(Rollout::looked_at) {
             Some(Look::Steady(at)) => self.agenda.add(at, Due::Advance(id)),
             Some(Look::Wall(at)) => self.agenda.add_wall(at, Due::Advance(id)),
             None => {}
@@ -79,7 +81,7 @@ impl Cluster {
     }
 
     fn unlist_rollout(&mut self, id: RolloutId) {
-        match self.rollouts.get(&id).and_then(Rollout::looked_at) {
+        match self.rollout(id).and_then(Rollout::looked_at) {
             Some(Look::Steady(at)) => self.agenda.remove(at, Due::Advance(id)),
             Some(Look::Wall(at)) => self.agenda.remove_wall(at, Due::Advance(id)),
             None => {}
@@ -87,7 +89,7 @@ impl Cluster {
     }
 
     pub(super) fn rollout_paused(&mut self, id: RolloutId, why: Pause) {
-        let Some(rollout) = self.rollouts.get_mut(&id) else { return };
+        let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         rollout.pause = Some(why);
         if rollout.current().is_none() {
             self.set_standing(id, Standing::Paused);
@@ -99,7 +101,7 @@ impl Cluster {
         let Some(rollout) = self.rollouts.get(&id) else { return };
         let looked = rollout.standing == Standing::Unwell;
         let seen: Vec<_> = self.unwell_of(rollout).filter(|_| looked).collect();
-        let Some(rollout) = self.rollouts.get_mut(&id) else { return };
+        let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         (rollout.pause, rollout.failures, rollout.confirmed) = (None, 0, rollout.groups);
         rollout.excused.extend(seen);
         self.look_if_idle(id);
@@ -112,7 +114,7 @@ impl Cluster {
         added: &[HostId],
         removed: &[HostId],
     ) {
-        let Some(rollout) = self.rollouts.get_mut(&id) else { return };
+        let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) else { return };
         rollout.terms = terms.clone();
         let removed_set: BTreeSet<_> = removed.iter().collect();
         rollout.waiting.retain(|host| !removed_set.contains(host));
@@ -139,14 +141,15 @@ impl Cluster {
         if self.ended_rollouts.len() == ENDED_ROLLOUTS_MAX {
             self.ended_rollouts.remove(0);
         }
-        self.ended_rollouts.push((id, EndedRollout { rollout, at: now.wall, how }));
+        self.ended_rollouts
+            .push((id, Arc::new(EndedRollout { rollout: Arc::unwrap_or_clone(rollout), at: now.wall, how })));
     }
 
     /// A group of a rollout is announced.
     pub(super) fn group_planned(&mut self, id: RolloutId, group: MaintenanceId, hosts: &[HostId]) {
         let ill = |host: &&HostId| self.unwell.contains(*host);
         let excused: Vec<_> = hosts.iter().filter(ill).copied().collect();
-        if let Some(rollout) = self.rollouts.get_mut(&id) {
+        if let Some(rollout) = self.rollouts.get_mut(&id).map(Arc::make_mut) {
             rollout.waiting.retain(|host| hosts.binary_search(host).is_err());
             rollout.excused.extend(excused);
         }
@@ -157,7 +160,7 @@ impl Cluster {
     pub(super) fn group_started(&mut self, group: MaintenanceId, actions: &[Action]) {
         let cause = self.maintenances.get(&group).map(|group| &group.plan.cause);
         let Some(Cause::HostWork { rollout, .. }) = cause else { return };
-        if let Some(rollout) = self.rollouts.get_mut(rollout) {
+        if let Some(rollout) = self.rollouts.get_mut(rollout).map(Arc::make_mut) {
             rollout.last_machines = actions.iter().map(|action| action.machine).collect();
         }
     }
@@ -176,8 +179,11 @@ impl Cluster {
 
     /// A rollout, be it over.
     fn remembered_rollout(&mut self, id: RolloutId) -> Option<&mut Rollout> {
+        if let Some(rollout) = self.rollouts.get_mut(&id) {
+            return Some(Arc::make_mut(rollout));
+        }
         let ended = self.ended_rollouts.iter_mut().find(|(ended, _)| *ended == id);
-        self.rollouts.get_mut(&id).or_else(|| ended.map(|(_, ended)| &mut ended.rollout))
+        ended.map(|(_, ended)| &mut Arc::make_mut(ended).rollout)
     }
 
     /// A group is over: its hosts are free, unless they wait again, and every rollout that waits may go on.
@@ -195,7 +201,9 @@ impl Cluster {
                     rollout.groups += 1;
                     rollout.group_over = Some(now.steady);
                     for host in hosts {
-                        rollout.past.entry(*host).or_insert(HostFate::Done);
+                        if !rollout.past.contains_key(host) {
+                            rollout.past.insert(*host, HostFate::Done);
+                        }
                     }
                 }
                 GroupEnd::Skipped => rollout.past.extend(hosts.iter().map(|host| (*host, HostFate::Skipped))),
@@ -214,11 +222,11 @@ impl Cluster {
     pub(super) fn postpone_work(&mut self, id: HostId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let work = host.work.and_then(|work| self.maintenances.get_mut(&work));
-        let Some(work) = work.filter(|work| work.wait().is_some()) else { return };
+        let Some(work) = work.filter(|work| work.wait().is_some()).map(Arc::make_mut) else { return };
         if let Cause::HostWork { rollout, hosts, .. } = &mut work.plan.cause {
             hosts.retain(|other| *other != id);
             host.work = None;
-            match self.rollouts.get_mut(rollout) {
+            match self.rollouts.get_mut(rollout).map(Arc::make_mut) {
                 Some(rollout) => rollout.waiting.push(id),
                 None => host.rollout = None,
             }
@@ -234,7 +242,7 @@ impl Cluster {
     /// Something has changed on a host: the rollout that waits for it may go on.
     pub(super) fn advance_rollout_of(&mut self, host: HostId) {
         let rollout = self.hosts.get(&host).and_then(|host| host.rollout);
-        let waits = |id: &RolloutId| self.rollouts.get(id).is_some_and(Rollout::waits_for_room);
+        let waits = |id: &RolloutId| self.rollout(*id).is_some_and(Rollout::waits_for_room);
         if let Some(id) = rollout.filter(waits) {
             self.set_standing(id, Standing::Next);
         }

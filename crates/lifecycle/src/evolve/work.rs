@@ -33,7 +33,8 @@ impl Cluster {
             plan.machines().for_each(|machine| self.agenda.remove(Steady::START, Due::Stranded(machine)));
         }
         self.agenda.add(plan.steady_due, Due::Start(id));
-        self.maintenances.insert(id, Maintenance { plan: plan.clone(), stage: Stage::Waiting(Wait::Notice) });
+        let new = Maintenance { plan: plan.clone(), stage: Stage::Waiting(Wait::Notice) };
+        self.maintenances.insert(id, Arc::new(new));
     }
 
     fn announce(&mut self, plan: &Plan, part: &Part, out: &mut Vec<Effect>) {
@@ -64,7 +65,7 @@ impl Cluster {
     /// Moves a maintenance that has not started from one list to another.
     pub(super) fn set_wait(&mut self, id: MaintenanceId, wait: Wait) {
         self.unlist(id);
-        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let Stage::Waiting(current) = &mut maintenance.stage else { return };
         *current = wait;
         match wait {
@@ -118,7 +119,7 @@ impl Cluster {
         out: &mut Vec<Effect>,
     ) {
         self.unlist(id);
-        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let keyed = actions.iter().map(|action| (action.machine, *action)).collect();
         maintenance.stage = Stage::Running { cause, actions: keyed };
         self.running.insert(id);
@@ -161,7 +162,7 @@ impl Cluster {
         why: Withdrawal,
         out: &mut Vec<Effect>,
     ) {
-        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let over: Vec<_> =
             maintenance.plan.parts.extract_if(.., |part| tenants.contains(&part.tenant)).collect();
         for part in &over {
@@ -182,7 +183,7 @@ impl Cluster {
         report: Report,
         out: &mut Vec<Effect>,
     ) {
-        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let Stage::Running { actions, .. } = &mut maintenance.stage else { return };
         let Some(action) = actions.remove(&machine) else { return };
         let from = self.machines.get(&machine).map(|machine| machine.host);
@@ -209,7 +210,7 @@ impl Cluster {
 
     /// Ends every part of a maintenance under way that has nothing left to do, and the maintenance with its last part.
     fn end_parts(&mut self, now: Now, id: MaintenanceId, out: &mut Vec<Effect>) {
-        let Some(maintenance) = self.maintenances.get_mut(&id) else { return };
+        let Some(maintenance) = self.maintenances.get_mut(&id).map(Arc::make_mut) else { return };
         let Stage::Running { actions, .. } = &maintenance.stage else { return };
         let is_over = |part: &mut Part| !part.machines.iter().any(|machine| actions.contains_key(machine));
         let over: Vec<_> = maintenance.plan.parts.extract_if(.., is_over).collect();

@@ -10,6 +10,7 @@
 
 use std::time::Duration;
 
+use forewarn_lifecycle::player::{EmptySurroundings, due};
 use forewarn_lifecycle::*;
 
 pub struct Bare {
@@ -108,15 +109,15 @@ impl Bare {
     }
 
     pub fn settle(&mut self) {
-        while self.cluster.next_deadline().is_some_and(|deadline| deadline.is_due(self.now)) {
-            assert_ne!(self.submit(Command::Tick), Ok(vec![]), "silences are not for this world");
+        while let Some(command) = due(&self.cluster, self.now, &mut EmptySurroundings) {
+            assert_eq!(command, Command::Tick, "silences are not for this world");
+            assert_ne!(self.submit(command), Ok(vec![]), "what is due is done");
         }
     }
 
     /// Lets time pass, without stopping on the way.
     pub fn advance(&mut self, span: Duration) {
-        self.now.wall = self.now.wall.plus(span);
-        self.now.steady = self.now.steady.plus(span);
+        self.now = self.now.plus(span);
         self.settle();
     }
 

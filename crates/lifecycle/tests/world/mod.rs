@@ -8,6 +8,7 @@ pub mod upgrades;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use forewarn_lifecycle::player::{Completion, Surroundings, due, wait};
 use forewarn_lifecycle::*;
 use observer::Observer;
 
@@ -22,14 +23,33 @@ pub struct World {
     pub now: Now,
     pub journal: Vec<(Now, Change)>,
     pub observer: Observer,
-    heard: BTreeMap<TenantId, Steady>,
+    requests: Requests,
+}
+
+/// The time of the last request of each tenant. No action ends by itself.
+#[derive(Default)]
+struct Requests(BTreeMap<TenantId, Steady>);
+
+impl Surroundings for Requests {
+    fn take_completion(&mut self, _: Now) -> Option<Completion> {
+        None
+    }
+
+    fn next_completion(&self) -> Option<Steady> {
+        None
+    }
+
+    fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
+        self.0.get(&tenant).copied()
+    }
 }
 
 impl World {
     pub fn new() -> Self {
         let now = Now::at_millis(BEGINNING);
         let cluster = Cluster::new(Seed([7; 16]));
-        Self { cluster, now, journal: Vec::new(), observer: Observer::default(), heard: BTreeMap::new() }
+        let (observer, requests) = (Observer::default(), Requests::default());
+        Self { cluster, now, journal: Vec::new(), observer, requests }
     }
 
     /// Asks the rules, journals and applies what they say, and has every step watched.
@@ -44,7 +64,7 @@ impl World {
             self.observer.changed(&before, &self.cluster, self.now, change, &effects);
         }
         if let Command::Enrol(tenant) = command {
-            self.heard.insert(tenant, self.now.steady);
+            self.requests.0.insert(tenant, self.now.steady);
         }
         Ok(changes)
     }
@@ -55,10 +75,8 @@ impl World {
         self.settle();
         loop {
             let left = end.since(self.now.steady);
-            let wait = self.cluster.next_deadline().map(|deadline| deadline.wait(self.now));
-            let step = wait.map_or(left, |wait| wait.min(left));
-            self.now.wall = self.now.wall.plus(step);
-            self.now.steady = self.now.steady.plus(step);
+            let wait = wait(&self.cluster, self.now, &self.requests);
+            self.pass(wait.map_or(left, |wait| wait.min(left)));
             self.settle();
             if self.now.steady >= end {
                 return;
@@ -68,8 +86,7 @@ impl World {
 
     /// Lets both clocks run while nothing is done: a commit takes long, or the process is stopped.
     pub fn pass(&mut self, span: Duration) {
-        self.now.wall = self.now.wall.plus(span);
-        self.now.steady = self.now.steady.plus(span);
+        self.now = self.now.plus(span);
     }
 
     /// Sets the wall clock forward or back; the steady clock does not move.
@@ -81,36 +98,21 @@ impl World {
     /// Does everything that is due now.
     pub fn settle(&mut self) {
         for _ in 0..TICKS_AT_ONE_INSTANT_MAX {
-            let Some(deadline) = self.cluster.next_deadline().filter(|deadline| deadline.is_due(self.now))
-            else {
+            let Some(command) = due(&self.cluster, self.now, &mut self.requests) else {
                 self.observer.settled(&self.cluster, self.now);
                 return;
             };
-            let silent = self.cluster.silences_due(self.now).next();
-            if let Some(tenant) = silent {
-                self.answer_silence(tenant);
-                continue;
-            }
-            let changes = self.submit(Command::Tick).expect("a tick is never refused");
-            assert!(!changes.is_empty(), "{deadline:?} is due at {:?} and a tick does nothing", self.now);
+            let changes = self.submit(command.clone()).expect("what is due is never refused");
+            assert!(!changes.is_empty(), "{command:?} is due at {:?} and does nothing", self.now);
         }
         panic!("the rules do not come to rest");
-    }
-
-    fn answer_silence(&mut self, tenant: TenantId) {
-        let ago = self.heard.get(&tenant).map(|heard| self.now.steady.since(*heard));
-        let changes = match ago {
-            Some(ago) if ago < limits::SILENCE_MAX => self.submit(Command::Heard { tenant, ago }),
-            Some(_) | None => self.submit(Command::Silent(tenant)),
-        };
-        assert!(!changes.expect("a known tenant").is_empty(), "a silence that is due is answered");
     }
 
     /// A machine asks for its events: the first time enrols its tenant.
     pub fn poll(&mut self, tenant: TenantId) {
         if self.cluster.tenant(tenant).is_some() {
             self.submit(Command::Enrol(tenant)).expect("a known tenant");
-            self.heard.insert(tenant, self.now.steady);
+            self.requests.0.insert(tenant, self.now.steady);
         }
     }
 

@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_lifecycle::paged::{PagedMap, PagedSet};
+
 use super::{Malformed, Reader, Stored, Writer, stored_enum};
 
 macro_rules! stored_number {
@@ -160,44 +162,57 @@ impl<A: Stored, B: Stored> Stored for (A, B) {
     }
 }
 
-impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
-    fn write(&self, out: &mut Writer) {
-        out.number(self.len() as u64);
-        for (key, value) in self {
-            key.write(out);
-            value.write(out);
-        }
-    }
+/// Ordered maps: a length, then every key with its value.
+macro_rules! stored_map {
+    ($($type:ident)*) => { $(
+        impl<K: Stored + Ord + Clone, V: Stored + Clone> Stored for $type<K, V> {
+            fn write(&self, out: &mut Writer) {
+                out.number(self.len() as u64);
+                for (key, value) in self {
+                    key.write(out);
+                    value.write(out);
+                }
+            }
 
-    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let length = input.length()?;
-        let mut map = Self::new();
-        for _ in 0..length {
-            if map.insert(K::read(input)?, V::read(input)?).is_some() {
-                return Err(Malformed::Impossible("a key that is there twice"));
+            fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+                let length = input.length()?;
+                let mut map = Self::new();
+                for _ in 0..length {
+                    if map.insert(K::read(input)?, V::read(input)?).is_some() {
+                        return Err(Malformed::Impossible("a key that is there twice"));
+                    }
+                }
+                Ok(map)
             }
         }
-        Ok(map)
-    }
+    )* };
 }
 
-impl<T: Stored + Ord> Stored for BTreeSet<T> {
-    fn write(&self, out: &mut Writer) {
-        out.number(self.len() as u64);
-        self.iter().for_each(|item| item.write(out));
-    }
+/// Ordered sets: a length, then every item.
+macro_rules! stored_set {
+    ($($type:ident)*) => { $(
+        impl<T: Stored + Ord + Clone> Stored for $type<T> {
+            fn write(&self, out: &mut Writer) {
+                out.number(self.len() as u64);
+                self.iter().for_each(|item| item.write(out));
+            }
 
-    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let length = input.length()?;
-        let mut set = Self::new();
-        for _ in 0..length {
-            if !set.insert(T::read(input)?) {
-                return Err(Malformed::Impossible("an item that is there twice"));
+            fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
+                let length = input.length()?;
+                let mut set = Self::new();
+                for _ in 0..length {
+                    if !set.insert(T::read(input)?) {
+                        return Err(Malformed::Impossible("an item that is there twice"));
+                    }
+                }
+                Ok(set)
             }
         }
-        Ok(set)
-    }
+    )* };
 }
+
+stored_map!(BTreeMap PagedMap);
+stored_set!(BTreeSet PagedSet);
 
 impl Stored for Ipv4Addr {
     fn write(&self, out: &mut Writer) {
@@ -245,6 +260,12 @@ mod tests {
         same(&vec![Some(1u32), None, Some(u32::MAX)]);
         same(&BTreeMap::from([("a".to_owned(), 1u16), ("b".to_owned(), 2)]));
         same(&BTreeSet::from([1u32, 7, 300]));
+        let paged: PagedMap<u32, u16> = [(7, 1), (300, 2)].into_iter().collect();
+        same(&paged);
+        assert_eq!(to_bytes(&paged), to_bytes(&BTreeMap::from([(7u32, 1u16), (300, 2)])));
+        let paged: PagedSet<u32> = [1, 7, 300].into_iter().collect();
+        same(&paged);
+        assert_eq!(to_bytes(&paged), to_bytes(&BTreeSet::from([1u32, 7, 300])));
         same(&IpAddr::from([10, 0, 0, 1]));
         same(&IpAddr::from([1u16, 2, 3, 4, 5, 6, 7, 8]));
     }
@@ -260,6 +281,8 @@ mod tests {
         assert!(from_bytes::<String>(&[1, 0xff]).is_err());
         assert!(from_bytes::<BTreeMap<u16, u16>>(&[2, 1, 1, 1, 1]).is_err());
         assert!(from_bytes::<BTreeSet<u16>>(&[2, 1, 1]).is_err());
+        assert!(from_bytes::<PagedMap<u16, u16>>(&[2, 1, 1, 1, 1]).is_err());
+        assert!(from_bytes::<PagedSet<u16>>(&[2, 1, 1]).is_err());
         let mut too_much = Writer::default();
         too_much.number(1);
         too_much.number(1_000_000_000);

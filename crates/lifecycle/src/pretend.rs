@@ -1,20 +1,23 @@
-//! Machines that pretend: they are busy for as long as a real one might be, on whatever clock there is.
+//! Simulated machines: an action takes as long as it might on a real one, on the clock of the caller.
 //!
-//! Only what an event announced takes time. The clock is the caller's; nothing here waits.
+//! Only an action that an event announced takes time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use forewarn_lifecycle::{Action, Cluster, MachineId, MaintenanceId, Steady};
+use crate::cluster::Cluster;
+use crate::ids::{MachineId, MaintenanceId};
+use crate::maintenance::Action;
+use crate::time::Steady;
 
-/// What pretend machines are busy with.
+/// The actions that simulated machines are busy with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pretend {
+pub struct PretendMachines {
     busy: BTreeSet<(Steady, MaintenanceId, MachineId)>,
     keys: BTreeSet<(MaintenanceId, MachineId)>,
 }
 
-impl Pretend {
+impl PretendMachines {
     /// Takes on an action, unless it has been taken on already.
     pub fn take_on(&mut self, cluster: &Cluster, action: Action, now: Steady) {
         if self.keys.insert((action.maintenance, action.machine)) {
@@ -41,7 +44,7 @@ impl Pretend {
     }
 }
 
-/// How long it takes: as long as a Freeze was announced to last; otherwise what a quick machine would need.
+/// The time of an action: the announced duration of a Freeze, otherwise the time of a quick machine.
 fn time_of(cluster: &Cluster, action: Action) -> Duration {
     let tenant = cluster.machine(action.machine).map(|machine| machine.tenant);
     let maintenance = cluster.maintenance(action.maintenance);
@@ -52,14 +55,14 @@ fn time_of(cluster: &Cluster, action: Action) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_lifecycle::{Impact, Seed};
+    use crate::{Impact, Seed};
 
     #[test]
     fn an_action_is_taken_on_once_and_reported_once() {
         let cluster = Cluster::new(Seed([1; 16]));
         let (maintenance, machine) = (MaintenanceId(4), MachineId(2));
         let action = Action { maintenance, machine, impact: Impact::Delete, boots: 1 };
-        let mut pretend = Pretend::default();
+        let mut pretend = PretendMachines::default();
         pretend.take_on(&cluster, action, Steady::from_millis(10));
         pretend.take_on(&cluster, action, Steady::from_millis(99));
         assert_eq!(pretend.next(), Some(Steady::from_millis(10)));
