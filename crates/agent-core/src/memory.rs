@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::EventId;
+use forewarn_types::EventId;
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Gone};

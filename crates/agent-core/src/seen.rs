@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use forewarn_imds::KindWord;
-use forewarn_imds::{Edition, MalformedEvent, Moment, ReadDocument, ReadEvent, Word, kind_word, source_word};
-use forewarn_lifecycle::{EventId, Timestamp};
+use forewarn_imds::{Edition, MalformedEvent, ReadDocument, ReadEvent, Word};
+use forewarn_types::{EventId, EventKind, Moment, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::condition::is_live_migration;
@@ -73,12 +72,12 @@ impl Seen {
         Ok(Self {
             id: event.id,
             status: status(event)?,
-            kind: word(&event.kind, |kind| kind_word(*kind)),
+            kind: word(&event.kind, |kind| kind.as_str()),
             resource_type: event.resource_type.clone(),
             resources: event.resources.iter().map(|name| plain_name(name, edition).to_owned()).collect(),
             not_before: event.not_before.map(Moment),
             description: event.description.clone(),
-            source: event.source.as_ref().map(|source| word(source, |source| source_word(*source))),
+            source: event.source.as_ref().map(|source| word(source, |source| source.as_str())),
             duration_seconds: event.duration_seconds,
         })
     }
@@ -86,7 +85,7 @@ impl Seen {
     /// Whether its type is one of the documented ones. An event of another type is never approved.
     #[must_use]
     pub fn has_known_type(&self) -> bool {
-        KindWord::ALL.into_iter().any(|kind| kind_word(kind.into()) == self.kind)
+        EventKind::ALL.into_iter().any(|kind| kind.as_str() == self.kind)
     }
 
     /// Whether a machine is named. Names are compared whole: `vm1` is not `vm10`.
@@ -140,7 +139,7 @@ fn plain_name(name: &str, edition: Edition) -> &str {
 
 /// Ids as text.
 pub(crate) mod id_text {
-    use forewarn_lifecycle::EventId;
+    use forewarn_types::EventId;
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 

@@ -1,6 +1,6 @@
 //! Undoing: only what was done, only when nothing is pending, one after the other, the last first.
 
-use forewarn_lifecycle::{EventId, Steady};
+use forewarn_types::{EventId, Steady};
 
 use crate::deed::{Deed, Ending, Note, Run, Task, What};
 use crate::seen::Seen;

@@ -9,7 +9,7 @@ use forewarn_imds::{
     DOCUMENT_BYTES_MAX, Edition, ReadDocument, ReadEvent, Reading, parse_date, read_document,
     render_start_requests,
 };
-use forewarn_lifecycle::{EventId, Timestamp};
+use forewarn_types::{EventId, Timestamp};
 use serde_json::Value;
 
 use crate::backoff::Backoff;

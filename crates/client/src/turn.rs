@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::Timestamp;
+use forewarn_types::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
 use crate::backoff::Backoff;

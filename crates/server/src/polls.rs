@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use forewarn_control::Poll;
-use forewarn_imds::{Edition, Moment};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::{MachineId, Timestamp};
+use forewarn_types::Moment;
 
 use crate::driver::Listed;
 

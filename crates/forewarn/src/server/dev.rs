@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_control::{Fleet, find_machine};
-use forewarn_imds::{Moment, parse_duration};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
 use forewarn_server::tls::Source;
@@ -15,6 +14,7 @@ use forewarn_server::{
     ApiDoor, ArmPlan, CLOCK_END, ClientLimits, ClockPlan, Credentials, Descriptors, Hands, Plan, Service,
     Speed, State, WebhookSettings,
 };
+use forewarn_types::{Moment, parse_duration};
 
 use super::config::TLS_DIRECTORY;
 use super::greeting::{Facts, Places};
