@@ -5,9 +5,6 @@ use serde::Deserialize;
 
 use crate::seen::Seen;
 
-/// What live migrations are described as. Nothing else on the wire tells them from other freezes.
-const LIVE_MIGRATION: &str = "live migration";
-
 /// Which events. Nothing said, nothing asked for: the default fits every event of this machine.
 ///
 /// Where an edition does not say what is asked for (no source before 2019-08-01, no duration before 2020-07-01, no description
@@ -76,13 +73,7 @@ impl Condition {
         let seconds = seen.duration();
         let shorter = self.shorter_than.map(|bound| Some(seconds? < bound.0));
         let longer = self.at_least.map(|bound| Some(seconds? >= bound.0));
-        let migration = self.live_migration.map(|wanted| Some(is_live_migration(seen)? == wanted));
+        let migration = self.live_migration.map(|wanted| Some(seen.is_live_migration()? == wanted));
         [source, shorter, longer, migration].into_iter().flatten()
     }
-}
-
-/// Whether a freeze is a live migration, if the document says why there is one.
-pub(crate) fn is_live_migration(seen: &Seen) -> Option<bool> {
-    let description = seen.description.as_deref()?;
-    Some(description.to_ascii_lowercase().contains(LIVE_MIGRATION))
 }

@@ -6,7 +6,8 @@ use forewarn_imds::{Edition, MalformedEvent, ReadDocument, ReadEvent, Word};
 use forewarn_types::{EventId, EventKind, Moment, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::condition::is_live_migration;
+/// The words that describe a live migration. Nothing else on the wire tells it from other freezes.
+const LIVE_MIGRATION: &str = "live migration";
 
 /// A document, and when it was true.
 #[derive(Clone, Copy, Debug)]
@@ -100,10 +101,11 @@ impl Seen {
         self.duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs)
     }
 
-    /// Whether it is a live migration, where the edition says why there is an event.
+    /// True for a live migration; none where the edition has no description.
     #[must_use]
     pub fn is_live_migration(&self) -> Option<bool> {
-        is_live_migration(self)
+        let description = self.description.as_deref()?;
+        Some(description.to_ascii_lowercase().contains(LIVE_MIGRATION))
     }
 }
 

@@ -69,7 +69,9 @@ mod dhcp;
 mod editions;
 mod endpoint;
 mod error;
+mod headers;
 mod lease;
+mod poll_schedule;
 mod search;
 mod turn;
 
