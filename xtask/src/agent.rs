@@ -19,7 +19,7 @@ const STORIES: [&str; 4] = ["--package", "forewarn", "--test", "agents"];
 const PARTS: [&str; 2] = ["--package", "forewarn-agent"];
 
 /// What assumes no operating system, and a target that has none.
-const PORTABLE: [&str; 3] = ["forewarn-lifecycle", "forewarn-imds", "forewarn-agent-core"];
+const PORTABLE: [&str; 4] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds", "forewarn-agent-core"];
 const BARE_TARGET: &str = "wasm32-unknown-unknown";
 
 pub(crate) fn command() -> Result<Outcome> {

@@ -14,8 +14,8 @@ use crate::tools::{CARGO_MUTANTS, has_nextest};
 use crate::tree;
 use crate::words::{Usage, Words};
 
-const MUTATED: [&str; 2] = ["forewarn-lifecycle", "forewarn-imds"];
-const TESTED: [&str; 3] = ["forewarn-lifecycle", "forewarn-imds", "forewarn-story"];
+const MUTATED: [&str; 3] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds"];
+const TESTED: [&str; 4] = ["forewarn-types", "forewarn-lifecycle", "forewarn-imds", "forewarn-story"];
 const SECONDS_MAX_PER_MUTANT: &str = "60";
 /// Few, because the tests run once for every mutant.
 const PROPERTY_CASES: &str = "24";

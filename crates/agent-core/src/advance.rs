@@ -1,6 +1,6 @@
 //! What can be done now: every case goes on as far as it can.
 
-use forewarn_lifecycle::Steady;
+use forewarn_types::Steady;
 
 use crate::case::{Case, Gone, PhaseState, Progress, State};
 use crate::deed::{Deed, Note, Run, Task, What};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::{EventId, Steady};
+use forewarn_types::{EventId, Steady};
 
 use crate::case::{Case, Consent, Live};
 use crate::deed::{Answer, Deed, Note, What};

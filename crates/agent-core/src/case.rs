@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::Steady;
+use forewarn_types::Steady;
 use serde::{Deserialize, Serialize};
 
 use crate::seen::Seen;

@@ -1,14 +1,9 @@
 //! Which events something is about.
 
-use forewarn_imds::KindWord;
-use forewarn_imds::{Span, kind_word, list, source_word};
-use forewarn_lifecycle::EventSource;
+use forewarn_types::{EventKind, EventSource, Span, list};
 use serde::Deserialize;
 
 use crate::seen::Seen;
-
-/// What live migrations are described as. Nothing else on the wire tells them from other freezes.
-const LIVE_MIGRATION: &str = "live migration";
 
 /// Which events. Nothing said, nothing asked for: the default fits every event of this machine.
 ///
@@ -19,10 +14,10 @@ const LIVE_MIGRATION: &str = "live migration";
 pub struct Condition {
     /// Of one of these types; of any, if not said.
     #[serde(deserialize_with = "list::at_least_one")]
-    pub types: Vec<KindWord>,
+    pub types: Vec<EventKind>,
     /// From one of these sources; from any, if not said.
     #[serde(deserialize_with = "list::at_least_one")]
-    pub sources: Vec<Source>,
+    pub sources: Vec<EventSource>,
     /// Shorter than this.
     pub shorter_than: Option<Span>,
     /// As long as this, or longer.
@@ -48,24 +43,6 @@ pub enum Mine {
     Any,
 }
 
-/// Who causes events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub enum Source {
-    /// The platform.
-    Platform,
-    /// The owner of the machine.
-    User,
-}
-
-impl From<Source> for EventSource {
-    fn from(source: Source) -> Self {
-        match source {
-            Source::Platform => Self::Platform,
-            Source::User => Self::User,
-        }
-    }
-}
-
 impl Condition {
     /// Whether an event is one of them.
     #[must_use]
@@ -84,25 +61,19 @@ impl Condition {
     }
 
     fn fits_kind(&self, seen: &Seen) -> bool {
-        self.types.is_empty() || self.types.iter().any(|kind| kind_word((*kind).into()) == seen.kind)
+        self.types.is_empty() || self.types.iter().any(|kind| kind.as_str() == seen.kind)
     }
 
     /// For each thing that is asked for and may not be said: whether it fits, if that is known.
     fn asked(&self, seen: &Seen) -> impl Iterator<Item = Option<bool>> {
         let source = (!self.sources.is_empty()).then(|| {
             let said = seen.source.as_deref()?;
-            Some(self.sources.iter().any(|source| source_word((*source).into()) == said))
+            Some(self.sources.iter().any(|source| source.as_str() == said))
         });
         let seconds = seen.duration();
         let shorter = self.shorter_than.map(|bound| Some(seconds? < bound.0));
         let longer = self.at_least.map(|bound| Some(seconds? >= bound.0));
-        let migration = self.live_migration.map(|wanted| Some(is_live_migration(seen)? == wanted));
+        let migration = self.live_migration.map(|wanted| Some(seen.is_live_migration()? == wanted));
         [source, shorter, longer, migration].into_iter().flatten()
     }
-}
-
-/// Whether a freeze is a live migration, if the document says why there is one.
-pub(crate) fn is_live_migration(seen: &Seen) -> Option<bool> {
-    let description = seen.description.as_deref()?;
-    Some(description.to_ascii_lowercase().contains(LIVE_MIGRATION))
 }

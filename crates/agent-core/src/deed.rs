@@ -1,7 +1,7 @@
 //! What is to be done, and how it went.
 
 use forewarn_imds::MalformedEvent;
-use forewarn_lifecycle::{EventId, Steady};
+use forewarn_types::{EventId, Steady};
 
 use crate::case::Gone;
 use crate::seen::Seen;

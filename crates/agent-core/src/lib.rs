@@ -31,7 +31,7 @@ mod undo;
 mod watcher;
 
 pub use case::{Case, Consent, Gone, Progress, State};
-pub use condition::{Condition, Mine, Source};
+pub use condition::{Condition, Mine};
 pub use deed::{Answer, Deed, Ending, Note, Run, Task, What};
 pub use memory::{Memory, Owed};
 pub use peers::{Asking, PeerReport, PeerWord, Stage, Standing};

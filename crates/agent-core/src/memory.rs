@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::EventId;
+use forewarn_types::{EventId, Steady};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Gone};
@@ -39,7 +39,19 @@ pub struct Owed {
     /// How often its undoing was begun: it may be half undone.
     #[serde(default)]
     pub attempts: u32,
-    /// Where undoing it stands, in this life of the agent.
+    /// The progress of undoing it.
     #[serde(skip)]
-    pub(crate) undoing: crate::undo::Undoing,
+    pub(crate) undoing: Undoing,
+}
+
+/// The progress of undoing something, in this life of the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Undoing {
+    pub(crate) attempts: u32,
+    pub(crate) runs: bool,
+    /// It was ordered to end: something else is more urgent.
+    pub(crate) stopped: bool,
+    pub(crate) again_at: Option<Steady>,
+    /// It was tried often enough; the next event, or the next life, tries again.
+    pub(crate) given_up: bool,
 }

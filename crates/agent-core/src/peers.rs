@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_lifecycle::{EventId, Steady};
+use forewarn_types::{EventId, Steady};
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Case, Consent};

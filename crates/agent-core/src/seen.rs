@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use forewarn_imds::KindWord;
-use forewarn_imds::{Edition, MalformedEvent, Moment, ReadDocument, ReadEvent, Word, kind_word, source_word};
-use forewarn_lifecycle::{EventId, Timestamp};
+use forewarn_imds::{Edition, MalformedEvent, ReadDocument, ReadEvent, Word};
+use forewarn_types::{EventId, EventKind, Moment, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::condition::is_live_migration;
+/// The words that describe a live migration. Nothing else on the wire tells it from other freezes.
+const LIVE_MIGRATION: &str = "live migration";
 
 /// A document, and when it was true.
 #[derive(Clone, Copy, Debug)]
@@ -73,12 +73,12 @@ impl Seen {
         Ok(Self {
             id: event.id,
             status: status(event)?,
-            kind: word(&event.kind, |kind| kind_word(*kind)),
+            kind: word(&event.kind, |kind| kind.as_str()),
             resource_type: event.resource_type.clone(),
             resources: event.resources.iter().map(|name| plain_name(name, edition).to_owned()).collect(),
             not_before: event.not_before.map(Moment),
             description: event.description.clone(),
-            source: event.source.as_ref().map(|source| word(source, |source| source_word(*source))),
+            source: event.source.as_ref().map(|source| word(source, |source| source.as_str())),
             duration_seconds: event.duration_seconds,
         })
     }
@@ -86,7 +86,7 @@ impl Seen {
     /// Whether its type is one of the documented ones. An event of another type is never approved.
     #[must_use]
     pub fn has_known_type(&self) -> bool {
-        KindWord::ALL.into_iter().any(|kind| kind_word(kind.into()) == self.kind)
+        EventKind::ALL.into_iter().any(|kind| kind.as_str() == self.kind)
     }
 
     /// Whether a machine is named. Names are compared whole: `vm1` is not `vm10`.
@@ -101,10 +101,11 @@ impl Seen {
         self.duration_seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs)
     }
 
-    /// Whether it is a live migration, where the edition says why there is an event.
+    /// True for a live migration; none where the edition has no description.
     #[must_use]
     pub fn is_live_migration(&self) -> Option<bool> {
-        is_live_migration(self)
+        let description = self.description.as_deref()?;
+        Some(description.to_ascii_lowercase().contains(LIVE_MIGRATION))
     }
 }
 
@@ -140,7 +141,7 @@ fn plain_name(name: &str, edition: Edition) -> &str {
 
 /// Ids as text.
 pub(crate) mod id_text {
-    use forewarn_lifecycle::EventId;
+    use forewarn_types::EventId;
     use serde::de::Error as _;
     use serde::{Deserialize, Deserializer, Serializer};
 

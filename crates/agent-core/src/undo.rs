@@ -1,23 +1,12 @@
 //! Undoing: only what was done, only when nothing is pending, one after the other, the last first.
 
-use forewarn_lifecycle::{EventId, Steady};
+use forewarn_types::{EventId, Steady};
 
 use crate::deed::{Deed, Ending, Note, Run, Task, What};
+use crate::memory::{Owed, Undoing};
 use crate::seen::Seen;
 use crate::settings::Phase;
 use crate::watcher::{RETRY_PAUSE, Watcher};
-
-/// Where undoing something stands, in this life of the agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Undoing {
-    attempts: u32,
-    runs: bool,
-    /// It was told to end: something else is more urgent.
-    stopped: bool,
-    again_at: Option<Steady>,
-    /// It was tried often enough; the next event, or the next life, tries again.
-    given_up: bool,
-}
 
 impl Watcher {
     /// Whether something is being undone right now.
@@ -27,7 +16,7 @@ impl Watcher {
 
     /// Hooks of the phase [`Phase::Undo`] and hooks that undo what they did are owed from the moment they may have done anything.
     pub(crate) fn owe(&mut self, hook: &str, seen: &Seen) {
-        let owed = self.memory.owed.entry(hook.to_owned()).or_insert_with(|| crate::memory::Owed {
+        let owed = self.memory.owed.entry(hook.to_owned()).or_insert_with(|| Owed {
             since: seen.id,
             seen: seen.clone(),
             gone: None,

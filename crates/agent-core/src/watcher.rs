@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_imds::MalformedEvent;
-use forewarn_lifecycle::{EventId, Steady, Timestamp};
+use forewarn_types::{EventId, Steady, Timestamp};
 
 use crate::case::{Case, Consent, Gone, Live, State};
 use crate::deed::{Answer, Deed, Ending, Note, Task, What};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use forewarn_lifecycle::{Steady, Timestamp};
+use forewarn_types::{Steady, Timestamp};
 use rustix::time::{ClockId, clock_gettime};
 
 /// How long the machine has been up, times of sleep included.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use forewarn_agent_core::Phase;
-use forewarn_lifecycle::Steady;
+use forewarn_types::{EventKind, Steady};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -18,9 +18,6 @@ use crate::clock;
 
 /// Upper bounds of the classes of how long hooks take, in seconds.
 const SECONDS: [f64; 8] = [0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0];
-
-/// The types of events that have a name of their own; whatever else there will be is `other`.
-const KINDS: [&str; 5] = ["Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Outcome {
@@ -181,9 +178,9 @@ impl Metrics {
     }
 }
 
-/// A type of events, of which there are few.
+/// The label of a type of events: its word, or `other` if the type is not known.
 fn known(kind: &str) -> &'static str {
-    KINDS.into_iter().find(|known| *known == kind).unwrap_or("other")
+    kind.parse().map_or("other", EventKind::as_str)
 }
 
 #[cfg(test)]

@@ -9,24 +9,18 @@ use forewarn_imds::{
     DOCUMENT_BYTES_MAX, Edition, ReadDocument, ReadEvent, Reading, parse_date, read_document,
     render_start_requests,
 };
-use forewarn_lifecycle::{EventId, Timestamp};
+use forewarn_types::{EventId, Timestamp};
 use serde_json::Value;
 
 use crate::backoff::Backoff;
 use crate::editions::Ladder;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, words};
-use crate::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_NONE_MATCH, USER_AGENT};
+use crate::headers::with_client_headers;
+use crate::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use crate::http::{Answer, Limits, Line, Request, Trust};
+use crate::poll_schedule::PollSchedule;
 use crate::search::{NotFound, Search};
-use crate::turn::Rhythm;
-
-/// What every request has, so that nobody asks who does not mean to.
-const METADATA: HeaderName = HeaderName::from_static("metadata");
-const TRUE: HeaderValue = HeaderValue::from_static("true");
-
-/// Who asks.
-const AGENT: HeaderValue = HeaderValue::from_static(concat!("forewarn-client/", env!("CARGO_PKG_VERSION")));
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -62,7 +56,7 @@ pub struct Client {
     server: Option<String>,
     /// How long the next document may take.
     patience: Duration,
-    pub(crate) rhythm: Rhythm,
+    pub(crate) schedule: PollSchedule,
 }
 
 /// The document that was seen last.
@@ -126,7 +120,7 @@ impl Client {
             known: None,
             server: None,
             patience: FIRST_ANSWER_MAX,
-            rhythm: Rhythm::new(Backoff::by_chance(Duration::from_secs(1), Duration::from_secs(15))),
+            schedule: PollSchedule::new(Backoff::by_chance(Duration::from_secs(1), Duration::from_secs(15))),
             endpoint,
         }
     }
@@ -281,7 +275,7 @@ impl Client {
         if let Some((wait, known)) = wait {
             target.push_str(&format!("&wait={}s&incarnation={}", wait.as_secs(), known.document.incarnation));
         }
-        let mut request = as_client(Request::get(target));
+        let mut request = with_client_headers(Request::get(target));
         if let Some(tag) = self.known.as_ref().and_then(|known| known.tag.clone()) {
             request = request.with(IF_NONE_MATCH, tag);
         }
@@ -293,7 +287,7 @@ impl Client {
 
     async fn ask_other(&mut self, request: Request) -> Result<Answer, Error> {
         let limits = Limits { answer: OTHER_MAX, body_bytes: OTHER_BYTES_MAX, ..Limits::default() };
-        let sent = self.others.send(&as_client(request), limits).await;
+        let sent = self.others.send(&with_client_headers(request), limits).await;
         sent.map_err(|trouble| Error::of(&self.endpoint, trouble))
     }
 
@@ -333,11 +327,6 @@ impl Client {
         let why = format!("{what} is not of the expected form: {}", words(answer));
         Error::NotAnEndpoint { endpoint: self.endpoint.to_string(), why }
     }
-}
-
-/// A request as an endpoint wants it.
-pub(crate) fn as_client(request: Request) -> Request {
-    request.with(METADATA, TRUE).with(USER_AGENT, AGENT)
 }
 
 fn members(body: &[u8]) -> Option<Vec<String>> {

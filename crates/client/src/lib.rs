@@ -69,7 +69,9 @@ mod dhcp;
 mod editions;
 mod endpoint;
 mod error;
+mod headers;
 mod lease;
+mod poll_schedule;
 mod search;
 mod turn;
 
@@ -79,6 +81,6 @@ pub use error::Error;
 #[doc(inline)]
 pub use forewarn_http_client as http;
 pub use forewarn_imds::{Edition, MalformedEvent, ReadDocument, ReadEvent, Status, Unreadable, Word};
-pub use forewarn_lifecycle::{EventId, EventKind, EventSource, Timestamp};
+pub use forewarn_types::{EventId, EventKind, EventSource, Timestamp};
 pub use search::{Found, How, NotFound, Search, Tried, VARIABLE};
 pub use turn::Turn;

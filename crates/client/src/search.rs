@@ -11,8 +11,8 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::client::as_client;
 use crate::endpoint::Endpoint;
+use crate::headers::with_client_headers;
 use crate::http::{Answer, Limits, Line, Request, Trust};
 use crate::{dhcp, lease};
 
@@ -184,7 +184,7 @@ async fn probe(
         return Err("was asked before, and was of no use".to_owned());
     }
     let mut line = Line::new(endpoint.url().clone(), Trust::system());
-    let request = as_client(Request::get(endpoint.target("/metadata/versions")));
+    let request = with_client_headers(Request::get(endpoint.target("/metadata/versions")));
     let answer = line.send(&request, PROBE).await.map_err(|trouble| trouble.to_string())?;
     judge(&answer)
 }

@@ -11,30 +11,17 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::Timestamp;
+use forewarn_types::Timestamp;
 use tokio::time::{Instant, sleep_until};
 
-use crate::backoff::Backoff;
 use crate::client::{Client, News, Sighting};
 use crate::error::Error;
-
-/// How often an endpoint is asked that cannot wait.
-const PACE: Duration = Duration::from_secs(1);
 
 /// How long an endpoint may wait that can.
 const WAIT: Duration = Duration::from_secs(30);
 
 /// The rate at which a machine may ask, shared with everything else on it.
 const APART_MIN: Duration = Duration::from_millis(200);
-
-/// When to ask next.
-#[derive(Debug)]
-pub(crate) struct Rhythm {
-    pace: Duration,
-    long_poll: bool,
-    backoff: Backoff,
-    due: Option<Instant>,
-}
 
 /// One step of watching.
 #[derive(Debug)]
@@ -55,32 +42,26 @@ pub enum Turn {
     },
 }
 
-impl Rhythm {
-    pub(crate) fn new(backoff: Backoff) -> Self {
-        Self { pace: PACE, long_poll: true, backoff, due: None }
-    }
-}
-
 impl Client {
     /// How often an endpoint is asked that cannot wait: every second, unless it is said otherwise, and not more than five times a
     /// second.
     #[must_use]
     pub fn with_pace(mut self, pace: Duration) -> Self {
-        self.rhythm.pace = pace.max(APART_MIN);
+        self.schedule.pace = pace.max(APART_MIN);
         self
     }
 
     /// Whether an endpoint that can wait for news is let wait. It is, unless it is said otherwise.
     #[must_use]
     pub fn with_long_poll(mut self, long_poll: bool) -> Self {
-        self.rhythm.long_poll = long_poll;
+        self.schedule.long_poll = long_poll;
         self
     }
 
     /// How often asking has failed since it last went well.
     #[must_use]
     pub fn failures(&self) -> u32 {
-        self.rhythm.backoff.failures()
+        self.schedule.backoff.failures()
     }
 
     /// Waits until it is time to ask, and asks once.
@@ -89,26 +70,26 @@ impl Client {
     /// again, but not before it is due. Whoever drops it more often than it asks never hears anything: keep it while doing other
     /// things.
     pub async fn turn(&mut self) -> Turn {
-        if let Some(due) = self.rhythm.due {
+        if let Some(due) = self.schedule.due {
             sleep_until(due).await;
         }
         let begun = Instant::now();
         let edition = self.edition();
-        let waits = self.rhythm.long_poll && self.can_wait() && self.has_tag();
+        let waits = self.schedule.long_poll && self.can_wait() && self.has_tag();
         // Whoever drops this turn and takes another does not hammer either.
-        let apart = if waits { APART_MIN } else { self.rhythm.pace };
-        self.rhythm.due = Some(begun + apart);
+        let apart = if waits { APART_MIN } else { self.schedule.pace };
+        self.schedule.due = Some(begun + apart);
         match self.ask(waits.then_some(WAIT)).await {
             Ok(news) => {
-                self.rhythm.backoff.reset();
+                self.schedule.backoff.reset();
                 self.heard(news, begun)
             }
             Err(error) => {
                 // An older edition is another question. There are few of them: none needs to be waited for.
                 let is_another = self.edition() < edition;
                 let pause =
-                    if is_another { APART_MIN } else { self.rhythm.backoff.pause(error.retry_after()) };
-                self.rhythm.due = Some(Instant::now() + pause);
+                    if is_another { APART_MIN } else { self.schedule.backoff.pause(error.retry_after()) };
+                self.schedule.due = Some(Instant::now() + pause);
                 tracing::debug!(%error, ?pause, "no answer");
                 Turn::Failed { error, pause }
             }
@@ -120,12 +101,12 @@ impl Client {
             News::Document(sighting) => {
                 // Where it can wait, it is let wait at once.
                 let apart =
-                    if self.rhythm.long_poll && self.can_wait() { APART_MIN } else { self.rhythm.pace };
-                self.rhythm.due = Some(begun + apart);
+                    if self.schedule.long_poll && self.can_wait() { APART_MIN } else { self.schedule.pace };
+                self.schedule.due = Some(begun + apart);
                 Turn::News(sighting)
             }
             News::Unchanged { date } | News::NoNews { date } => {
-                self.rhythm.due = Some(begun + self.rhythm.pace);
+                self.schedule.due = Some(begun + self.schedule.pace);
                 Turn::Quiet { date }
             }
         }

@@ -18,8 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::resolve::BadCommand;
 use crate::command::terms::RolloutEntry;
 use crate::view::rollout::{waits, work_word};
-use forewarn_imds::words;
-use forewarn_imds::{Moment, Span};
+use forewarn_types::{Moment, Span};
 
 /// What a rollout would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -269,7 +268,7 @@ impl Course {
         let machine = |id: &MachineId| cluster.machine(*id).map(|machine| machine.name.to_string());
         let parts = plan.parts.iter().map(|part| TenantStepView {
             tenant: cluster.tenant(part.tenant).map(|tenant| tenant.name.to_string()).unwrap_or_default(),
-            event: part.announcement.as_ref().map(|told| words::kind(told.kind).to_owned()),
+            event: part.announcement.as_ref().map(|told| told.kind.as_str().to_owned()),
             update_domain: part.update_domain.0,
             machines: part.machines.iter().filter_map(machine).collect(),
         });

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Subcommand;
-use forewarn_imds::Moment;
 use forewarn_lifecycle::{Now, Timestamp};
 use forewarn_store::{AcceptedLoss, Checked, Options, accept_loss, check, export, import};
+use forewarn_types::Moment;
 
 use crate::server::random_seed;
 

@@ -2,7 +2,7 @@
 //!
 //! There is exactly one way to write a point in time, so reading accepts that one and nothing else.
 
-use forewarn_lifecycle::Timestamp;
+use forewarn_types::Timestamp;
 use jiff::SignedDuration;
 use jiff::civil::DateTime;
 
@@ -13,7 +13,7 @@ const FORMAT: &str = "%a, %d %b %Y %H:%M:%S GMT";
 /// Writes a date; parts of a second are dropped.
 ///
 /// ```
-/// use forewarn_lifecycle::Timestamp;
+/// use forewarn_types::Timestamp;
 /// let when = Timestamp::from_millis(1_516_828_844_999);
 /// assert_eq!(forewarn_imds::print_date(when), "Wed, 24 Jan 2018 21:20:44 GMT");
 /// ```

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use forewarn_lifecycle::{Event, Name, Phase, ResourceKind, Tenant};
+use forewarn_types::{Event, Name, Phase};
 
 use crate::date::print_date;
 use crate::edition::Edition;
@@ -40,23 +40,7 @@ impl Naming {
     }
 }
 
-impl From<ResourceKind> for Naming {
-    fn from(kind: ResourceKind) -> Self {
-        match kind {
-            ResourceKind::VirtualMachine | ResourceKind::ScaleSetInstance(_) => Self::Machines,
-            ResourceKind::RoleInstance => Self::RoleInstances,
-        }
-    }
-}
-
 impl Document {
-    /// What that tenant sees now.
-    #[must_use]
-    pub fn of(tenant: &Tenant) -> Self {
-        let naming = tenant.shape.resource_kind().into();
-        Self { incarnation: tenant.incarnation, events: tenant.events().to_vec(), naming }
-    }
-
     /// The body that this edition shows: compact JSON, the keys in a fixed order.
     #[must_use]
     pub fn render(&self, edition: Edition) -> String {
@@ -88,7 +72,7 @@ impl Rendering<'_> {
         let announcement = &event.announcement;
         write!(out, r#"{{"EventId":"{}""#, announcement.id)?;
         write!(out, r#","EventStatus":"{}""#, Status::of(&event.phase).as_str())?;
-        write!(out, r#","EventType":"{}""#, words::kind(announcement.kind))?;
+        write!(out, r#","EventType":"{}""#, announcement.kind.as_str())?;
         out.write_str(r#","ResourceType":"VirtualMachine","Resources":["#)?;
         self.resources(out, &announcement.resources)?;
         write!(out, r#"],"NotBefore":"{}""#, not_before(&event.phase))?;
@@ -96,7 +80,7 @@ impl Rendering<'_> {
             write!(out, r#","Description":"{}""#, words::description(announcement.reason))?;
         }
         if self.edition.has_source() {
-            write!(out, r#","EventSource":"{}""#, words::source(announcement.source))?;
+            write!(out, r#","EventSource":"{}""#, announcement.source.as_str())?;
         }
         if self.edition.has_duration() {
             write!(out, r#","DurationInSeconds":{}"#, announcement.duration_seconds)?;
@@ -122,20 +106,5 @@ fn not_before(phase: &Phase) -> String {
     match phase {
         Phase::Scheduled { not_before, .. } => print_date(*not_before),
         Phase::Started { .. } => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use forewarn_lifecycle::{ScaleSetId, Shape};
-
-    #[test]
-    fn only_role_instances_are_no_machines() {
-        let naming = |shape: Shape| Naming::from(shape.resource_kind());
-        assert_eq!(naming(Shape::StandaloneMachine), Naming::Machines);
-        assert_eq!(naming(Shape::AvailabilitySet), Naming::Machines);
-        assert_eq!(naming(Shape::PlacementGroup(ScaleSetId(0))), Naming::Machines);
-        assert_eq!(naming(Shape::CloudService), Naming::RoleInstances);
     }
 }

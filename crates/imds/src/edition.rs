@@ -2,7 +2,7 @@
 //!
 //! They are ordered, oldest first, so that "since" is a comparison.
 
-use forewarn_lifecycle::EventKind;
+use forewarn_types::EventKind;
 
 /// An edition of the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
+use forewarn_types::limits::IDS_PER_APPROVAL_MAX;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-
-use crate::start_request::EVENT_ID_CHARS_MAX;
 
 /// Objects and lists inside each other, in anything that is read. The published formats need half of it.
 pub const DEPTH_MAX: usize = 8;
+
+/// Characters in one `EventId`; a GUID needs 36.
+pub const EVENT_ID_CHARS_MAX: usize = 64;
 
 /// Whether brackets are nested deeper than [`DEPTH_MAX`].
 pub(crate) fn is_too_deep(text: &str) -> bool {

@@ -5,7 +5,7 @@
 //! with a reason; nothing panics, and everything that is read has a limit on its length and on its depth.
 //!
 //! ```text
-//!   Tenant ──▶ Document ──render(Edition)──▶ bytes ──read_document──▶ ReadDocument
+//!   events ──▶ Document ──render(Edition)──▶ bytes ──read_document──▶ ReadDocument
 //!                                              │
 //!   Vec<EventId> ◀──parse_start_requests── bytes ◀──render_start_requests── ids to approve
 //! ```
@@ -14,8 +14,8 @@
 //! [`Instance`], shown as of an [`InstanceVersion`].
 //!
 //! ```
-//! use forewarn_lifecycle::*;
 //! use forewarn_imds::*;
+//! use forewarn_types::*;
 //! use std::sync::Arc;
 //!
 //! let id = EventId::parse("28512af7-c957-4500-9bc4-842d6fb531e4").unwrap();
@@ -53,37 +53,30 @@ mod date;
 mod document;
 mod edition;
 mod instance;
+mod instance_version;
 mod json;
-mod kind_word;
-pub mod list;
-mod mark;
 mod problem;
 mod read;
-mod span;
 mod start_request;
-mod unique;
 mod versions;
 pub mod words;
+
+// Until every caller names the crate of these types.
+pub use forewarn_types::{
+    BYTE_ORDER_MARK_BYTES, Moment, Span, Unique, list, parse_duration, show_duration, without_mark,
+};
 
 pub use date::{parse_date, print_date};
 pub use document::{Document, Naming};
 pub use edition::Edition;
-pub use instance::{
-    Format, Instance, InstanceVersion, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name,
-    versions_body,
-};
-pub use json::{DEPTH_MAX, is_deeper_than};
-pub use kind_word::KindWord;
-pub use mark::{BYTE_ORDER_MARK_BYTES, without_mark};
+pub use instance::{Format, Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name};
+pub use instance_version::{InstanceVersion, versions_body};
+pub use json::{DEPTH_MAX, EVENT_ID_CHARS_MAX, is_deeper_than};
 pub use problem::{Methods, Problem, UnwantedHeader};
 pub use read::{
     DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, MalformedEvent, ReadDocument, ReadEvent, Reading, Unreadable,
     read_document,
 };
-pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
-pub use start_request::{
-    BODY_BYTES_MAX, BadStartRequest, EVENT_ID_CHARS_MAX, parse_start_requests, render_start_requests,
-};
-pub use unique::Unique;
+pub use start_request::{BODY_BYTES_MAX, BadStartRequest, parse_start_requests, render_start_requests};
 pub use versions::VersionList;
-pub use words::{Status, Word, kind as kind_word, source as source_word};
+pub use words::{Status, Word, kind as kind_word};

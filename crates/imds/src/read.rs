@@ -6,14 +6,14 @@
 
 use std::fmt;
 
-use forewarn_lifecycle::{EventId, EventKind, EventSource, Timestamp};
+use forewarn_types::{EventId, EventKind, EventSource, Timestamp};
 use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::date::{parse_date, parse_iso};
 use crate::json::{DEPTH_MAX, is_too_deep};
-use crate::words::{self, Status, Word};
+use crate::words::{Status, Word};
 
 /// Bytes in a document that is read. Twenty times what a thousand events with one machine each take.
 pub const DOCUMENT_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -307,7 +307,7 @@ impl TryFrom<RawEvent> for ReadEvent {
         Ok(Self {
             id,
             status: Word::read(raw.event_status, Status::ALL.map(|status| (status.as_str(), status))),
-            kind: Word::read(raw.event_type, words::KINDS.map(|kind| (words::kind(kind), kind))),
+            kind: Word::read(raw.event_type, EventKind::ALL.map(|kind| (kind.as_str(), kind))),
             resource_type: raw.resource_type,
             resources: raw.resources,
             not_before: not_before(raw.not_before).map_err(problem)?,
@@ -319,7 +319,7 @@ impl TryFrom<RawEvent> for ReadEvent {
 }
 
 fn source(text: String) -> Word<EventSource> {
-    Word::read(text, words::SOURCES.map(|source| (words::source(source), source)))
+    Word::read(text, EventSource::ALL.map(|source| (source.as_str(), source)))
 }
 
 fn not_before(text: Option<String>) -> Result<Option<Timestamp>, String> {

@@ -4,17 +4,13 @@
 //! and the incarnation among it, and strict about what does: a request that could be understood in two ways is refused,
 //! and told why.
 
-use forewarn_lifecycle::EventId;
-use forewarn_lifecycle::limits::IDS_PER_APPROVAL_MAX;
+use forewarn_types::limits::IDS_PER_APPROVAL_MAX;
+use forewarn_types::{EventId, without_mark};
 
-use crate::json::{DEPTH_MAX, Json, is_too_deep};
-use crate::mark::without_mark;
+use crate::json::{DEPTH_MAX, EVENT_ID_CHARS_MAX, Json, is_too_deep};
 
 /// Bytes in the body of a request: room for every id that a request may name, generously spaced.
 pub const BODY_BYTES_MAX: usize = 128 * 1024;
-
-/// Characters in one `EventId`; a GUID needs 36.
-pub const EVENT_ID_CHARS_MAX: usize = 64;
 
 /// Why a body is not a list of start requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

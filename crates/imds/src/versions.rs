@@ -4,7 +4,7 @@
 //! list that it was checked against.
 
 use crate::edition::Edition;
-use crate::instance::InstanceVersion;
+use crate::instance_version::InstanceVersion;
 
 /// A list of versions, by the path that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

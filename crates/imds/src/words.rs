@@ -1,6 +1,6 @@
 //! The words of a document: what states, kinds, sources and reasons are called on the wire.
 
-use forewarn_lifecycle::{EventKind, EventSource, Phase, Reason};
+use forewarn_types::{EventKind, Phase, Reason};
 
 /// `EventStatus`: where an event stands, for those who only read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,30 +62,10 @@ impl Status {
     }
 }
 
-pub(crate) const KINDS: [EventKind; 5] =
-    [EventKind::Freeze, EventKind::Reboot, EventKind::Redeploy, EventKind::Preempt, EventKind::Terminate];
-
-pub(crate) const SOURCES: [EventSource; 2] = [EventSource::Platform, EventSource::User];
-
-/// What documents call a kind of event.
+/// The word of a kind of events.
 #[must_use]
 pub const fn kind(kind: EventKind) -> &'static str {
-    match kind {
-        EventKind::Freeze => "Freeze",
-        EventKind::Reboot => "Reboot",
-        EventKind::Redeploy => "Redeploy",
-        EventKind::Preempt => "Preempt",
-        EventKind::Terminate => "Terminate",
-    }
-}
-
-/// What documents call a source of events.
-#[must_use]
-pub const fn source(source: EventSource) -> &'static str {
-    match source {
-        EventSource::Platform => "Platform",
-        EventSource::User => "User",
-    }
+    kind.as_str()
 }
 
 /// The text that describes a reason in a document.
@@ -135,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_new_word_is_kept_as_it_was_written() {
-        let words = || KINDS.map(|known| (kind(known), known));
+        let words = || EventKind::ALL.map(|kind| (kind.as_str(), kind));
         assert_eq!(Word::read("Preempt".to_owned(), words()), Word::Known(EventKind::Preempt));
         assert_eq!(Word::read("preempt".to_owned(), words()), Word::Other("preempt".to_owned()));
         assert_eq!(Word::Known(EventKind::Freeze).known(), Some(&EventKind::Freeze));

@@ -44,43 +44,43 @@ mod change;
 mod cluster;
 mod command;
 mod decide;
-mod event;
 mod evolve;
 mod fleet;
-mod ids;
 pub mod limits;
 mod maintenance;
-mod names;
+mod notice;
 pub mod paged;
 mod placement;
 pub mod player;
 mod policy;
 mod pretend;
 mod rollout;
+mod row_ids;
 mod rows;
 mod table;
 mod tenant;
-mod time;
 mod window;
+
+use forewarn_types::{event, ids, names, time};
 
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
-pub use event::{Announcement, Approval, Approver, Event, EventKind, EventSource, Phase, Reason, StartCause};
 pub use fleet::{
     EvictionPolicy, Health, Host, Machine, Orchestration, OsImageNotice, Placement, Power, Priority, Profile,
     ResourceKind, ScaleSet, TerminateNotice, UpgradePolicy,
 };
-pub use ids::{
-    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed,
-    TenantId, UpdateDomain, Zone,
+pub use forewarn_types::{
+    ActionName, Announcement, Approval, Approver, BadName, Event, EventId, EventKind, EventSource,
+    FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, Phase, Reason, RolloutId, ScaleSetId, Seed,
+    StartCause, Steady, TenantId, Timestamp, UpdateDomain, Zone,
 };
 pub use maintenance::{
     Action, Cause, Hold, HostWork, Impact, Maintenance, Part, Plan, PowerChange, Report, Stage, Wait,
     Withdrawal,
 };
-pub use names::{BadName, Name};
+pub use notice::minimum_notice;
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
 pub use pretend::PretendMachines;
 pub use rollout::{
@@ -89,5 +89,4 @@ pub use rollout::{
 };
 pub use rows::{Attention, BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
 pub use tenant::{Enrolment, Shape, Tenant};
-pub use time::{Now, Steady, Timestamp};
 pub use window::{Weekdays, Window};

@@ -5,8 +5,7 @@
 
 use std::time::Duration;
 
-/// Bytes in the name of a host, tenant, scale set or machine.
-pub const NAME_BYTES_MAX: usize = 80;
+pub use forewarn_types::limits::{EVENTS_PER_TENANT_MAX, IDS_PER_APPROVAL_MAX, NAME_BYTES_MAX};
 
 /// Hosts in one cluster.
 pub const HOSTS_MAX: usize = 100_000;
@@ -35,14 +34,8 @@ pub const UPDATE_DOMAINS_MAX: u16 = 1_000;
 /// Fault domains are numbered from 0; this many exist.
 pub const FAULT_DOMAINS_MAX: u16 = 1_000;
 
-/// Events that one tenant sees at once. A failed host may go beyond it: there is no one left to refuse.
-pub const EVENTS_PER_TENANT_MAX: usize = 1_000;
-
 /// Names in `Resources` of one event. A host never carries more, so a single host always fits.
 pub const RESOURCES_PER_EVENT_MAX: usize = MACHINES_PER_HOST_MAX;
-
-/// Event ids in one approval: never fewer than a tenant can see.
-pub const IDS_PER_APPROVAL_MAX: usize = 2 * EVENTS_PER_TENANT_MAX;
 
 /// Machines that a group of a rollout touches. A host never carries more, so a single host always fits; and a group waits
 /// for the slowest of its tenants.

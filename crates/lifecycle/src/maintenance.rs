@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::event::{Announcement, EventKind, EventSource, Reason, StartCause};
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
 use crate::ids::{HostId, MachineId, MaintenanceId, RolloutId, TenantId, UpdateDomain};
+use crate::notice::minimum_notice;
 use crate::policy::FailureKind;
 use crate::tenant::WorkKind;
 use crate::time::{Steady, Timestamp};
@@ -305,7 +306,7 @@ impl Cause {
     fn notice(&self, kind: EventKind) -> Duration {
         match self {
             Self::UserDelete(Some(notice)) => notice.length(),
-            Self::DegradedHost { fails_in, .. } => kind.minimum_notice().max(*fails_in),
+            Self::DegradedHost { fails_in, .. } => minimum_notice(kind).max(*fails_in),
             Self::FailedHost { .. } => Duration::ZERO,
             Self::UserRestart
             | Self::UserRedeploy
@@ -313,7 +314,7 @@ impl Cause {
             | Self::Reimage(_)
             | Self::Power(_)
             | Self::Eviction(_)
-            | Self::HostWork { .. } => kind.minimum_notice(),
+            | Self::HostWork { .. } => minimum_notice(kind),
         }
     }
 

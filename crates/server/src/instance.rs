@@ -4,8 +4,9 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use forewarn_control::ClusterState;
 use forewarn_control::resource_id::{group_of, machine_id, scale_set_id};
-use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, Unique, computer_name};
-use forewarn_lifecycle::{MachineId, Seed, Shape};
+use forewarn_imds::{Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name};
+use forewarn_lifecycle::{EvictionPolicy, MachineId, Priority, Seed, Shape};
+use forewarn_types::Unique;
 
 /// What a machine is told of itself; nothing, if it is not there.
 pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> Option<Instance> {
@@ -19,6 +20,7 @@ pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> O
     let group = group_of(site, Some(details));
     let location = details.home.as_ref().map_or(&site.location, |home| &home.location);
     let number = scale_set.and_then(|set| machine.name.instance_number(&set.name));
+    let (priority, eviction_policy) = priority_words(machine.priority);
     Some(Instance {
         name: machine.name.clone(),
         vm_id: Unique::Machine(id).id(seed),
@@ -32,7 +34,8 @@ pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> O
         update_domain: machine.update_domain,
         fault_domain: machine.fault_domain,
         zone: cluster.host(machine.host).and_then(|host| host.zone),
-        priority: machine.priority,
+        priority,
+        eviction_policy,
         subscription_id: site.subscription.clone(),
         resource_id: machine_id(cluster, &group, id)?.to_string(),
         tags: details.tags.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
@@ -44,6 +47,15 @@ pub(crate) fn instance_of(state: &ClusterState, id: MachineId, seed: &Seed) -> O
         interfaces: interfaces(id, &details.addresses),
         resource_group_name: group.name,
     })
+}
+
+/// The words for `priority` and `evictionPolicy`.
+const fn priority_words(priority: Priority) -> (&'static str, &'static str) {
+    match priority {
+        Priority::Regular => ("Regular", ""),
+        Priority::Spot(EvictionPolicy::Deallocate) => ("Spot", "Deallocate"),
+        Priority::Spot(EvictionPolicy::Delete) => ("Spot", "Delete"),
+    }
 }
 
 /// One interface for each IPv4 address; a machine without any shows one in a network of its own making.
@@ -100,6 +112,14 @@ mod tests {
             }
         }
         state
+    }
+
+    #[test]
+    fn a_spot_machine_shows_its_eviction_policy() {
+        let deallocated = Priority::Spot(EvictionPolicy::Deallocate);
+        assert_eq!(priority_words(Priority::Regular), ("Regular", ""));
+        assert_eq!(priority_words(deallocated), ("Spot", "Deallocate"));
+        assert_eq!(priority_words(Priority::Spot(EvictionPolicy::Delete)), ("Spot", "Delete"));
     }
 
     #[test]

@@ -6,8 +6,9 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use forewarn_control::Poll;
-use forewarn_imds::{Edition, Moment};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::Timestamp;
+use forewarn_types::Moment;
 
 /// The last time that a machine asked.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
+use forewarn_control::document_of;
 use forewarn_control::shared::ClusterId;
 use forewarn_imds::{Document, Edition};
 use forewarn_lifecycle::{Name, Steady, Tenant, TenantId};
@@ -54,7 +55,7 @@ impl Published {
     /// What a tenant shows now.
     #[must_use]
     pub fn of(tenant: &Tenant, members: Box<[Name]>, told: u64) -> Self {
-        let document = Document::of(tenant);
+        let document = document_of(tenant);
         Self { document, enrolled: tenant.is_enrolled(), members, told, prepared: Default::default() }
     }
 

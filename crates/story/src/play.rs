@@ -5,8 +5,9 @@ use std::time::Duration;
 use forewarn_control::{
     ApproveWord, EventSelection, MachineView, NamedCommand, TenantView, Unknown, pick_machine, pick_tenant,
 };
-use forewarn_imds::{ReadEvent, Reading, read_document, show_duration};
+use forewarn_imds::{ReadEvent, Reading, read_document};
 use forewarn_lifecycle::{EventId, Refusal};
+use forewarn_types::show_duration;
 
 use crate::error::Mistake;
 use crate::rules::Rules;

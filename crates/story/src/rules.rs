@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::{
-    BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, find_machine,
-    find_tenant, machine_view, rollout_view, tenant_view,
+    BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, document_of,
+    find_machine, find_tenant, machine_view, rollout_view, tenant_view,
 };
-use forewarn_imds::{Document, Edition};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, EventId, MachineId, Now, PretendMachines, Refusal, Report,
@@ -135,7 +135,7 @@ impl Stage for Rules {
 
     fn document(&self, tenant: &str) -> Result<Vec<u8>, Undone> {
         let tenant = self.cluster().tenant(find_tenant(self.cluster(), tenant)?);
-        Ok(tenant.map(|tenant| Document::of(tenant).render(Edition::newest()).into()).unwrap_or_default())
+        Ok(tenant.map(|tenant| document_of(tenant).render(Edition::newest()).into()).unwrap_or_default())
     }
 
     fn step_clock(&mut self, step: ClockStep) -> Result<(), Undone> {

@@ -8,8 +8,9 @@ use std::fmt::{self, Write as _};
 use std::time::Duration;
 
 use forewarn_control::{MachineView, TenantView};
-use forewarn_imds::{ReadEvent, Reading, Word, read_document, show_duration};
+use forewarn_imds::{ReadEvent, Reading, Word, read_document};
 use forewarn_lifecycle::{EventId, Timestamp};
+use forewarn_types::show_duration;
 
 use crate::stage::{Stage, Undone};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_imds::parse_duration;
+use forewarn_types::parse_duration;
 
 use crate::error::Mistake;
 

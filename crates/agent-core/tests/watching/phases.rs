@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forewarn_agent_core::{Answer, Approval, Condition, Hook, Mine, Phase, Rule, Settings, Treatment};
-use forewarn_lifecycle::Steady;
+use forewarn_types::Steady;
 use serde_json::json;
 
 use super::support::{Event, ME, Machine, drain, hook, id, settings};

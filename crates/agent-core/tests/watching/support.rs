@@ -8,7 +8,7 @@ use forewarn_agent_core::{
     Run, Settings, Sight, Silence, Stage, Standing, Task, Watcher, What,
 };
 use forewarn_imds::{Edition, Reading, print_date, read_document};
-use forewarn_lifecycle::{EventId, Steady, Timestamp};
+use forewarn_types::{EventId, Steady, Timestamp};
 use serde_json::{Value, json};
 
 /// What the service's clock shows at the beginning.

@@ -7,7 +7,7 @@ use clap::Args;
 use forewarn_agent_core::{Seen, Status};
 use forewarn_cli_support::visible::one_line;
 use forewarn_client::Client;
-use forewarn_lifecycle::EventId;
+use forewarn_types::EventId;
 
 use super::events::Listing;
 use super::{Options, block_on, print};

@@ -4,7 +4,7 @@ use anyhow::Result;
 use forewarn_agent_core::Phase;
 use forewarn_cli_support::table::Table;
 use forewarn_cli_support::visible::visible;
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 
 use super::{Options, print};
 

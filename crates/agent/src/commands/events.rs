@@ -6,7 +6,7 @@ use forewarn_agent_core::{Seen, Status};
 use forewarn_cli_support::table::{Table, some};
 use forewarn_cli_support::visible::{self, one_line};
 use forewarn_client::{Client, MalformedEvent, News, Sighting};
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 use serde_json::json;
 
 use super::{Options, block_on, print};
@@ -27,7 +27,7 @@ pub(super) struct Listing {
     /// Events that cannot be read. They are named, and nothing is done about them.
     malformed: Vec<MalformedEvent>,
     pub(super) me: String,
-    date: forewarn_lifecycle::Timestamp,
+    date: forewarn_types::Timestamp,
 }
 
 impl Listing {

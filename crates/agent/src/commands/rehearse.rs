@@ -10,13 +10,14 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use forewarn_agent_core::{Approval, Deed, Memory, Note, Seen, Settings, Sight, Treatment, Watcher, What};
 use forewarn_cli_support::log;
 use forewarn_cli_support::visible::one_line;
 use forewarn_client::{Client, MalformedEvent, News, Sighting};
-use forewarn_imds::{Edition, ReadDocument, ReadEvent, Span, Word};
-use forewarn_lifecycle::{EventId, EventKind};
+use forewarn_imds::{Edition, ReadDocument, ReadEvent, Word};
+use forewarn_types::{EventId, EventKind, Span};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{Options, block_on};
@@ -41,8 +42,8 @@ const DESCRIPTION: &str = "This is a rehearsal: nothing will happen to this mach
 )]
 pub(super) struct Arguments {
     /// What is announced.
-    #[arg(long = "type", value_name = "TYPE", default_value = "Reboot")]
-    kind: Kind,
+    #[arg(long = "type", value_name = "TYPE", value_parser = kind_parser(), default_value = "Reboot")]
+    kind: EventKind,
     /// How long it is until it would start.
     #[arg(long, value_name = "TIME", default_value = "15m")]
     left: Span,
@@ -57,31 +58,20 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// What can be announced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-enum Kind {
-    /// Paused for a few seconds.
-    Freeze,
-    /// Restarted.
-    Reboot,
-    /// Moved to another host, without its temporary disk.
-    Redeploy,
-    /// A spot machine is taken away.
-    Preempt,
-    /// Deleted.
-    Terminate,
+/// Reads a type of events; help shows the types with their effects.
+fn kind_parser() -> impl TypedValueParser<Value = EventKind> {
+    let values = EventKind::ALL.map(|kind| PossibleValue::new(kind.as_str()).help(effect(kind)));
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<EventKind>())
 }
 
-impl From<Kind> for EventKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Freeze => Self::Freeze,
-            Kind::Reboot => Self::Reboot,
-            Kind::Redeploy => Self::Redeploy,
-            Kind::Preempt => Self::Preempt,
-            Kind::Terminate => Self::Terminate,
-        }
+/// The effect of an event on the machine.
+const fn effect(kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::Freeze => "Paused for a few seconds",
+        EventKind::Reboot => "Restarted",
+        EventKind::Redeploy => "Moved to another host, without its temporary disk",
+        EventKind::Preempt => "A spot machine is taken away",
+        EventKind::Terminate => "Deleted",
     }
 }
 
@@ -207,12 +197,12 @@ impl<'a> Drill<'a> {
         let event = ReadEvent {
             id: EventId::from_bytes(chance::bytes().context("no random numbers to be had")?),
             status: Word::Known(forewarn_imds::Status::Scheduled),
-            kind: Word::Known(arguments.kind.into()),
+            kind: Word::Known(arguments.kind),
             resource_type: "VirtualMachine".to_owned(),
             resources: vec![me.to_owned()],
             not_before: Some(clock::wall().plus(arguments.left.0)),
             description: Some(DESCRIPTION.to_owned()),
-            source: Some(Word::Known(forewarn_lifecycle::EventSource::Platform)),
+            source: Some(Word::Known(forewarn_types::EventSource::Platform)),
             duration_seconds: Some(seconds.unwrap_or(-1)),
         };
         let report = Report::new(&event, arguments.left.0);

@@ -8,7 +8,7 @@ use clap::Args;
 use forewarn_cli_support::table::{Table, listed, some};
 use forewarn_cli_support::visible::json;
 use forewarn_client::http::{Limits, Line, Request, Trust, Url};
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 
 use super::{Options, block_on, print};
 use crate::config::Config;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use forewarn_agent_core::{Approval, Condition, Failure, Phase, Treatment};
 use forewarn_cli_support::log::{Detail, Format};
-use forewarn_imds::Span;
+use forewarn_types::Span;
 use serde::Deserialize;
 use toml::Spanned;
 

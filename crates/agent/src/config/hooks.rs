@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use forewarn_agent_core::{Condition, Hook, Mine, Phase};
-use forewarn_imds::{Span, show_duration};
+use forewarn_types::{Span, show_duration};
 use toml::Spanned;
 
 use super::HOOK_LIMIT_MAX;

@@ -20,7 +20,7 @@ use std::time::Duration;
 use forewarn_agent_core::{Approval, Failure, Hook, Rule, Settings};
 use forewarn_cli_support::log::{Detail, Format};
 use forewarn_client::Endpoint;
-use forewarn_imds::{Span, show_duration, without_mark};
+use forewarn_types::{Span, show_duration, without_mark};
 use toml::Spanned;
 
 use crate::hands::Work;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use forewarn_agent_core::{Peers, Silence};
-use forewarn_imds::Span;
+use forewarn_types::Span;
 use toml::Spanned;
 
 use super::file::{PeersTable, SilenceWord};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use forewarn_agent_core::{Gone, Seen};
-use forewarn_imds::{Moment, print_date};
-use forewarn_lifecycle::Timestamp;
+use forewarn_imds::print_date;
+use forewarn_types::{Moment, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::Job;

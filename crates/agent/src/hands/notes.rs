@@ -117,7 +117,7 @@ fn unwritten(path: &Path, problem: &std::io::Error) -> String {
 mod tests {
     use super::*;
     use crate::hands::samples;
-    use forewarn_lifecycle::EventId;
+    use forewarn_types::EventId;
     use serde_json::json;
 
     #[tokio::test(flavor = "current_thread")]

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use forewarn_agent_core::{Phase, Run, Seen, Status, Task};
-use forewarn_imds::Moment;
-use forewarn_lifecycle::{EventId, Steady, Timestamp};
+use forewarn_types::{EventId, Moment, Steady, Timestamp};
 use tokio::sync::watch;
 
 use super::{Hands, Job};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 use super::Setting;
 use super::bounds::Bounds;

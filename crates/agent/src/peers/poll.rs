@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use forewarn_agent_core::{Asking, PeerReport};
-use forewarn_lifecycle::Steady;
+use forewarn_types::Steady;
 use tokio::task::{Id, JoinError, JoinSet};
 
 use super::ask::Asker;

@@ -13,7 +13,7 @@ use forewarn_cli_support::visible::one_line;
 use forewarn_client::http::told;
 use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
 use forewarn_imds::MalformedEvent;
-use forewarn_lifecycle::EventId;
+use forewarn_types::EventId;
 use tokio::sync::watch;
 
 use super::approvals::Approvals;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use forewarn_agent_core::Answer;
 use forewarn_client::http::told;
 use forewarn_client::{Client, Error};
-use forewarn_lifecycle::EventId;
+use forewarn_types::EventId;
 use tokio::task::{Id, JoinSet};
 
 /// Approvals that are under way.

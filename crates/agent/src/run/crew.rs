@@ -104,7 +104,7 @@ impl Crew {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_lifecycle::EventId;
+    use forewarn_types::EventId;
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_hook_that_panics_has_failed_and_is_heard_of() {

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use forewarn_cli_support::visible::{flat, one_line};
-use forewarn_imds::{Edition, Moment, show_duration};
+use forewarn_imds::Edition;
+use forewarn_types::{Moment, show_duration};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;

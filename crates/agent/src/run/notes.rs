@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use forewarn_agent_core::{Note, Seen, What};
 use forewarn_cli_support::table::some;
 use forewarn_cli_support::visible::{flat, one_line};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde_json::{Map, Value, json};
 
 use crate::clock;

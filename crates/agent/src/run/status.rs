@@ -1,8 +1,7 @@
 //! How everything stands, as JSON: what `forewarn-agent status` shows and `/status` answers.
 
 use forewarn_agent_core::{Case, Consent, Gone, PeerWord, Phase, State, Treatment, Watcher};
-use forewarn_imds::Moment;
-use forewarn_lifecycle::Steady;
+use forewarn_types::{Moment, Steady};
 use serde::{Deserialize, Serialize};
 
 use super::endpoint::EndpointView;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forewarn_imds::print_date;
-use forewarn_lifecycle::Timestamp;
+use forewarn_types::Timestamp;
 
 use crate::harness::until;
 

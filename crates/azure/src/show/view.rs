@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_lifecycle::{Cause, EventKind, Impact, MachineId, Maintenance, Timestamp};
+use forewarn_lifecycle::{Cause, EventKind, Impact, MachineId, Maintenance, Timestamp, minimum_notice};
 use serde_json::{Value, json};
 
 use super::edit::{put, put_if, text};
@@ -123,7 +123,7 @@ fn redeploy_window(work: &Maintenance, id: MachineId, fails_in: Duration) -> Val
     let part = work.plan.parts.iter().find(|part| part.machines.contains(&id));
     let announcement = part.and_then(|part| part.announcement.as_deref());
     let starts = work.plan.not_before;
-    let notice = EventKind::Redeploy.minimum_notice().max(fails_in);
+    let notice = minimum_notice(EventKind::Redeploy).max(fails_in);
     let ends = starts.plus(Impact::Redeploy { to: None }.usual_length(announcement));
     json!({
         "isCustomerInitiatedMaintenanceAllowed": work.wait().is_some(),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use forewarn_client::http::Trouble;
 use forewarn_client::{Error, News};
 use forewarn_imds::{DOCUMENT_BYTES_MAX, Edition, Unreadable};
-use forewarn_lifecycle::Timestamp;
+use forewarn_types::Timestamp;
 
 use crate::script::{DATE, FOREWARN, Script, Step, bytes, document, empty, say};
 

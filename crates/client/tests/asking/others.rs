@@ -1,7 +1,7 @@
 //! Approving, names, members, and looking for the endpoint.
 
 use forewarn_client::{Edition, Endpoint, Error, Found, How, Search};
-use forewarn_lifecycle::EventId;
+use forewarn_types::EventId;
 
 use crate::script::{FOREWARN, Script, document, say};
 

@@ -16,8 +16,7 @@ use crate::command::upgrade::UpgradeWord;
 use crate::view::fleet::{approver, cause, few, start};
 use crate::view::notice::unannounced;
 use crate::view::rollout::rollout_happening;
-use forewarn_imds::Moment;
-use forewarn_imds::words;
+use forewarn_types::Moment;
 
 /// Something that has happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -352,7 +351,7 @@ impl Teller<'_> {
         let machines: Vec<_> = machines.map(|machine| self.machine(*machine)).collect();
         let (machines, cause) = (few(&machines), cause(self.cluster, &plan.cause));
         match plan.parts.iter().find_map(|part| part.announcement.as_ref()) {
-            Some(told) => format!("{} of {machines} ({cause})", words::kind(told.kind)),
+            Some(told) => format!("{} of {machines} ({cause})", told.kind.as_str()),
             None => format!("{cause}, for {machines},"),
         }
     }

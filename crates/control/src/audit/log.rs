@@ -32,7 +32,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::push::Notice;
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// Bytes of an entry as JSON: whatever is told, no sealed entry has more.
 pub const ENTRY_BYTES_MAX: usize = 5 << 20;

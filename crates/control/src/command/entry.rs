@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::upgrade::UpgradeWord;
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 /// What all machines are told of where they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -13,8 +13,7 @@ use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::terms::{AllWord, RolloutEntry, TermsEntry};
 use crate::command::upgrade::UpgradeWord;
-use forewarn_imds::Span;
-use forewarn_imds::list;
+use forewarn_types::{Span, list};
 
 /// Something that an operator may ask for. A machine is called by its name where that is unique, else `tenant/name`.
 ///

@@ -19,7 +19,7 @@ use crate::command::named::{
 };
 use crate::command::terms::{AllWord, BadTerms, RolloutEntry, TermsEntry, find_hosts};
 use crate::command::upgrade::{BadBatch, UpgradeWord};
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 /// What a command by name comes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub enum BadCommand {
         why: BadName,
     },
     /// The notice of a deletion is too short or too long.
-    #[error("the notice of a deletion is 5 to 15 minutes, not {}", forewarn_imds::show_duration(.0.0))]
+    #[error("the notice of a deletion is 5 to 15 minutes, not {}", forewarn_types::show_duration(.0.0))]
     Notice(Span),
     /// A batch is too small or too large.
     #[error(transparent)]

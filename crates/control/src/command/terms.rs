@@ -17,8 +17,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::command::find::{Unknown, find_host};
 use crate::command::object::objects;
 use crate::command::schema;
-use forewarn_imds::Span;
-use forewarn_imds::list;
+use forewarn_types::{Span, list};
 
 /// What is done to which hosts, and how.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

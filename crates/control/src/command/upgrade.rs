@@ -13,8 +13,7 @@ use serde::de::IntoDeserializer;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::command::object::objects;
-use forewarn_imds::Span;
-use forewarn_imds::show_duration;
+use forewarn_types::{Span, show_duration};
 
 /// How a change of the model reaches the instances of a scale set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use crate::audit::log::TrailEntry;
 use crate::command::find::full_name;
 use crate::view::failure::{FAILURES_MAX, FailureView};
 use crate::view::fleet::{cause, event_view, few};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// Explains an event of which the trail or the cluster knows; nothing, if neither does.
 #[must_use]

@@ -9,7 +9,7 @@ use crate::command::resolve::Details;
 use crate::view::fleet::{cause, event_view, few, machine_view};
 use crate::view::notice::unannounced_told;
 use crate::view::rollout::rollout_view;
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// The machine that is explained.
 #[derive(Clone, Copy, Debug)]

@@ -29,7 +29,7 @@ use crate::audit::log::TrailEntry;
 use crate::view::failure::FailureView;
 use crate::view::fleet::{EventView, MachineView};
 use forewarn_imds::Edition;
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 pub use chronicle::{Chronicle, Wanted};
 pub use event::explain_event;

@@ -17,8 +17,7 @@ use crate::resource_id::{GroupId, ResourceId, instance_word, machine_id, scale_s
 use crate::view::fleet::few;
 use crate::view::notice::{length, older_model, scale_set_of};
 use forewarn_imds::Edition;
-use forewarn_imds::Moment;
-use forewarn_imds::words::kind;
+use forewarn_types::Moment;
 
 /// Groups of instances that run the same older model, of which it is told.
 const MODELS_MAX: usize = 8;
@@ -224,7 +223,7 @@ pub(super) fn blind(polls: &[PollView], what: EventKind) -> Vec<String> {
             "{whose} {} {ask} with api-version {}, which does not show {}: {} does",
             few(&machines),
             edition.as_str(),
-            kind(what),
+            what.as_str(),
             since.as_str()
         )
     };

@@ -6,7 +6,7 @@ use forewarn_lifecycle::{
 
 use super::Scene;
 use crate::view::fleet::progress;
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// The words before the reason why the driver program is asked again.
 pub(super) const AGAIN: &str = "the order has to be given again";

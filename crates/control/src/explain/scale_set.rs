@@ -10,7 +10,7 @@ use crate::resource_id::SCALE_SETS;
 use crate::view::fleet::event_view;
 use crate::view::notice::length;
 use crate::view::sets::{ScaleSetSummary, scale_set_summary};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// What instances of a scale set are told of their deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,7 +18,7 @@ use crate::command::entry::{
 use crate::command::named::NamedCommand;
 use crate::fleet_file::fleet::{BadFleet, Fleet};
 use crate::fleet_file::position::FleetPlace;
-use forewarn_imds::{Span, show_duration};
+use forewarn_types::{Span, show_duration};
 use moves::HostChange;
 use removals::{Farewell, removals};
 

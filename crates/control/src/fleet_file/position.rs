@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use forewarn_imds::BYTE_ORDER_MARK_BYTES;
+use forewarn_types::BYTE_ORDER_MARK_BYTES;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 /// Position of an entry or of one of its members in a fleet, as a JSON pointer: `/vm/3/host`. The empty pointer is the whole

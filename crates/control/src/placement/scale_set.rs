@@ -29,8 +29,7 @@ use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::grow::{Bounds, grow};
 use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
-use forewarn_imds::Span;
-use forewarn_imds::list;
+use forewarn_types::{Span, list};
 
 /// Instances of one scale set.
 pub const INSTANCES_MAX: u16 = 1_000;

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{FAILURES_MAX, FailureView};
-use forewarn_imds::Moment;
 use forewarn_imds::words;
+use forewarn_types::Moment;
 
 /// What has become of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -190,8 +190,8 @@ impl Teller<'_> {
         Notice {
             event: announcement.id.to_string(),
             status,
-            kind: words::kind(announcement.kind).to_owned(),
-            source: words::source(announcement.source).to_owned(),
+            kind: announcement.kind.as_str().to_owned(),
+            source: announcement.source.as_str().to_owned(),
             description: words::description(announcement.reason).to_owned(),
             duration: announcement.duration_seconds,
             not_before: (status == NoticeStatus::Scheduled).then_some(Moment(plan.not_before)),

@@ -8,8 +8,8 @@ use sha2::{Digest, Sha256};
 use super::notice::{Notice, NoticeStatus};
 use crate::resource_id::GroupId;
 use crate::{FailureView, Site, TrailEntry};
-use forewarn_imds::Moment;
 use forewarn_imds::print_date;
+use forewarn_types::Moment;
 
 /// The type of every push.
 pub const EVENT_TYPE: &str = "Microsoft.ResourceNotifications.MaintenanceResources.ScheduledEventEmitted";

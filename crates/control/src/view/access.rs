@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::named::{FailureWord, UnenrolledWord};
 use crate::command::schema;
-use forewarn_imds::list;
-use forewarn_imds::{Moment, Span};
+use forewarn_types::{Moment, Span, list};
 
 /// A cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -17,7 +17,7 @@ use crate::command::resolve::Details;
 use crate::command::schema;
 use crate::view::failure::FailureView;
 use forewarn_imds::words::{self, Status};
-use forewarn_imds::{Moment, Span};
+use forewarn_types::{Moment, Span};
 
 /// A host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -326,10 +326,10 @@ pub fn event_view(cluster: &Cluster, tenant: TenantId, event: &Event) -> EventVi
     EventView {
         id: announcement.id.to_string(),
         tenant: cluster.tenant(tenant).map(|tenant| tenant.name.to_string()).unwrap_or_default(),
-        kind: words::kind(announcement.kind).to_owned(),
+        kind: announcement.kind.as_str().to_owned(),
         status: Status::of(&event.phase).as_str().to_owned(),
         resources: announcement.resources.iter().map(ToString::to_string).collect(),
-        source: words::source(announcement.source).to_owned(),
+        source: announcement.source.as_str().to_owned(),
         description: words::description(announcement.reason).to_owned(),
         duration_seconds: announcement.duration_seconds,
         not_before,

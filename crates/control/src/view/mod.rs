@@ -1,6 +1,7 @@
 //! Views: the state as operators see it.
 
 pub(crate) mod access;
+pub(crate) mod document;
 pub(crate) mod failure;
 pub(crate) mod fleet;
 pub(crate) mod notice;
@@ -14,6 +15,7 @@ pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,
     SettingsView, TokenView, cluster_view, settings_view,
 };
+pub use document::document_of;
 pub use failure::{FAILURES_MAX, FailureView};
 pub use fleet::{
     ClockView, DifferenceState, DifferenceView, DriverKind, EndedView, Ending, EventView, FleetReport,

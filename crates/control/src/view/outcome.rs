@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::view::fleet::{EventView, event_view};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// What came of a command, once it is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::terms::TermsEntry;
 use crate::view::fleet::progress;
-use forewarn_imds::{Moment, show_duration};
+use forewarn_types::{Moment, show_duration};
 
 /// Work over many hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,7 +11,7 @@ use crate::command::resolve::Details;
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::scale_set::instances;
 use crate::view::fleet::machine_view;
-use forewarn_imds::{Moment, Span};
+use forewarn_types::{Moment, Span};
 
 /// A scale set, without its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

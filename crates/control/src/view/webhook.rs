@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::schema;
-use forewarn_imds::list;
-use forewarn_imds::{KindWord, Moment};
+use forewarn_types::{EventKind, Moment, list};
 
 /// A webhook that is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -42,8 +41,8 @@ pub struct NewWebhook {
         skip_serializing_if = "Option::is_none",
         deserialize_with = "list::at_least_one_or_absent"
     )]
-    #[schemars(with = "Option<schema::AtLeastOne<KindWord>>")]
-    pub types: Option<Vec<KindWord>>,
+    #[schemars(with = "Option<schema::AtLeastOne<EventKind>>")]
+    pub types: Option<Vec<EventKind>>,
     /// What is sent as `Authorization`, such as `Bearer …`. It is not shown again. It needs `https`, or an address of the
     /// computer on which the server runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +64,7 @@ pub struct WebhookView {
     /// Of which tenants of them; of all, if there is no list.
     pub tenants: Option<Vec<String>>,
     /// Of which types of events; of all, if there is no list.
-    pub types: Option<Vec<KindWord>>,
+    pub types: Option<Vec<EventKind>>,
     /// Whether something is sent as `Authorization`. Nobody is shown what.
     pub authorization: bool,
     /// How it is with it.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::*;
-use forewarn_imds::Span;
 use forewarn_lifecycle::*;
+use forewarn_types::Span;
 
 use crate::town::Town;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forewarn_control::*;
-use forewarn_imds::Span;
+use forewarn_types::Span;
 use proptest::prelude::*;
 
 use crate::town::Town;

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod commands;
+mod documents;
 mod explanations;
 mod fleets;
 mod happenings;

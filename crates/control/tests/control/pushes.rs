@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use forewarn_control::push::*;
 use forewarn_control::{Chain, FailureView, Site, Told, TrailEntry};
-use forewarn_imds::Moment;
 use forewarn_lifecycle::*;
+use forewarn_types::Moment;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -90,7 +90,7 @@ fn an_event_has_the_members_of_a_document() {
     let mut town = Town::with_fleet();
     let tenant = town.enrol("web");
     town.say(r#"{"command":"restart","machine":"web_0"}"#);
-    let document = forewarn_imds::Document::of(town.cluster.tenant(tenant).unwrap());
+    let document = forewarn_control::document_of(town.cluster.tenant(tenant).unwrap());
     let document: Value = serde_json::from_str(&document.render(forewarn_imds::Edition::newest())).unwrap();
     let entry = entry(town.noticed.clone());
     let pushed: Value = serde_json::from_str(&pushes(&entry, &site())[0].cloud_event()).unwrap();

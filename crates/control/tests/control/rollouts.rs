@@ -90,8 +90,8 @@ fn a_preview_is_what_happens_then() {
     let seen = preview(&town.cluster, town.now, &entry(start)).unwrap();
     assert_eq!(town.cluster, before);
     assert_eq!((seen.work.as_str(), seen.hosts, seen.longest.steps.len()), ("update", 6, 3));
-    assert_eq!(forewarn_imds::show_duration(seen.longest.lasts.0), "1h5m27s");
-    assert_eq!(forewarn_imds::show_duration(seen.shortest.lasts.0), "20m27s");
+    assert_eq!(forewarn_types::show_duration(seen.longest.lasts.0), "1h5m27s");
+    assert_eq!(forewarn_types::show_duration(seen.shortest.lasts.0), "20m27s");
     assert_eq!((&seen.longest.stuck, &seen.notes[..]), (&None, &[][..]));
     town.say(start);
     for step in &seen.longest.steps {

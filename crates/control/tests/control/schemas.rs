@@ -1,8 +1,8 @@
 //! Whoever makes a request by the schemas makes one that is understood.
 
 use forewarn_control::{Fleet, HostEntry, NamedCommand, PolicyEntry, RolloutEntry, schema};
-use forewarn_imds::Span;
 use forewarn_lifecycle::{EventId, Name};
+use forewarn_types::Span;
 use proptest::prelude::*;
 use proptest::string::string_regex;
 use schemars::{JsonSchema, schema_for};

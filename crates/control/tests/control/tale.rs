@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::*;
-use forewarn_imds::{Edition, Moment};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::*;
+use forewarn_types::Moment;
 
 use crate::town::Town;
 

@@ -2,8 +2,8 @@
 
 use forewarn_control::push::{Notice, NoticeStatus};
 use forewarn_control::*;
-use forewarn_imds::Moment;
 use forewarn_lifecycle::Timestamp;
+use forewarn_types::Moment;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use forewarn_control::*;
-use forewarn_imds::{Moment, Span};
 use forewarn_lifecycle::*;
+use forewarn_types::{Moment, Span};
 
 use crate::town::Town;
 

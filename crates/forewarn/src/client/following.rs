@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 use http_body_util::{BodyExt, Collected, Full, Limited};
 use hyper::body::Bytes;
 use hyper::{Method, Request};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use forewarn_control::{AuditPage, TrailEntry};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use super::identifier::Beginning;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 use forewarn_control::{ClockOrder, ClockView};
-use forewarn_imds::{Span, show_duration};
+use forewarn_types::{Span, show_duration};
 
 use super::say;
 use super::session::Session;

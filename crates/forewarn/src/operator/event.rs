@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use clap::Subcommand;
 use forewarn_control::{AllWord, EventSelection, EventView, NamedCommand};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 use super::ask::{self, Errand};
 use super::identifier::{Beginning, short};

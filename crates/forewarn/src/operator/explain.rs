@@ -5,7 +5,7 @@ use forewarn_control::{
     AskedView, ComingView, EventExplanation, MachineExplanation, PollView, RefusedView, ScaleSetExplanation,
     Step,
 };
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde_json::Value;
 
 use super::Named;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_control::{HostEntry, HostView, NamedCommand};
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};

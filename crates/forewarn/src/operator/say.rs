@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forewarn_control::{EventView, Outcome};
-use forewarn_imds::{Moment, show_duration};
+use forewarn_types::{Moment, show_duration};
 
 use super::identifier::short;
 use super::table::some;
@@ -251,7 +251,7 @@ pub(super) mod tests {
             let now = forewarn_lifecycle::Timestamp::from_millis(now);
             let moment = now.plus(Duration::from_secs(left.unsigned_abs())).rounded_up();
             let said = relative(Moment(moment), Moment(now));
-            let span = said.strip_prefix("in ").map_or(Some(Duration::ZERO), forewarn_imds::parse_duration);
+            let span = said.strip_prefix("in ").map_or(Some(Duration::ZERO), forewarn_types::parse_duration);
             let stops = now.plus(span.unwrap()).rounded_up();
             proptest::prop_assert!(stops >= moment, "{said}: {stops:?} is before {moment:?}");
         }

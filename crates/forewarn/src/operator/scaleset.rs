@@ -6,8 +6,8 @@ use forewarn_control::{
     AllWord, DeleteInstances, INSTANCES_MAX, InstanceSelection, NamedCommand, NewScaleSet, OrchestrationWord,
     PolicyEntry, Scale, ScaleSetChange, ScaleSetSummary, ScaleSetView, Upgrade, UpgradeWord,
 };
-use forewarn_imds::{Span, show_duration};
 use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
+use forewarn_types::{Span, show_duration};
 
 use super::ask::{self, Errand, Patience};
 use super::consent::Consent;

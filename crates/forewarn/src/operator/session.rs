@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use forewarn_control::{ClockView, Items};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use forewarn_control::{AvailabilitySetSummary, AvailabilitySetView, NamedCommand, PolicyEntry, SetEntry};
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand};

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{IssuedToken, NewToken, Outcome, RoleWord, TokenView};
-use forewarn_imds::{Moment, Span};
+use forewarn_types::{Moment, Span};
 use hyper::Method;
 
 use super::session::{Session, escaped, print, understand};

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use anyhow::{Result, bail};
 use clap::{ArgGroup, Args, Subcommand};
 use forewarn_control::{Eviction, MachineView, NamedCommand, PolicyEntry, VmEntry};
-use forewarn_imds::show_duration;
+use forewarn_types::show_duration;
 
 use super::Named;
 use super::ask::{self, Errand, Patience};

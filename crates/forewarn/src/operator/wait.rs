@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use forewarn_control::{ClockView, EndedView, EventView, Outcome, RolloutView, Unfinished};
-use forewarn_imds::{Moment, show_duration};
+use forewarn_types::{Moment, show_duration};
 
 use super::progress::{Progress, summary};
 use super::session::Session;

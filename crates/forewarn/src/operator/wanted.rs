@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use forewarn_control::{
     ApproveWord, Eviction, MachineEntry, OrchestrationWord, PolicyChange, RollingEntry, UpgradeWord,
 };
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 use super::Named;
 

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use clap::Args;
 use forewarn_control::TenantView;
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde::Deserialize;
 
 use super::session::{Session, escaped};

@@ -5,9 +5,10 @@ use std::fs::File;
 use std::io::{Read, stdin};
 
 use anyhow::{Context, Result, bail};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{NewWebhook, Outcome, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};
-use forewarn_imds::KindWord;
+use forewarn_types::{EventKind, NotAnEventKind};
 use hyper::Method;
 
 use super::session::{Session, escaped, understand};
@@ -65,8 +66,8 @@ pub(crate) struct New {
     #[arg(long, value_name = "TENANT")]
     tenant: Vec<Named>,
     /// Only of events of this type; may be said more than once. Of all, if not said.
-    #[arg(long = "type", value_name = "TYPE", value_enum, ignore_case = true)]
-    types: Vec<Kind>,
+    #[arg(long = "type", value_name = "TYPE", value_parser = kind_parser(), ignore_case = true)]
+    types: Vec<EventKind>,
     /// Send what this file has as Authorization, such as `Bearer SECRET`; - is standard input. It is not shown again.
     #[arg(long, value_name = "FILE")]
     authorization_file: Option<OsString>,
@@ -80,14 +81,13 @@ enum Schema {
     Eventgrid,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-#[value(rename_all = "PascalCase")]
-enum Kind {
-    Freeze,
-    Reboot,
-    Redeploy,
-    Preempt,
-    Terminate,
+/// Reads a type of events, in any case.
+fn kind_parser() -> impl TypedValueParser<Value = EventKind> {
+    let find = |word: String| {
+        let is_meant = |kind: &EventKind| kind.as_str().eq_ignore_ascii_case(&word);
+        EventKind::ALL.into_iter().find(is_meant).ok_or(NotAnEventKind)
+    };
+    PossibleValuesParser::new(EventKind::ALL.map(EventKind::as_str)).try_map(find)
 }
 
 pub(super) fn run(session: &Session, command: Command) -> Result<()> {
@@ -134,13 +134,6 @@ fn path(Named(name): &Named) -> String {
 
 fn wanted(new: New) -> Result<NewWebhook> {
     let some = |names: Vec<String>| (!names.is_empty()).then_some(names);
-    let kind = |kind| match kind {
-        Kind::Freeze => KindWord::Freeze,
-        Kind::Reboot => KindWord::Reboot,
-        Kind::Redeploy => KindWord::Redeploy,
-        Kind::Preempt => KindWord::Preempt,
-        Kind::Terminate => KindWord::Terminate,
-    };
     Ok(NewWebhook {
         name: new.name.0,
         url: new.url,
@@ -151,7 +144,7 @@ fn wanted(new: New) -> Result<NewWebhook> {
         // A variable that is empty counts as one that is not there.
         clusters: some(new.cluster.into_iter().filter(|name| !name.is_empty()).collect()),
         tenants: some(new.tenant.into_iter().map(|Named(name)| name).collect()),
-        types: (!new.types.is_empty()).then(|| new.types.into_iter().map(kind).collect()),
+        types: (!new.types.is_empty()).then_some(new.types),
         authorization: new.authorization_file.as_deref().map(authorization).transpose()?,
     })
 }
@@ -185,7 +178,8 @@ fn state(state: WebhookState) -> &'static str {
 
 /// What a webhook is told of: `everything`, or what it is limited to.
 fn reach(webhook: &WebhookView) -> String {
-    let types = webhook.types.as_ref().map(|types| types.iter().map(|kind| format!("{kind:?}")).collect());
+    let types =
+        webhook.types.as_ref().map(|types| types.iter().map(|kind| kind.as_str().to_owned()).collect());
     let some = |what: &str, names: &Option<Vec<String>>| {
         names.as_ref().map(|names| format!("{what} {}", names.join(", ")))
     };
@@ -214,7 +208,7 @@ fn table(webhooks: &[WebhookView]) -> String {
 fn facts(webhook: WebhookView) -> String {
     let all = |names: &Option<Vec<String>>| names.as_ref().map_or_else(|| "all".to_owned(), listed);
     let types: Option<Vec<String>> =
-        webhook.types.as_ref().map(|types| types.iter().map(|kind| format!("{kind:?}")).collect());
+        webhook.types.as_ref().map(|types| types.iter().map(|kind| kind.as_str().to_owned()).collect());
     let facts = [
         ("url", webhook.url),
         ("schema", schema(webhook.schema).to_owned()),

@@ -8,7 +8,6 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
 use forewarn_azure::http::{ArmPlan, Credentials, LISTENER};
 use forewarn_control::{Fleet, find_machine};
-use forewarn_imds::{Moment, parse_duration};
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::State;
 use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
@@ -17,6 +16,7 @@ use forewarn_server::{
     ApiDoor, CLOCK_END, ClientLimits, ClockPlan, Descriptors, Hypervisor, Plan, Service, Speed,
     WebhookSettings,
 };
+use forewarn_types::{Moment, parse_duration};
 
 use super::config::TLS_DIRECTORY;
 use super::greeting::{Facts, Places};

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, bail, ensure};
 use forewarn_control::{
     ClockOrder, ClockView, HostView, MachineView, NamedCommand, Outcome, RolloutView, ServerView, TenantView,
 };
-use forewarn_imds::{BadStartRequest, Edition, Problem, Span, render_start_requests};
+use forewarn_imds::{BadStartRequest, Edition, Problem, render_start_requests};
 use forewarn_lifecycle::{EventId, Refusal, Timestamp};
 use forewarn_story::{Stage, Undone};
+use forewarn_types::Span;
 use hyper::Method;
 use hyper::body::Bytes;
 

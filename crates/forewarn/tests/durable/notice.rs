@@ -6,8 +6,9 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use forewarn_imds::{Moment, parse_date};
+use forewarn_imds::parse_date;
 use forewarn_lifecycle::Timestamp;
+use forewarn_types::Moment;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 

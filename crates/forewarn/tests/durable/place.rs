@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use crate::harness::Server;

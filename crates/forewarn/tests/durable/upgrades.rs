@@ -1,6 +1,6 @@
 //! SIGKILL in the middle of a rolling upgrade: the pause between two batches is as long as it was.
 
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use crate::harness::Server;

@@ -9,15 +9,13 @@
 
 mod path;
 mod render;
-mod version;
 
 use std::net::Ipv4Addr;
 
-use forewarn_lifecycle::{FaultDomain, Name, Priority, UpdateDomain, Zone};
+use forewarn_types::{FaultDomain, Name, UpdateDomain, Zone};
 
+use crate::instance_version::InstanceVersion;
 use crate::problem::Problem;
-
-pub use version::{InstanceVersion, versions_body};
 
 /// The size of a machine of which nobody has said what size it has; nothing depends on it.
 pub const USUAL_SIZE: &str = "Standard_D2s_v5";
@@ -43,8 +41,10 @@ pub struct Instance {
     pub fault_domain: FaultDomain,
     /// The zone, if its host is in one.
     pub zone: Option<Zone>,
-    /// Whether it may be evicted, and what happens then.
-    pub priority: Priority,
+    /// `Regular`, or `Spot` if it may be evicted.
+    pub priority: &'static str,
+    /// `Deallocate` or `Delete` for a spot machine; otherwise empty.
+    pub eviction_policy: &'static str,
     /// The subscription it belongs to.
     pub subscription_id: String,
     /// The resource group it belongs to.

@@ -1,10 +1,9 @@
 //! The tree of an instance, with the fields that a version knows, in alphabetical order.
 
-use forewarn_lifecycle::{EvictionPolicy, Priority};
 use serde_json::{Map, Value, json};
 
-use super::version::InstanceVersion;
 use super::{Instance, Interface, ScaleSetMembership};
+use crate::instance_version::InstanceVersion;
 
 pub(super) fn tree(instance: &Instance, version: InstanceVersion) -> Value {
     json!({ "compute": compute(instance, version), "network": network(&instance.interfaces) })
@@ -15,7 +14,7 @@ fn compute(instance: &Instance, version: InstanceVersion) -> Value {
     let set = instance.scale_set.as_ref();
     let of_set = |part: fn(&ScaleSetMembership) -> &String| json!(set.map_or("", |set| part(set)));
     let fields = [
-        ("evictionPolicy", V::V2020_12_01, json!(eviction_policy(instance.priority))),
+        ("evictionPolicy", V::V2020_12_01, json!(instance.eviction_policy)),
         ("location", V::V2017_04_02, json!(instance.location)),
         ("name", V::V2017_04_02, json!(instance.name.as_str())),
         ("osProfile", V::V2020_07_15, json!({ "computerName": instance.computer_name })),
@@ -23,7 +22,7 @@ fn compute(instance: &Instance, version: InstanceVersion) -> Value {
         ("placementGroupId", V::V2017_08_01, of_set(|set| &set.placement_group_id)),
         ("platformFaultDomain", V::V2017_04_02, json!(instance.fault_domain.to_string())),
         ("platformUpdateDomain", V::V2017_04_02, json!(instance.update_domain.to_string())),
-        ("priority", V::V2020_12_01, json!(priority(instance.priority))),
+        ("priority", V::V2020_12_01, json!(instance.priority)),
         ("resourceGroupName", V::V2017_08_01, json!(instance.resource_group_name)),
         ("resourceId", V::V2019_03_11, json!(instance.resource_id)),
         ("subscriptionId", V::V2017_08_01, json!(instance.subscription_id)),
@@ -61,19 +60,4 @@ fn tags(tags: &[(String, String)]) -> String {
 
 fn tags_list(tags: &[(String, String)]) -> Value {
     tags.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect()
-}
-
-const fn priority(priority: Priority) -> &'static str {
-    match priority {
-        Priority::Regular => "Regular",
-        Priority::Spot(_) => "Spot",
-    }
-}
-
-const fn eviction_policy(priority: Priority) -> &'static str {
-    match priority {
-        Priority::Regular => "",
-        Priority::Spot(EvictionPolicy::Deallocate) => "Deallocate",
-        Priority::Spot(EvictionPolicy::Delete) => "Delete",
-    }
 }

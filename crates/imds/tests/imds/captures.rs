@@ -2,7 +2,7 @@
 
 use crate::support::{announcement, scheduled, started};
 use forewarn_imds::{Document, Edition, Naming, Reading, Status, Word, parse_date, read_document};
-use forewarn_lifecycle::{Event, EventKind, EventSource};
+use forewarn_types::{Event, EventKind, EventSource};
 
 const EMPTY: &str = include_str!("../captures/2017-08-01-empty.json");
 const FIRST: &str = include_str!("../captures/2017-08-01-first-document-with-event.json");

@@ -1,11 +1,8 @@
 //! Every edition, byte by byte: one event of each kind, Scheduled and Started. The lines are joined before comparing.
 
 use crate::support::{announcement, scheduled, started};
-use forewarn_imds::{Document, Edition, Naming, print_date};
-use forewarn_lifecycle::{
-    Announcement, Cluster, Command, Event, EventId, EventKind, EventSource, FaultDomain, HostId, MachineId,
-    Name, Now, Placement, Policy, Priority, Profile, Reason, Seed, TenantId, UpdateDomain,
-};
+use forewarn_imds::{Document, Edition, Naming};
+use forewarn_types::{Announcement, Event, EventId, EventKind, EventSource, Name, Reason};
 
 const SHOWN_BY_2017_03_01: &str = r#"
 {"DocumentIncarnation":18446744073709551615,"Events":[
@@ -179,37 +176,4 @@ fn when_all_events_are_unknown_the_list_is_empty() {
     let deletion = announcement("abcdef00-0000-4000-8000-000000000001", EventKind::Terminate, "web_0");
     let document = Document { incarnation: 7, events: vec![started(deletion)], naming: Naming::Machines };
     assert_eq!(document.render(Edition::V2017_11_01), r#"{"DocumentIncarnation":7,"Events":[]}"#);
-}
-
-#[test]
-fn a_document_is_what_its_tenant_sees() {
-    let mut cluster = Cluster::new(Seed([7; 16]));
-    let now = Now::at_millis(1_516_827_944_001);
-    let placement =
-        Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
-    for command in [
-        Command::AdmitHost { name: Name::new("h1").unwrap(), zone: None },
-        Command::AdmitStandalone {
-            name: Name::new("solo").unwrap(),
-            placement,
-            priority: Priority::Regular,
-            profile: Profile::default(),
-            policy: Policy::default(),
-        },
-        Command::Enrol(TenantId(0)),
-        Command::Restart(MachineId(0)),
-    ] {
-        for change in cluster.decide(now, &command).unwrap() {
-            drop(cluster.evolve(now, &change));
-        }
-    }
-    let tenant = cluster.tenant(TenantId(0)).unwrap();
-    let document = Document::of(tenant);
-    assert_eq!(document.naming, Naming::Machines);
-    let id = tenant.events()[0].id();
-    let shown = format!(
-        r#"{{"DocumentIncarnation":2,"Events":[{{"EventId":"{id}","EventStatus":"Scheduled","EventType":"Reboot","ResourceType":"VirtualMachine","Resources":["_solo"],"NotBefore":"Wed, 24 Jan 2018 21:20:45 GMT"}}]}}"#
-    );
-    assert_eq!(document.render(Edition::V2017_03_01), shown);
-    assert_eq!(print_date(now.wall), "Wed, 24 Jan 2018 21:05:44 GMT");
 }

@@ -6,7 +6,7 @@ use forewarn_imds::{
     Format, Instance, InstanceVersion, Interface, OsType, Problem, ScaleSetMembership, VersionList,
     computer_name, versions_body,
 };
-use forewarn_lifecycle::{EvictionPolicy, FaultDomain, Name, Priority, UpdateDomain, Zone};
+use forewarn_types::{FaultDomain, Name, UpdateDomain, Zone};
 
 const VERSIONS: &str = r#"{"apiVersions":["2017-03-01","2017-04-02","2017-08-01","2017-10-01","2017-12-01","2018-02-01","2018-04-02","2018-10-01","2019-02-01","2019-03-11","2019-04-30","2019-06-01","2019-06-04","2019-08-01","2019-08-15","2019-11-01","2020-06-01","2020-07-15","2020-09-01","2020-10-01","2020-12-01","2021-01-01","2021-02-01","2021-03-01","2021-05-01","2021-08-01","2021-10-01","2021-11-01","2021-11-15","2021-12-13","2023-07-01","2023-11-15","2024-03-15","2024-07-17","2025-04-07"]}"#;
 
@@ -27,7 +27,8 @@ fn instance_of_a_scale_set() -> Instance {
         update_domain: UpdateDomain(4),
         fault_domain: FaultDomain(2),
         zone: Some(Zone(3)),
-        priority: Priority::Spot(EvictionPolicy::Delete),
+        priority: "Spot",
+        eviction_policy: "Delete",
         subscription_id: "8d10da13-8125-4ba9-a717-bf7490507b3d".to_owned(),
         resource_group_name: "shop".to_owned(),
         resource_id: "/subscriptions/8d10/web/46".to_owned(),
@@ -61,7 +62,8 @@ fn standalone_machine() -> Instance {
         name: Name::new("solo").unwrap(),
         os_type: OsType::Windows,
         zone: None,
-        priority: Priority::Regular,
+        priority: "Regular",
+        eviction_policy: "",
         tags: vec![],
         scale_set: None,
         interfaces: vec![],
@@ -111,8 +113,7 @@ fn what_a_machine_does_not_have_is_empty() {
         r#""vmScaleSetName":"","vmSize":"Standard_A3","zone":""},"network":{"interface":[]}}"#,
     );
     assert_eq!(body, Ok(expected.to_owned()));
-    let deallocated =
-        Instance { priority: Priority::Spot(EvictionPolicy::Deallocate), ..standalone_machine() };
+    let deallocated = Instance { priority: "Spot", eviction_policy: "Deallocate", ..standalone_machine() };
     let policy = deallocated.answer(version(NEWEST), "compute/evictionPolicy", Format::Text);
     assert_eq!(policy.as_deref(), Ok("Deallocate"));
 }

@@ -6,7 +6,7 @@ use forewarn_imds::{
     DOCUMENT_BYTES_MAX, DOCUMENT_EVENTS_MAX, Document, Edition, Naming, ReadDocument, ReadEvent, Reading,
     Status, Unreadable, Word, parse_date, parse_start_requests, read_document, render_start_requests,
 };
-use forewarn_lifecycle::{
+use forewarn_types::{
     Announcement, Event, EventId, EventKind, EventSource, Name, Phase, Reason, Seed, StartCause, Timestamp,
 };
 use proptest::prelude::*;

@@ -3,7 +3,7 @@
 use forewarn_imds::{
     BODY_BYTES_MAX, BadStartRequest as Bad, parse_start_requests as parse, render_start_requests as render,
 };
-use forewarn_lifecycle::EventId;
+use forewarn_types::EventId;
 
 const ID: &str = "28512AF7-C957-4500-9BC4-842D6FB531E4";
 const OTHER: &str = "A626E37F-793E-44E1-89B5-99AE0B96044C";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forewarn_lifecycle::{
+use forewarn_types::{
     Announcement, Event, EventId, EventKind, EventSource, MaintenanceId, Name, Phase, Reason, StartCause,
     Timestamp,
 };

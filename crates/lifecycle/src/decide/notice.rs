@@ -11,6 +11,7 @@ use crate::command::Exposure;
 use crate::fleet::TerminateNotice;
 use crate::ids::MaintenanceId;
 use crate::maintenance::{Cause, Plan, Stage};
+use crate::notice::minimum_notice;
 use crate::time::{Steady, Timestamp};
 use crate::window;
 
@@ -72,7 +73,7 @@ impl Cause {
             | Self::Power(_)
             | Self::Eviction(_)
             | Self::HostWork { .. }
-            | Self::DegradedHost { .. } => Some(kind.minimum_notice()),
+            | Self::DegradedHost { .. } => Some(minimum_notice(kind)),
         }
     }
 }

@@ -10,8 +10,8 @@ use forewarn_control::{
     ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, Outcome, RoleWord, TokenView,
     cluster_view, similar,
 };
-use forewarn_imds::{Moment, Span};
 use forewarn_lifecycle::{Name, TenantId, Timestamp};
+use forewarn_types::{Moment, Span};
 
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};

@@ -12,7 +12,7 @@ use forewarn_imds::Status;
 use forewarn_lifecycle::{
     Cluster, Event, EventKind, Health, HostId, MachineId, MaintenanceId, RolloutId, TenantId, Zone,
 };
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::fault::Fault;
@@ -118,19 +118,16 @@ pub(super) struct EventFilter {
     #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
     /// Only those of that kind, as in a document.
-    kind: Option<KindWord>,
+    #[serde(default)]
+    #[schemars(schema_with = "kind_schema")]
+    kind: Option<EventKind>,
     /// Only those that are so, as in a document.
     status: Option<StatusWord>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[schemars(inline)]
-enum KindWord {
-    Freeze,
-    Reboot,
-    Redeploy,
-    Preempt,
-    Terminate,
+/// The schema of a parameter stands where it is used, without a name of its own.
+fn kind_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": EventKind::ALL.map(EventKind::as_str) })
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -145,7 +142,7 @@ pub(super) async fn events(
     Query(EventFilter { tenant, kind, status }): Query<EventFilter>,
     page: Page,
 ) -> Listed<EventView> {
-    let (kind, status) = (kind.map(EventKind::from), status.map(Status::from));
+    let status = status.map(Status::from);
     let permit = Arc::clone(&visit.permit);
     let list = move |state: &crate::snapshot::State<'_>| {
         let is_wanted = |(tenant, event): &(TenantId, &Event)| {
@@ -217,18 +214,6 @@ impl From<HealthWord> for Health {
             HealthWord::Healthy => Self::Healthy,
             HealthWord::Degraded => Self::Degraded,
             HealthWord::Failed => Self::Failed,
-        }
-    }
-}
-
-impl From<KindWord> for EventKind {
-    fn from(word: KindWord) -> Self {
-        match word {
-            KindWord::Freeze => Self::Freeze,
-            KindWord::Reboot => Self::Reboot,
-            KindWord::Redeploy => Self::Redeploy,
-            KindWord::Preempt => Self::Preempt,
-            KindWord::Terminate => Self::Terminate,
         }
     }
 }

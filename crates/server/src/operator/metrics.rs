@@ -119,7 +119,7 @@ impl Counts {
             let enabled = if tenant.is_enrolled() { "true" } else { "false" };
             *counts.tenants.entry(vec![("enabled", enabled)]).or_default() += 1;
             for event in tenant.events() {
-                let kind = forewarn_imds::kind_word(event.announcement.kind);
+                let kind = event.announcement.kind.as_str();
                 let labels = vec![("type", kind), ("status", Status::of(&event.phase).as_str())];
                 *counts.events.entry(labels).or_default() += 1;
             }

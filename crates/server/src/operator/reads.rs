@@ -11,11 +11,13 @@ use axum::response::IntoResponse;
 use forewarn_control::WorkOutcome;
 use forewarn_control::{
     self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, NoPreview,
-    PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, event_view,
-    find_event, find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
+    PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, document_of,
+    event_view, find_event, find_host, find_machine, find_tenant, host_view, machine_view, rollout_view,
+    tenant_view,
 };
-use forewarn_imds::{Document, Edition, Span};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
+use forewarn_types::Span;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +119,7 @@ pub(super) async fn document(
     let permit = Arc::clone(&visit.permit);
     let read = move |state: &crate::snapshot::State<'_>| {
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
-        Ok::<_, Fault>(Document::of(there(state.cluster.tenant(id))?).render(edition))
+        Ok::<_, Fault>(document_of(there(state.cluster.tenant(id))?).render(edition))
     };
     let body = visit.engine.look(read).await?.map_err(|fault| visit.discreet(fault))?;
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))

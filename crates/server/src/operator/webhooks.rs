@@ -9,8 +9,8 @@ use forewarn_control::shared::{Authorization, ClusterId, Filter, Reach, Refusal,
 use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };
-use forewarn_imds::Moment;
 use forewarn_lifecycle::Name;
+use forewarn_types::Moment;
 use forewarn_url::Url;
 
 use super::access::new_name;
@@ -161,7 +161,7 @@ fn view(post: &Post, webhook: &Webhook, called: impl Fn(&ClusterId) -> Option<St
         },
         clusters: (!scope.clusters.is_all()).then(|| scope.clusters.named().filter_map(called).collect()),
         tenants: (!scope.tenants.is_all()).then(|| scope.tenants.named().map(ToString::to_string).collect()),
-        types: (!kinds.is_all()).then(|| kinds.named().map(|kind| (*kind).into()).collect()),
+        types: (!kinds.is_all()).then(|| kinds.named().copied().collect()),
         authorization: webhook.authorization.is_some(),
         state: post.state(webhook),
         problem: standing.as_ref().and_then(|standing| standing.problem.clone()),
@@ -189,7 +189,7 @@ fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
     };
     let kinds = match &wanted.types {
         None => Reach::All,
-        Some(words) => words.iter().map(|word| (*word).into()).collect(),
+        Some(kinds) => kinds.iter().copied().collect(),
     };
     Ok(Filter { scope: Scope { clusters, tenants }, kinds })
 }

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::body::Bytes;
 use forewarn_control::{ClockOrder, ClockView, NamedCommand, Outcome, SPEED_MAX};
-use forewarn_imds::{BYTE_ORDER_MARK_BYTES, Span};
+use forewarn_types::{BYTE_ORDER_MARK_BYTES, Span};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

@@ -186,8 +186,8 @@ impl Courier {
         let filter = &self.webhook.filter;
         let set = notice.tenant.split(':').next().unwrap_or_default();
         let tenants = &filter.scope.tenants;
-        let is_of_kind = filter.kinds.is_all()
-            || filter.kinds.named().any(|kind| forewarn_imds::kind_word(*kind) == notice.kind);
+        let is_of_kind =
+            filter.kinds.is_all() || filter.kinds.named().any(|kind| kind.as_str() == notice.kind);
         filter.scope.clusters.includes(&ClusterId(entry.cluster_number))
             && (tenants.includes(notice.tenant.as_str()) || tenants.includes(set))
             && is_of_kind

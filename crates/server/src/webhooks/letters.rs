@@ -5,7 +5,7 @@ use forewarn_control::push::{Push, is_validated, validation};
 use forewarn_control::shared::{Schema, Webhook};
 use forewarn_http_client::header::{AUTHORIZATION, CONTENT_TYPE};
 use forewarn_http_client::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Request};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 use super::line::{Trouble, check};
 

@@ -29,7 +29,7 @@ use forewarn_control::push::sample;
 use forewarn_control::shared::{ClusterId, Handshake, Webhook};
 use forewarn_control::{Site, WebhookState, WebhookTest};
 use forewarn_http_client::{HeaderValue, Trust};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -1,7 +1,7 @@
 //! What happens to the fleet.
 
 use forewarn_control::{ApproveWord, FailureWord, NamedCommand, SettingsChange, UnenrolledWord};
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 use super::fleet::{fleet_deed, profile, upgrading};
 use super::{choice, known, name, rollout};

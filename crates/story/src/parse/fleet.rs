@@ -4,8 +4,8 @@ use forewarn_control::{
     Eviction, HostEntry, InstanceEntry, MachineEntry, NamedCommand, OrchestrationWord, PolicyEntry,
     RollingEntry, ScaleSetEntry, SetEntry, UpgradeWord, VmEntry,
 };
-use forewarn_imds::Span;
 use forewarn_lifecycle::TerminateNotice;
+use forewarn_types::Span;
 
 use super::rollout::percent;
 use super::{choice, known, new_name};

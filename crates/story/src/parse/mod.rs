@@ -5,8 +5,8 @@ mod expect;
 mod fleet;
 mod rollout;
 
-use forewarn_imds::without_mark;
 use forewarn_lifecycle::Name;
+use forewarn_types::without_mark;
 
 use crate::error::Mistake;
 use crate::stage::ClockStep;

@@ -4,7 +4,7 @@ use forewarn_control::{
     AllWord, AnyWord, ConfirmWord, HealthWord, HostSelection, NamedCommand, RolloutEntry, TermsEntry,
     WindowEntry, WindowSelection, WorkWord, ZoneSelection,
 };
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 use super::{choice, known};
 use crate::error::Mistake;

@@ -6,7 +6,8 @@ use anyhow::Result;
 use forewarn_agent_core::Phase;
 use forewarn_cli_support::table::Table;
 use forewarn_cli_support::visible::json;
-use forewarn_imds::{ReadEvent, show_duration};
+use forewarn_imds::ReadEvent;
+use forewarn_types::show_duration;
 use serde::Serialize;
 
 use super::super::print;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_imds::Span;
+use forewarn_types::Span;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use forewarn_agent_core::Phase;
 use forewarn_client::http::{Trust, Url};
-use forewarn_imds::Span;
+use forewarn_types::Span;
 use serde::Deserialize;
 
 use self::api::Api;

@@ -7,7 +7,7 @@ use forewarn_control::{
     AllWord, ConfirmWord, HealthWord, HostSelection, NotAWindow, TermsEntry, WindowEntry, WorkWord,
     ZoneSelection,
 };
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 use super::super::Named;
 use super::super::table::some;

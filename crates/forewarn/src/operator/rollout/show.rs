@@ -3,7 +3,7 @@
 use forewarn_control::{
     ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, TermsEntry, WindowSelection,
 };
-use forewarn_imds::{Moment, Span, show_duration};
+use forewarn_types::{Moment, Span, show_duration};
 
 use super::super::say::{capital, date, when};
 use super::super::table::{Table, listed, some};

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use forewarn_imds::Span;
 use forewarn_server::ClientLimits;
+use forewarn_types::Span;
 use serde::Deserialize;
 
 use super::limits::TIME_MAX;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use forewarn_imds::Span;
 use forewarn_server::metadata::{ConnectionLimits, Limits, Rate};
+use forewarn_types::Span;
 use serde::Deserialize;
 
 /// The longest that anything may be made to take: who wants more wants no limit.

@@ -1,12 +1,10 @@
-//! What things are called inside the rules: numbers that are never used again, and event ids.
+//! Ids: numbers that are never used again, event ids and the secrets that they are made of.
 
 use std::fmt;
 use std::hash::Hasher;
 
 use siphasher::sip128::{Hasher128, SipHasher24};
 use uuid::Uuid;
-
-use crate::table::Row;
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -21,22 +19,6 @@ macro_rules! number {
         }
     };
 }
-
-macro_rules! row {
-    ($($name:ident)*) => {
-        $(impl Row for $name {
-            fn row(self) -> usize {
-                self.0 as usize
-            }
-
-            fn numbered(row: usize) -> Self {
-                Self(u32::try_from(row).unwrap_or(u32::MAX))
-            }
-        })*
-    };
-}
-
-row!(HostId TenantId ScaleSetId MachineId);
 
 number!(
     /// A host of the cluster.
@@ -131,13 +113,13 @@ impl EventId {
         Self(uuid::Builder::from_random_bytes(hash.as_bytes()).into_uuid())
     }
 
-    /// The bytes of the GUID, for whoever keeps it.
+    /// The bytes of the GUID.
     #[must_use]
     pub fn to_bytes(self) -> [u8; 16] {
         self.0.into_bytes()
     }
 
-    /// An id that was kept.
+    /// The id with these bytes.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(Uuid::from_bytes(bytes))
@@ -146,7 +128,7 @@ impl EventId {
     /// Reads a GUID, in either case.
     ///
     /// ```
-    /// use forewarn_lifecycle::EventId;
+    /// use forewarn_types::EventId;
     /// let id = EventId::parse("28512af7-c957-4500-9bc4-842d6fb531e4").unwrap();
     /// assert_eq!(id.to_string(), "28512AF7-C957-4500-9BC4-842D6FB531E4");
     /// assert!(EventId::parse("28512AF7").is_none());

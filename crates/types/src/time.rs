@@ -1,4 +1,4 @@
-//! Points in time, as the rules see them.
+//! Points in time on the two clocks.
 //!
 //! Time is always an argument. There are two clocks, because each fails in its own way: the *wall* clock is what people
 //! and documents speak of, and it may be stepped; the *steady* clock only ever grows, and says nothing about the date.
@@ -14,7 +14,7 @@ pub struct Timestamp(i64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Steady(u64);
 
-/// What both clocks show at one moment.
+/// A reading of both clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
     /// The date and time.
@@ -31,7 +31,7 @@ impl Timestamp {
     /// The point that many milliseconds after the beginning of 1970, kept within the years 1970 to 9999.
     ///
     /// ```
-    /// use forewarn_lifecycle::Timestamp;
+    /// use forewarn_types::Timestamp;
     /// assert_eq!(Timestamp::from_millis(1_500).seconds(), 1);
     /// assert_eq!(Timestamp::from_millis(-1).millis(), 0);
     /// ```
@@ -65,7 +65,7 @@ impl Timestamp {
     /// The first whole second at or after this point.
     ///
     /// ```
-    /// use forewarn_lifecycle::Timestamp;
+    /// use forewarn_types::Timestamp;
     /// assert_eq!(Timestamp::from_millis(2_001).rounded_up().seconds(), 3);
     /// assert_eq!(Timestamp::from_millis(2_000).rounded_up().seconds(), 2);
     /// ```
@@ -74,7 +74,7 @@ impl Timestamp {
         Self::from_millis((self.0 + 999) / 1_000 * 1_000)
     }
 
-    /// How long it is from `earlier` to this point; nothing, if this one is the earlier.
+    /// The time from `earlier` to this point; zero if this point is the earlier one.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
@@ -109,7 +109,7 @@ impl Steady {
         Self(self.0.saturating_sub(whole_millis(span)))
     }
 
-    /// How long it is from `earlier` to this point; nothing, if this one is the earlier.
+    /// The time from `earlier` to this point; zero if this point is the earlier one.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))

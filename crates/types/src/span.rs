@@ -1,12 +1,11 @@
 //! Lengths of time and moments, as people write them: `90s`, `15m`, `9m50s`, `7d`; `2026-01-01T00:00:00Z`.
 
-use std::borrow::Cow;
 use std::time::Duration;
 
-use forewarn_lifecycle::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::time::Timestamp;
 
 /// A length of time in whole seconds; a text such as `9m50s` in JSON and TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,40 +14,6 @@ pub struct Span(pub Duration);
 /// A moment; a text such as `2026-01-01T00:00:00Z` in JSON and TOML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(pub Timestamp);
-
-impl JsonSchema for Span {
-    fn schema_name() -> Cow<'static, str> {
-        "Span".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A length of time in whole seconds, larger units first: `90s`, `15m`, `9m50s`, `2h`, `7d`.",
-            "type": "string",
-            "pattern": SPAN,
-        })
-    }
-}
-
-impl JsonSchema for Moment {
-    fn schema_name() -> Cow<'static, str> {
-        "Moment".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A moment: `2026-01-01T00:00:00Z`.",
-            "type": "string",
-            "format": "date-time",
-        })
-    }
-}
-
-/// Lengths of time, each part short enough that all of them together are below [`DURATION_SECONDS_MAX`].
-const SPAN: &str = "^((3[0-5][0-9]{3}|[0-2]?[0-9]{1,4})d([0-9]{1,3}h)?([0-9]{1,5}m)?([0-9]{1,7}s)?\
-                     |[0-9]{1,3}h([0-9]{1,5}m)?([0-9]{1,7}s)?\
-                     |[0-9]{1,5}m([0-9]{1,7}s)?\
-                     |[0-9]{1,7}s)$";
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -112,7 +77,7 @@ impl std::str::FromStr for Moment {
     }
 }
 
-/// What follows the number of a moment that has no date.
+/// Follows the number of a moment that has no date.
 const BEYOND: &str = " ms after 1970";
 
 /// A text that is no moment.
@@ -124,9 +89,9 @@ pub struct NotAMoment(String);
 ///
 /// ```
 /// use std::time::Duration;
-/// assert_eq!(forewarn_imds::parse_duration("9m50s"), Some(Duration::from_secs(590)));
-/// assert_eq!(forewarn_imds::parse_duration("7d"), Some(Duration::from_secs(604_800)));
-/// assert_eq!(forewarn_imds::parse_duration("50s9m"), None);
+/// assert_eq!(forewarn_types::parse_duration("9m50s"), Some(Duration::from_secs(590)));
+/// assert_eq!(forewarn_types::parse_duration("7d"), Some(Duration::from_secs(604_800)));
+/// assert_eq!(forewarn_types::parse_duration("50s9m"), None);
 /// ```
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<Duration> {
@@ -148,8 +113,8 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 ///
 /// ```
 /// use std::time::Duration;
-/// assert_eq!(forewarn_imds::show_duration(Duration::from_secs(590)), "9m50s");
-/// assert_eq!(forewarn_imds::show_duration(Duration::ZERO), "0s");
+/// assert_eq!(forewarn_types::show_duration(Duration::from_secs(590)), "9m50s");
+/// assert_eq!(forewarn_types::show_duration(Duration::ZERO), "0s");
 /// ```
 #[must_use]
 pub fn show_duration(span: Duration) -> String {

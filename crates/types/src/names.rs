@@ -12,7 +12,7 @@ use crate::limits::NAME_BYTES_MAX;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Name(Arc<str>);
 
-/// Why a text is not a name.
+/// The reason why a text is not a name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
     /// There is nothing there.
@@ -36,7 +36,7 @@ impl Name {
     /// Checks a text and makes it a name.
     ///
     /// ```
-    /// use forewarn_lifecycle::Name;
+    /// use forewarn_types::Name;
     /// assert!(Name::new("web_0").is_ok());
     /// assert!(Name::new("web/0").is_err());
     /// ```
@@ -44,7 +44,7 @@ impl Name {
     /// # Errors
     /// When the text is empty, too long, a place in a path, or has a character that a name may not have.
     pub fn new(text: &str) -> Result<Self, BadName> {
-        // Whoever writes it into a URL or a file name, as names allow without escaping, would end up elsewhere.
+        // In a URL or a file name they mean another place, and names are written there without escaping.
         if matches!(text, "." | "..") {
             return Err(BadName::Dots);
         }
@@ -52,10 +52,10 @@ impl Name {
         Self::checked(text, NAME_BYTES_MAX, chosen)
     }
 
-    /// A name that was kept: one that somebody chose, or one that was made of it for a placement group or an instance.
+    /// A stored name: a chosen one, or one made of it for a placement group or an instance.
     ///
     /// # Errors
-    /// When no name looks like that.
+    /// When the text is neither a chosen name nor one made of it.
     pub fn restored(text: &str) -> Result<Self, BadName> {
         let given = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ':');
         Self::checked(text, NAME_BYTES_MAX + SUFFIX_BYTES_MAX, given)
@@ -75,13 +75,15 @@ impl Name {
     }
 
     /// The name of the `n`-th placement group of a scale set: its own name for the first, `web:2` for the second.
-    /// No name that anybody may choose has a colon.
-    pub(crate) fn of_placement_group(&self, ordinal: usize) -> Self {
+    /// A chosen name has no colon.
+    #[must_use]
+    pub fn of_placement_group(&self, ordinal: usize) -> Self {
         if ordinal <= 1 { self.clone() } else { Self(format!("{self}:{ordinal}").into()) }
     }
 
     /// The name of an instance of a scale set: `web_5`.
-    pub(crate) fn of_instance(&self, instance: u32) -> Self {
+    #[must_use]
+    pub fn of_instance(&self, instance: u32) -> Self {
         Self(format!("{self}_{instance}").into())
     }
 

@@ -1,4 +1,4 @@
-//! An event: what a tenant is told, and where it stands.
+//! An event: its announcement to a tenant, and its phase.
 //!
 //! ```text
 //!              announce                 approved, or NotBefore passes                done
@@ -7,16 +7,17 @@
 //!      `---- failed host, or automatic approval: straight to Started --------^
 //! ```
 
+use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::fleet::TerminateNotice;
+use serde::{Deserialize, Serialize};
+
 use crate::ids::{EventId, MachineId, MaintenanceId};
 use crate::names::Name;
 use crate::time::Timestamp;
 
-/// What will be done to the machines of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// The kind of an event: the effect on its machines. A word such as `Reboot` in JSON and TOML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
     /// Paused for some seconds, or moved live; memory stays.
     Freeze,
@@ -31,20 +32,37 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The shortest time from announcement to `not_before`. Terminate: the shortest that a profile may ask for.
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Freeze, Self::Reboot, Self::Redeploy, Self::Preempt, Self::Terminate];
+
+    /// The word in documents, settings and JSON.
     #[must_use]
-    pub fn minimum_notice(self) -> Duration {
+    pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Freeze | Self::Reboot => Duration::from_mins(15),
-            Self::Redeploy => Duration::from_mins(10),
-            Self::Preempt => Duration::from_secs(30),
-            Self::Terminate => TerminateNotice::MIN.length(),
+            Self::Freeze => "Freeze",
+            Self::Reboot => "Reboot",
+            Self::Redeploy => "Redeploy",
+            Self::Preempt => "Preempt",
+            Self::Terminate => "Terminate",
         }
     }
 }
 
-/// Who caused an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl FromStr for EventKind {
+    type Err = NotAnEventKind;
+
+    fn from_str(text: &str) -> Result<Self, NotAnEventKind> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(NotAnEventKind)
+    }
+}
+
+/// A text that is no kind of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a kind of events")]
+pub struct NotAnEventKind;
+
+/// The cause of an event. A word in JSON and TOML.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub enum EventSource {
     /// The platform.
     Platform,
@@ -52,7 +70,21 @@ pub enum EventSource {
     User,
 }
 
-/// Why an event happens; a document shows it as `Description`.
+impl EventSource {
+    /// All sources.
+    pub const ALL: [Self; 2] = [Self::Platform, Self::User];
+
+    /// The word in documents, settings and JSON.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Platform => "Platform",
+            Self::User => "User",
+        }
+    }
+}
+
+/// The reason of an event; a document shows it as `Description`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The host is maintained, restarted, or about to fail.
@@ -76,11 +108,11 @@ pub enum Reason {
 pub struct Announcement {
     /// The same for the event's whole life.
     pub id: EventId,
-    /// What will be done.
+    /// The effect on the machines.
     pub kind: EventKind,
-    /// Who caused it.
+    /// The cause.
     pub source: EventSource,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// The expected interruption: -1 unknown, 0 none. Not the life of the event.
     pub duration_seconds: i32,
@@ -88,7 +120,7 @@ pub struct Announcement {
     pub resources: Box<[Name]>,
 }
 
-/// Where an event stands while it can be seen at all.
+/// The phase of an event while a document shows it.
 ///
 /// There is no `Completed`: an event that is over has left the document. `not_before` lives inside `Scheduled`, because
 /// it means nothing later.
@@ -103,23 +135,23 @@ pub enum Phase {
     },
     /// Under way.
     Started {
-        /// Since when.
+        /// The start.
         at: Timestamp,
-        /// What let it start.
+        /// The cause of the start.
         cause: StartCause,
     },
 }
 
-/// Someone of the tenant has said that the event may start.
+/// The tenant's consent to the start of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Approval {
-    /// Who.
+    /// The party that approved.
     pub by: Approver,
-    /// When.
+    /// The time of approval.
     pub at: Timestamp,
 }
 
-/// Who may approve.
+/// A party that may approve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Approver {
     /// A machine of the tenant, through the metadata endpoint.
@@ -128,7 +160,7 @@ pub enum Approver {
     Owner,
 }
 
-/// What let a maintenance start.
+/// The cause of the start of a maintenance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartCause {
     /// Every tenant that was asked has approved.
@@ -148,11 +180,11 @@ pub enum StartCause {
 /// An event that a tenant can see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What never changes.
+    /// The part that never changes.
     pub announcement: Arc<Announcement>,
     /// The work behind it.
     pub maintenance: MaintenanceId,
-    /// Where it stands.
+    /// The phase.
     pub phase: Phase,
 }
 
@@ -163,7 +195,7 @@ impl Event {
         self.announcement.id
     }
 
-    /// Announced, not started, and nobody has approved.
+    /// Announced, not started and not approved.
     #[must_use]
     pub fn is_unapproved(&self) -> bool {
         matches!(self.phase, Phase::Scheduled { approval: None, .. })
@@ -179,5 +211,23 @@ impl Event {
     #[must_use]
     pub fn is_scheduled(&self) -> bool {
         matches!(self.phase, Phase::Scheduled { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_have_the_words_of_a_document() {
+        for kind in EventKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+            assert_eq!(serde_json::from_value::<EventKind>(kind.as_str().into()).unwrap(), kind);
+            assert_eq!(kind.as_str().parse(), Ok(kind));
+        }
+        assert_eq!("freeze".parse::<EventKind>(), Err(NotAnEventKind));
+        for source in EventSource::ALL {
+            assert_eq!(serde_json::from_value::<EventSource>(source.as_str().into()).unwrap(), source);
+        }
     }
 }

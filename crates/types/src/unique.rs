@@ -1,10 +1,10 @@
-//! Ids that nobody chooses and nothing else ever has: `vmId` and its like.
+//! Unique ids of machines, placement groups and scale sets: `vmId` and its like.
 //!
 //! They are made of the identity of a server, so they stay when it is restarted and differ from those of every other one.
 
-use forewarn_lifecycle::{EventId, MachineId, ScaleSetId, Seed, TenantId};
+use crate::ids::{EventId, MachineId, ScaleSetId, Seed, TenantId};
 
-/// What an id is the id of.
+/// The thing that has the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unique {
     /// A machine: `vmId`.
@@ -16,12 +16,11 @@ pub enum Unique {
 }
 
 impl Unique {
-    /// The id, in the cluster whose identity that is. It is made as that of an event is, of a secret of its own: one tells
-    /// nothing of the other.
+    /// The id, in the cluster whose identity that is. It is made like the id of an event, of another secret: one id
+    /// does not reveal the other.
     ///
     /// ```
-    /// use forewarn_lifecycle::{MachineId, Seed};
-    /// use forewarn_imds::Unique;
+    /// use forewarn_types::{MachineId, Seed, Unique};
     ///
     /// let id = Unique::Machine(MachineId(7)).id(&Seed([1; 16]));
     /// assert_eq!((id.len(), id.to_lowercase()), (36, id));

@@ -2,7 +2,7 @@
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// The same as bytes of UTF-8.
+/// The mark as bytes of UTF-8.
 pub const BYTE_ORDER_MARK_BYTES: &[u8] = b"\xef\xbb\xbf";
 
 /// The text without one byte order mark at its start.

@@ -1,0 +1,20 @@
+//! Ids as the row numbers of tables.
+
+use crate::ids::{HostId, MachineId, ScaleSetId, TenantId};
+use crate::table::Row;
+
+macro_rules! row {
+    ($($name:ident)*) => {
+        $(impl Row for $name {
+            fn row(self) -> usize {
+                self.0 as usize
+            }
+
+            fn numbered(row: usize) -> Self {
+                Self(u32::try_from(row).unwrap_or(u32::MAX))
+            }
+        })*
+    };
+}
+
+row!(HostId TenantId ScaleSetId MachineId);
