@@ -40,7 +40,8 @@ cargo xtask <command>
   agent             agents in networks of their own against the program, and its recipes; a step of test
   disks             power cuts, full disks and damaged files against the journal; steps of test
   deb               Debian packages of the server and of the agent, tried out; with the build of the tests a step of test
-  tidy              what documents and files promise each other
+  tidy              checks sources, manifests and documents against each other
+        [--write]     first writes the table of packages in ARCHITECTURE.md
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
   bench hostile     what a machine that means no good costs its neighbours; two minutes
@@ -90,7 +91,7 @@ fn run(mut words: Words) -> Result<Outcome> {
         "agent" => words.done().and_then(|()| agent::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
-        "tidy" => words.done().and_then(|()| tidy::command()),
+        "tidy" => tidy::command(words),
         "bench" => bench::command(words),
         "fuzz" => fuzz::command(words),
         "mutants" => mutants::command(words),

@@ -1,20 +1,30 @@
-//! `cargo xtask tidy`: what files and documents promise each other.
+//! `cargo xtask tidy`: checks of sources, manifests and documents against each other.
 //!
-//! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk.
+//! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk, and writes.
 
+mod crate_map;
+mod cycles;
 mod documents;
+mod exceptions;
+mod layers;
 mod log_lines;
+mod manifests;
 mod promises;
 mod reference;
+mod rust;
 mod sources;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::steps::Outcome;
 use crate::tree::Tree;
+use crate::words::{Usage, Words};
+
+use exceptions::Exceptions;
+use manifests::Package;
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +50,31 @@ impl fmt::Display for Problem {
 /// Every text of the repository, by path.
 type Texts = BTreeMap<String, String>;
 
-pub(crate) fn command() -> Result<Outcome> {
+/// What the command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Check,
+    /// Writes what is generated, and checks then.
+    Write,
+}
+
+pub(crate) fn command(words: Words) -> Result<Outcome> {
+    let mut mode = Mode::Check;
+    for word in words {
+        match word.as_str() {
+            "--write" => mode = Mode::Write,
+            _ => return Err(Usage::unknown(&word).into()),
+        }
+    }
+    run(mode)
+}
+
+/// All checks.
+pub(crate) fn check_all() -> Result<Outcome> {
+    run(Mode::Check)
+}
+
+fn run(mode: Mode) -> Result<Outcome> {
     let tree = Tree::load()?;
     let mut texts = Texts::new();
     for path in tree.paths() {
@@ -48,7 +82,11 @@ pub(crate) fn command() -> Result<Outcome> {
             texts.insert(path.to_owned(), text);
         }
     }
-    let problems = check(&tree, &texts);
+    let packages = manifests::packages(&texts)?;
+    if mode == Mode::Write {
+        write_crate_map(&tree, &mut texts, &packages)?;
+    }
+    let problems = check(&tree, &texts, &packages);
     problems.iter().for_each(|problem| println!("{problem}"));
     if problems.is_empty() {
         eprintln!("{} files are tidy", texts.len());
@@ -57,7 +95,16 @@ pub(crate) fn command() -> Result<Outcome> {
     Ok(Outcome::Failed(format!("{} problems", problems.len())))
 }
 
-fn check(tree: &Tree, texts: &Texts) -> Vec<Problem> {
+fn write_crate_map(tree: &Tree, texts: &mut Texts, packages: &[Package]) -> Result<()> {
+    let path = crate_map::DOCUMENT;
+    if let Some(wanted) = texts.get(path).and_then(|document| crate_map::rewritten(document, packages)) {
+        std::fs::write(tree.root().join(path), &wanted).with_context(|| format!("cannot write: {path}"))?;
+        texts.insert(path.to_owned(), wanted);
+    }
+    Ok(())
+}
+
+fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let paths = documents::machine_paths(tree.root());
     for (path, text) in texts {
@@ -71,8 +118,12 @@ fn check(tree: &Tree, texts: &Texts) -> Vec<Problem> {
         }
     }
     problems.extend(sources::check_clippy(texts));
-    problems.extend(documents::check_architecture(texts));
+    problems.extend(crate_map::check(texts, packages));
     problems.extend(promises::check_specification(texts));
     problems.extend(reference::check(texts));
+    let mut exceptions = Exceptions::parse(texts.get(exceptions::LIST).map_or("", String::as_str));
+    problems.extend(layers::check(packages, &mut exceptions));
+    problems.extend(cycles::check(texts, packages, &mut exceptions));
+    problems.extend(exceptions.unused());
     problems
 }

@@ -62,9 +62,8 @@ fn references(promise: &str) -> impl Iterator<Item = &str> {
 fn is_reference(code: &str) -> bool {
     let is_small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_name = |part: &str| !part.is_empty() && part.chars().all(is_small);
-    let is_test = |(package, rest): (&str, &str)| {
-        is_name(&package.replace('-', "_")) && rest.split("::").all(is_name)
-    };
+    let is_test =
+        |(package, rest): (&str, &str)| is_name(&package.replace('-', "_")) && rest.split("::").all(is_name);
     story_name(code).is_some() || code.split_once("::").is_some_and(is_test)
 }
 
