@@ -36,7 +36,7 @@ impl<'a> CrateSource<'a> {
         let mut source = Self { modules: Vec::new() };
         if let Some(text) = texts.get(root) {
             let place = Place { name: "crate", parent: None, file: root, directory: parent_of(root) };
-            source.add(texts, &place, without_tests(&tokens(text)));
+            source.add(texts, &place, &without_tests(&tokens(text)));
         }
         source
     }
@@ -53,7 +53,7 @@ impl<'a> CrateSource<'a> {
         names
     }
 
-    fn add(&mut self, texts: &'a Texts, place: &Place<'a, '_>, tokens: Vec<Token<'a>>) -> usize {
+    fn add(&mut self, texts: &'a Texts, place: &Place<'a, '_>, tokens: &[Token<'a>]) -> usize {
         let index = self.modules.len();
         self.modules.push(Module {
             name: place.name,
@@ -74,7 +74,7 @@ impl<'a> CrateSource<'a> {
                     at + 3
                 }
                 ("mod", Some(name), Some(next)) if next.text == "{" => {
-                    let end = after_group(&tokens, at + 2);
+                    let end = after_group(tokens, at + 2);
                     let directory = format!("{}/{}", place.directory, name.text);
                     let child = Place {
                         name: name.text,
@@ -82,12 +82,12 @@ impl<'a> CrateSource<'a> {
                         file: place.file,
                         directory: &directory,
                     };
-                    let child = self.add(texts, &child, tokens[at + 3..end - 1].to_vec());
+                    let child = self.add(texts, &child, &tokens[at + 3..end - 1]);
                     self.modules[index].children.insert(name.text, child);
                     end
                 }
-                ("use", _, _) if is_use(&tokens, at) => {
-                    let (found, end) = imports(&tokens, at);
+                ("use", _, _) if is_use(tokens, at) => {
+                    let (found, end) = imports(tokens, at);
                     self.modules[index].imports.extend(found);
                     kept.extend_from_slice(&tokens[start..end.min(tokens.len())]);
                     end
@@ -97,7 +97,7 @@ impl<'a> CrateSource<'a> {
                     if let Some(name) = name.filter(|name| ITEMS.contains(&keyword) && name.is_word()) {
                         self.modules[index].items.insert(name.text);
                     }
-                    let end = if tokens[at].opens() { after_group(&tokens, at) } else { at + 1 };
+                    let end = if tokens[at].opens() { after_group(tokens, at) } else { at + 1 };
                     kept.extend_from_slice(&tokens[start..end]);
                     end
                 }
@@ -123,7 +123,7 @@ impl<'a> CrateSource<'a> {
         for file in candidates {
             if let Some(text) = texts.get(&file) {
                 let child = Place { name, parent: Some(parent), file: &file, directory: &directory };
-                let child = self.add(texts, &child, without_tests(&tokens(text)));
+                let child = self.add(texts, &child, &without_tests(&tokens(text)));
                 self.modules[parent].children.insert(name, child);
             }
         }
