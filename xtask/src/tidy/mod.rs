@@ -2,6 +2,7 @@
 //!
 //! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk, and writes.
 
+mod breakages;
 mod crate_map;
 mod cycles;
 mod documents;
@@ -121,6 +122,7 @@ fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
     problems.extend(crate_map::check(texts, packages));
     problems.extend(promises::check_specification(texts));
     problems.extend(reference::check(texts));
+    problems.extend(breakages::check(texts));
     let mut exceptions = Exceptions::parse(texts.get(exceptions::LIST).map_or("", String::as_str));
     problems.extend(layers::check(packages, &mut exceptions));
     problems.extend(cycles::check(texts, packages, &mut exceptions));
