@@ -42,6 +42,7 @@ cargo xtask <command>
   deb               Debian packages of the server and of the agent, tried out; with the build of the tests a step of test
   tidy              checks sources, manifests and documents against each other
         [--write]     first writes the table of packages in ARCHITECTURE.md
+        [--report [--json]]  instead prints measures of the code, each with its goal
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
   bench hostile     what a machine that means no good costs its neighbours; two minutes

@@ -12,6 +12,7 @@ mod log_lines;
 mod manifests;
 mod promises;
 mod reference;
+mod report;
 mod rust;
 mod sources;
 
@@ -57,13 +58,23 @@ enum Mode {
     Check,
     /// Writes what is generated, and checks then.
     Write,
+    /// Prints measures of the code, and checks nothing.
+    Report(Format),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Text,
+    Json,
 }
 
 pub(crate) fn command(words: Words) -> Result<Outcome> {
     let mut mode = Mode::Check;
     for word in words {
         match word.as_str() {
-            "--write" => mode = Mode::Write,
+            "--write" if mode == Mode::Check => mode = Mode::Write,
+            "--report" if mode == Mode::Check => mode = Mode::Report(Format::Text),
+            "--json" if mode == Mode::Report(Format::Text) => mode = Mode::Report(Format::Json),
             _ => return Err(Usage::unknown(&word).into()),
         }
     }
@@ -84,8 +95,17 @@ fn run(mode: Mode) -> Result<Outcome> {
         }
     }
     let packages = manifests::packages(&texts)?;
-    if mode == Mode::Write {
-        write_crate_map(&tree, &mut texts, &packages)?;
+    match mode {
+        Mode::Check => {}
+        Mode::Write => write_crate_map(&tree, &mut texts, &packages)?,
+        Mode::Report(format) => {
+            let report = match format {
+                Format::Text => report::text(&texts, &packages),
+                Format::Json => report::json(&texts, &packages),
+            };
+            println!("{report}");
+            return Ok(Outcome::Passed);
+        }
     }
     let problems = check(&tree, &texts, &packages);
     problems.iter().for_each(|problem| println!("{problem}"));

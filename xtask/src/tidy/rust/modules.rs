@@ -130,6 +130,13 @@ impl<'a> CrateSource<'a> {
     }
 }
 
+impl<'a> Module<'a> {
+    /// The paths that it imports, each with the name that it has here.
+    pub(in crate::tidy) fn imported(&self) -> impl Iterator<Item = (&[&'a str], &'a str)> {
+        self.imports.iter().filter_map(|import| Some((import.path.as_slice(), import.name?)))
+    }
+}
+
 /// Where a module is read from.
 struct Place<'a, 'b> {
     name: &'a str,
