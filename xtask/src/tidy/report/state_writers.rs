@@ -48,10 +48,10 @@ pub(super) fn state_writers(product: &Product<'_>) -> Vec<String> {
             let writers = functions(&module.tokens).into_iter().filter(|function| {
                 let is_home = function.of.is_some_and(|of| own.contains(&of)) || takes(function, &own);
                 let takes_it = takes(function, names) || takes_itself(function) && is_home;
-                match is_home {
-                    true => takes_it && function.is_public,
-                    false => takes_it || own.is_empty() && changes(function.body, &holders, &fields),
+                if is_home {
+                    return takes_it && function.is_public;
                 }
+                takes_it || own.is_empty() && changes(function.body, &holders, &fields)
             });
             found
                 .extend(writers.map(|writer| format!("{}:{} {}", module.file, writer.line + 1, writer.name)));
