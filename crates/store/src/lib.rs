@@ -23,12 +23,14 @@ mod files;
 mod fold;
 mod log;
 mod loss;
+mod options;
 mod order;
 mod reach;
 mod record;
 mod recover;
 mod state;
 mod trail;
+mod trail_reader;
 mod transfer;
 
 use std::path::Path;
@@ -40,17 +42,19 @@ use trail::Recent;
 
 pub use codec::Malformed;
 pub use database::Syncs;
-pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
+pub use embedded::Embedded;
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use loss::{AcceptedLoss, accept_loss};
+pub use options::{FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use reach::Reach;
 pub use record::{Boot, Entry, Record};
 pub use recover::Recovered;
 pub use state::{Estate, State};
 pub use trail::{
     Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed, SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
-    TrailPage, TrailQuery, TrailReader,
+    TrailPage, TrailQuery,
 };
+pub use trail_reader::TrailReader;
 pub use transfer::{Checked, INCARNATION_STEP, check, export, import};
 
 /// Where records are kept.

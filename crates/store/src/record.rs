@@ -4,9 +4,6 @@ use forewarn_control::shared::ClusterId;
 use forewarn_control::{Details, Site};
 use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
 
-use crate::codec::seal::{self, Place};
-use crate::codec::{self, Malformed};
-
 /// One entry of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -73,27 +70,5 @@ impl Record {
     ) -> impl Iterator<Item = Self> + use<'_> {
         let parts = announcements.chunks(UNREAD_PER_RECORD_MAX);
         parts.map(move |part| Self { now, entry: Entry::Unread(part.to_vec()) })
-    }
-
-    /// The bytes that are kept of the record of that number: a version, a checksum, and what is in it.
-    #[must_use]
-    pub fn to_stored(&self, number: u64) -> Vec<u8> {
-        seal::seal(Place::Record(number), self)
-    }
-
-    /// The record of which these bytes were kept under that number.
-    ///
-    /// # Errors
-    /// When they were not. Whatever they are, it takes no more memory than they could fill.
-    pub fn from_stored(number: u64, bytes: &[u8]) -> Result<Self, Malformed> {
-        seal::open(Place::Record(number), bytes)
-    }
-
-    /// The record that content without a checksum stands for: for those who look for bytes that cannot be read.
-    ///
-    /// # Errors
-    /// When it stands for none.
-    pub fn from_content(content: &[u8]) -> Result<Self, Malformed> {
-        codec::from_bytes(content)
     }
 }

@@ -2,7 +2,8 @@
 
 use forewarn_control::{Details, Home, Site};
 
-use super::{stored_enum, stored_struct};
+use super::seal::{self, Place};
+use super::{Malformed, stored_enum, stored_struct};
 use crate::record::{Boot, Entry, Record};
 use crate::state::StateRow;
 
@@ -34,3 +35,27 @@ stored_enum!(StateRow {
     5 => Catalogue(row),
     30 => Failed(maintenance, machine, reason),
 });
+
+impl Record {
+    /// The stored form of the record with that number: a version, a checksum, and its content.
+    #[must_use]
+    pub fn to_stored(&self, number: u64) -> Vec<u8> {
+        seal::seal(Place::Record(number), self)
+    }
+
+    /// Reads the stored form of the record with that number.
+    ///
+    /// # Errors
+    /// When the bytes are not that. Reading takes no more memory than they could fill, whatever they are.
+    pub fn from_stored(number: u64, bytes: &[u8]) -> Result<Self, Malformed> {
+        seal::open(Place::Record(number), bytes)
+    }
+
+    /// Reads content without version and checksum: for tests that look for bytes which cannot be read.
+    ///
+    /// # Errors
+    /// When it is not the content of a record.
+    pub fn from_content(content: &[u8]) -> Result<Self, Malformed> {
+        super::from_bytes(content)
+    }
+}

@@ -9,6 +9,8 @@ pub(super) struct Import<'a> {
     /// The name that it has here; none, if everything of the path is imported.
     pub(super) name: Option<&'a str>,
     pub(super) line: usize,
+    /// It is a re-export: `pub use`, `pub(crate) use` and so on.
+    pub(super) is_public: bool,
 }
 
 /// A declaration begins here. The `use<'a>` of a type does not count.
@@ -19,7 +21,9 @@ pub(super) fn is_use(tokens: &[Token<'_>], at: usize) -> bool {
 /// The imports of the declaration whose `use` stands at `start`, and the index behind it.
 pub(super) fn imports<'a>(tokens: &[Token<'a>], start: usize) -> (Vec<Import<'a>>, usize) {
     let mut found = Vec::new();
-    let mut reader = Reader { tokens, at: start + 1, found: &mut found };
+    let before = start.checked_sub(1).map_or("", |before| tokens[before].text);
+    let is_public = matches!(before, "pub" | ")");
+    let mut reader = Reader { tokens, at: start + 1, is_public, found: &mut found };
     reader.tree(&[]);
     let end = reader.at + 1;
     (found, end)
@@ -28,6 +32,7 @@ pub(super) fn imports<'a>(tokens: &[Token<'a>], start: usize) -> (Vec<Import<'a>
 struct Reader<'a, 'b> {
     tokens: &'b [Token<'a>],
     at: usize,
+    is_public: bool,
     found: &'b mut Vec<Import<'a>>,
 }
 
@@ -46,7 +51,7 @@ impl<'a> Reader<'a, '_> {
                 "{" => return self.group(&path),
                 "*" => {
                     self.at += 1;
-                    return self.found.push(Import { path, name: None, line });
+                    return self.found.push(Import { path, name: None, line, is_public: self.is_public });
                 }
                 "," | "}" | ";" | "as" => break,
                 word => {
@@ -64,7 +69,7 @@ impl<'a> Reader<'a, '_> {
             self.at += 2;
         }
         if !path.is_empty() {
-            self.found.push(Import { path, name, line });
+            self.found.push(Import { path, name, line, is_public: self.is_public });
         }
     }
 

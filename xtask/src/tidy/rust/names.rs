@@ -85,7 +85,7 @@ impl Names<'_, '_> {
                 "crate" if place == 0 => Definition::Module(0),
                 "self" if place == 0 => Definition::Module(from),
                 "super" => Definition::Module(self.source.modules[module].parent?),
-                name => match self.look_up(module, name, seen, visited) {
+                name => match self.look_up(module, name, None, seen, visited) {
                     Some(definition) => definition,
                     None => return reached,
                 },
@@ -105,11 +105,12 @@ impl Names<'_, '_> {
         reached
     }
 
-    /// Finds a name in the scope of a module.
+    /// Finds a name in the scope of a module. For another module that imports all of it, `for_all_of`, only what that one can see.
     fn look_up(
         &self,
         module: usize,
         name: &str,
+        for_all_of: Option<usize>,
         seen: &mut BTreeSet<usize>,
         visited: &mut Visited,
     ) -> Option<Definition> {
@@ -123,25 +124,34 @@ impl Names<'_, '_> {
         if !visited.insert((module, name.to_owned())) {
             return None;
         }
-        let named = scope.imports.iter().find(|import| import.name == Some(name));
+        let sees_all = for_all_of.is_none_or(|viewer| self.is_within(viewer, module));
+        let imports = scope.imports.iter().filter(|import| import.is_public || sees_all);
+        let named = imports.clone().find(|import| import.name == Some(name));
         if let Some(import) = named.filter(|import| import.path[0] != name) {
             return self.resolve(module, &import.path, seen, visited);
         }
         if named.is_some() {
             return None;
         }
-        for glob in scope.imports.iter().filter(|import| import.name.is_none()) {
+        imports.filter(|import| import.name.is_none()).find_map(|glob| {
             let mut on_the_way = BTreeSet::new();
             let Some(Definition::Module(target)) = self.resolve(module, &glob.path, &mut on_the_way, visited)
             else {
-                continue;
+                return None;
             };
-            if let Some(found) = self.look_up(target, name, &mut on_the_way, visited) {
-                seen.extend(on_the_way);
-                return Some(found);
-            }
+            let found = self.look_up(target, name, Some(module), &mut on_the_way, visited)?;
+            seen.extend(on_the_way);
+            Some(found)
+        })
+    }
+
+    /// A module is another one, or lies below it: it sees what is private there.
+    fn is_within(&self, module: usize, other: usize) -> bool {
+        let mut above = Some(module);
+        while let Some(at) = above.filter(|at| *at != other) {
+            above = self.source.modules[at].parent;
         }
-        None
+        above.is_some()
     }
 }
 
@@ -194,6 +204,17 @@ mod tests {
             ("b.rs", "pub struct B; pub fn g() {}"),
         ];
         assert_eq!(found(&files), ["a -> b:1"]);
+    }
+
+    #[test]
+    fn a_private_import_is_not_brought_to_others() {
+        let files = [
+            ("lib.rs", "mod a; mod b; mod c; pub use a::*; pub use b::*;"),
+            ("a.rs", "use crate::b::B;"),
+            ("b.rs", "pub struct B;"),
+            ("c.rs", "fn f() -> crate::B {}"),
+        ];
+        assert_eq!(found(&files), ["a -> b:0", "c -> b:0"]);
     }
 
     #[test]
