@@ -13,13 +13,13 @@ use forewarn_control::{
 use forewarn_imds::{Moment, Span};
 use forewarn_lifecycle::{Name, TenantId, Timestamp};
 
+use super::body::read;
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
 use super::permit::Permit;
-use super::tagged::Tagged;
+use super::tagged::{Tagged, tag};
 use super::token::{Secret, hash};
-use super::visit::{TagOf, Visit, no_cluster, tag};
-use super::writes::read;
+use super::visit::{TagOf, Visit, no_cluster};
 use crate::engine::{Administration, Problem, State};
 use crate::roster::Roster;
 

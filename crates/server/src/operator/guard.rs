@@ -11,8 +11,8 @@ use forewarn_control::similar;
 
 use super::fault::Fault;
 use super::header::Header;
+use super::needs::Needs;
 use super::permit::Permit;
-use super::route::Needs;
 
 /// What a route expects of a request.
 #[derive(Clone, Debug)]

@@ -14,6 +14,7 @@ mod audience;
 mod audit;
 mod backup;
 mod behaviour;
+mod body;
 mod explain;
 mod fault;
 mod fleet;
@@ -23,6 +24,7 @@ mod header;
 mod health;
 mod lists;
 mod metrics;
+mod needs;
 mod openapi;
 mod page;
 mod permit;
@@ -69,9 +71,10 @@ use gate::Gate;
 pub use gate::HostNames;
 pub(crate) use gate::{Foreign, authenticate, bearer, foreign};
 use metrics::Metrics;
+use needs::Needs;
 pub use permit::Denied;
 pub(crate) use permit::Permit;
-use route::{Needs, Route};
+use route::Route;
 pub(crate) use token::{NotAdmitted, Secret, find as find_token, hash};
 
 /// What every handler needs.

@@ -20,17 +20,18 @@ use forewarn_control::{
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
 
+use super::body::read;
 use super::fault::Fault;
 use super::fault::Kind::{NotFound, Refused, Unavailable};
+use super::needs::Needs;
 use super::page::{Cursor, Page, Paging, Shown};
 use super::permit::Denied;
 use super::reads::look;
-use super::route::{Link, Needs, Route, Subject};
+use super::route::{Link, Route, Subject};
 use super::table::FIRST_WORK;
 use super::table::next_page;
-use super::tagged::Tagged;
-use super::visit::{Tags, Visit, tag};
-use super::writes::read;
+use super::tagged::{Tagged, Tags, tag};
+use super::visit::Visit;
 use crate::engine::{self, Condition, Problem, Terms};
 
 /// How often a wish is looked at anew because something has changed in between.
