@@ -40,7 +40,9 @@ cargo xtask <command>
   agent             agents in networks of their own against the program, and its recipes; a step of test
   disks             power cuts, full disks and damaged files against the journal; steps of test
   deb               Debian packages of the server and of the agent, tried out; with the build of the tests a step of test
-  tidy              what documents and files promise each other
+  tidy              checks sources, manifests and documents against each other
+        [--write]     first writes the table of packages in ARCHITECTURE.md
+        [--report [--json]]  instead prints measures of the code, each with its goal
   bench core        what a command costs, at a thousand machines and at a million
   bench metadata    what a poll costs, beside nginx answering the same bytes; two minutes
   bench hostile     what a machine that means no good costs its neighbours; two minutes
@@ -54,7 +56,7 @@ cargo xtask <command>
         [--sample N]  about N mutants, spread evenly
         [--shard K/N] the K-th of N parts, counted from 0
         [--jobs N]    that many at a time
-  break             breaks each rule in a known way: does its test fail?
+  break [WORDS]     breaks each rule in a known way: does its test fail? Or only those with WORDS in file, test or reason
 
 Exit code: 0 done, 1 failed, 2 not understood. With CI=true, a check that could not be made has failed.";
 
@@ -90,11 +92,11 @@ fn run(mut words: Words) -> Result<Outcome> {
         "agent" => words.done().and_then(|()| agent::command()),
         "disks" => words.done().and_then(|()| suite::run_disks()),
         "deb" => words.done().and_then(|()| deb::run(deb::Build::Release)),
-        "tidy" => words.done().and_then(|()| tidy::command()),
+        "tidy" => tidy::command(words),
         "bench" => bench::command(words),
         "fuzz" => fuzz::command(words),
         "mutants" => mutants::command(words),
-        "break" => words.done().and_then(|()| breakages::command()),
+        "break" => breakages::command(words),
         "help" | "--help" | "-h" => {
             println!("{HELP}");
             Ok(Outcome::Passed)

@@ -73,7 +73,7 @@ fn usual(steps: &mut Steps) {
     steps.run("package", || deb::run(Build::Tests));
     steps.run("doctests", || run_cargo(&["test", "--workspace", "--locked", "--doc"]));
     steps.run("fuzz", || fuzz::run(None, Effort::Fixed));
-    steps.run("tidy", tidy::command);
+    steps.run("tidy", tidy::check_all);
     steps.run("dependencies", check_dependencies);
 }
 
@@ -91,7 +91,7 @@ fn long(steps: &mut Steps) {
     steps.run("random fuzz", || fuzz::run(None, Effort::Seconds(FUZZ_SECONDS_IN_LONG_RUN)));
     steps.run("more power cuts", || cut_power(POWER_CUTS_IN_LONG_RUN));
     steps.run("package to give", || deb::run(Build::Release));
-    steps.run("break", breakages::command);
+    steps.run("break", breakages::run_all);
     steps.run("mutants", || mutants::run(Selection::Sample(MUTANTS_IN_LONG_RUN), None));
     steps.run("cost of rules", bench::measure_rules);
     steps.run("cost of polls", bench::measure_polls);

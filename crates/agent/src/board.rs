@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_agent_core::PeerWord;
 
-use crate::run::Status;
+use crate::status::Status;
 
 /// How the agent is at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]

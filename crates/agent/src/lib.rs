@@ -24,6 +24,7 @@ mod metrics;
 mod os;
 mod peers;
 mod run;
+mod status;
 mod web;
 
 pub use commands::main;

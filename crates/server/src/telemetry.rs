@@ -11,13 +11,26 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::metadata::Awaited;
-
 /// Everything that is counted.
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Mutex<Registry>,
     pub(crate) metadata: Endpoint,
+}
+
+/// The thing that a connection to the metadata endpoint waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Awaited {
+    /// The first byte of a request.
+    Request,
+    /// The rest of a head.
+    Head,
+    /// The rest of a body.
+    Body,
+    /// The client, which has to read the response.
+    Reader,
+    /// The end of a body that is not used.
+    End,
 }
 
 /// What the metadata endpoint counts.

@@ -19,10 +19,10 @@ use rusqlite::Connection;
 
 use crate::copy::copy_database;
 use crate::database::{Heading, Log, checkpoint, keep_log_on_close, write_heading, write_record};
-use crate::embedded::Options;
 use crate::error::{AppendFailed, CopyError};
 use crate::files::{Directory, NamedFiles};
 use crate::fold::{FOLD_BYTES_PER_COMMIT, Folding, Progress, sweep};
+use crate::options::Options;
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{Reach, ReachFile};
 use crate::trail::{

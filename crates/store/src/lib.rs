@@ -23,10 +23,12 @@ mod files;
 mod fold;
 mod log;
 mod loss;
+mod options;
 mod order;
 mod reach;
 mod recover;
 mod trail;
+mod trail_reader;
 mod transfer;
 
 use std::path::Path;
@@ -38,15 +40,17 @@ use trail::Recent;
 
 pub use codec::{Malformed, record_from_content, record_from_stored, record_to_stored};
 pub use database::Syncs;
-pub use embedded::{Embedded, FOLD_AFTER, LOG_BYTES, Missing, Options};
+pub use embedded::Embedded;
 pub use error::{AppendFailed, CopyError, OpenError};
 pub use loss::{AcceptedLoss, accept_loss};
+pub use options::{FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use reach::Reach;
 pub use recover::Recovered;
 pub use trail::{
     Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed, SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
-    TrailPage, TrailQuery, TrailReader,
+    TrailPage, TrailQuery,
 };
+pub use trail_reader::TrailReader;
 pub use transfer::{Checked, check, export, import};
 
 /// Where records are kept.

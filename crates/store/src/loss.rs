@@ -11,10 +11,11 @@ use forewarn_imds::Moment;
 use rusqlite::Connection;
 
 use crate::database::{Heading, Log, Look, Syncs, checkpoint, write_heading};
-use crate::embedded::{Options, write_unread};
+use crate::embedded::write_unread;
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::Folding;
+use crate::options::Options;
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{Recovered, open_and_recover};
 use crate::trail::write_entry;

@@ -4,20 +4,23 @@ use anyhow::{Context, Result, bail};
 
 /// One way to break a rule, and the test that must notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Breakage {
+pub(crate) struct Breakage {
+    /// The first line of its block, counted from 1.
+    pub(crate) line: usize,
     /// The file that is changed.
-    pub(super) file: String,
+    pub(crate) file: String,
     /// Part of one line; it occurs once.
     pub(super) find: String,
     /// What takes its place.
     pub(super) replace: String,
-    /// `invariants::name` is `name` in `tests/invariants.rs`; `lib::names::tests::name` lies beside the code.
+    /// `control::rules::name` is `name` in `crates/control/tests/rules.rs`; with `lib` or `bin` for the file, it lies beside the
+    /// code. Without a package, it is a test of the rules: `invariants::name`.
     pub(super) test: String,
     /// What it breaks.
     pub(super) why: String,
 }
 
-pub(super) fn parse(text: &str) -> Result<Vec<Breakage>> {
+pub(crate) fn parse(text: &str) -> Result<Vec<Breakage>> {
     let mut blocks = vec![Vec::new()];
     for (place, line) in text.lines().enumerate() {
         if line.trim().is_empty() {
@@ -44,14 +47,21 @@ fn parse_block(block: &[(usize, &str)]) -> Result<Breakage> {
     let mut take = |place: usize| {
         breakage[place].take().with_context(|| format!("line {first}: a key is missing: {}", KEYS[place]))
     };
-    Ok(Breakage { file: take(0)?, find: take(1)?, replace: take(2)?, test: take(3)?, why: take(4)? })
+    Ok(Breakage {
+        line: first,
+        file: take(0)?,
+        find: take(1)?,
+        replace: take(2)?,
+        test: take(3)?,
+        why: take(4)?,
+    })
 }
 
 const KEYS: [&str; 5] = ["file", "find", "replace", "test", "why"];
 
 impl Breakage {
     /// The text with the rule broken.
-    pub(super) fn apply(&self, text: &str) -> Result<String> {
+    pub(crate) fn apply(&self, text: &str) -> Result<String> {
         let (file, find) = (&self.file, &self.find);
         match text.matches(find.as_str()).count() {
             1 if !find.is_empty() => Ok(text.replacen(find.as_str(), &self.replace, 1)),
@@ -59,17 +69,48 @@ impl Breakage {
         }
     }
 
-    /// The words for cargo that choose the test's program, and the test's name in it.
-    pub(super) fn target(&self) -> Result<(Vec<String>, &str)> {
-        let (program, name) = self
-            .test
-            .split_once("::")
-            .with_context(|| format!("not a test: {}\n  hint: `invariants::name`", self.test))?;
-        let words = match program {
+    /// The words occur in its file, its test or its explanation.
+    pub(super) fn names(&self, words: &str) -> bool {
+        [&self.file, &self.test, &self.why].iter().any(|text| text.contains(words))
+    }
+
+    /// The test, taken apart. `is_package` knows the directories below `crates`.
+    pub(crate) fn target(&self, is_package: impl Fn(&str) -> bool) -> Result<Target<'_>> {
+        let hint = || format!("not a test: {}\n  hint: `control::rules::name`", self.test);
+        let (first, rest) = self.test.split_once("::").with_context(hint)?;
+        let (package, rest) = if is_package(first) { (first, rest) } else { (RULES, self.test.as_str()) };
+        let (program, name) = rest.split_once("::").with_context(hint)?;
+        Ok(Target { package, program, name })
+    }
+}
+
+/// The package whose tests are named without it.
+const RULES: &str = "lifecycle";
+
+/// One test of one package.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Target<'a> {
+    /// The directory below `crates`.
+    pub(crate) package: &'a str,
+    /// `lib`, `bin`, or the name of an integration test.
+    program: &'a str,
+    /// The path of the test in its program.
+    pub(crate) name: &'a str,
+}
+
+impl Target<'_> {
+    /// The words for cargo that choose the program of the test.
+    pub(super) fn words(&self) -> Vec<String> {
+        let package = match self.package {
+            "forewarn" => "forewarn".to_owned(),
+            other => format!("forewarn-{other}"),
+        };
+        let program = match self.program {
             "lib" => vec!["--lib".to_owned()],
+            "bin" => vec!["--bin".to_owned(), package.clone()],
             file => vec!["--test".to_owned(), file.to_owned()],
         };
-        Ok((words, name))
+        ["--package".to_owned(), package].into_iter().chain(program).collect()
     }
 }
 
@@ -89,10 +130,24 @@ mod tests {
         assert_eq!(breakages[0].apply("if x < y {").unwrap(), "if x <= y {");
         assert_eq!(breakages[1].apply("check()?;").unwrap(), "");
         assert_eq!(breakages[1].why, "no check: none at all");
-        let words = vec!["--test".to_owned(), "invariants".to_owned()];
-        assert_eq!(breakages[0].target().unwrap(), (words, "never_early"));
-        assert_eq!(breakages[1].target().unwrap(), (vec!["--lib".to_owned()], "tests::checked"));
+        assert_eq!((breakages[0].line, breakages[1].line), (3, 10));
         assert!(parse("# only a comment\n\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_test_may_be_one_of_any_package() {
+        let target = |test: &str| {
+            let breakage = Breakage { test: test.to_owned(), ..parse(LIST).unwrap().remove(0) };
+            let target = breakage.target(|name| ["control", "forewarn"].contains(&name)).unwrap();
+            format!("{} {}", target.words().join(" "), target.name)
+        };
+        assert_eq!(target("invariants::a"), "--package forewarn-lifecycle --test invariants a");
+        assert_eq!(target("lib::a::b"), "--package forewarn-lifecycle --lib a::b");
+        assert_eq!(target("control::rules::a::b"), "--package forewarn-control --test rules a::b");
+        assert_eq!(target("control::lib::a::b"), "--package forewarn-control --lib a::b");
+        assert_eq!(target("forewarn::bin::a::b"), "--package forewarn --bin forewarn a::b");
+        let wrong = Breakage { test: "control::a".to_owned(), ..parse(LIST).unwrap().remove(0) };
+        assert!(wrong.target(|name| name == "control").unwrap_err().to_string().starts_with("not a test"));
     }
 
     #[test]

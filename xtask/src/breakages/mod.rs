@@ -12,19 +12,35 @@ use anyhow::{Context, Result};
 
 use crate::steps::Outcome;
 use crate::tree::Tree;
+use crate::words::{Usage, Words};
 
-use list::Breakage;
+pub(crate) use list::{Breakage, parse};
 use workshop::{Verdict, Workshop};
 
-const LIST: &str = "xtask/breakages.txt";
+pub(crate) const LIST: &str = "xtask/breakages.txt";
 
-pub(crate) fn command() -> Result<Outcome> {
+pub(crate) fn command(mut words: Words) -> Result<Outcome> {
+    let wanted = words.next().unwrap_or_default();
+    words.done()?;
+    let chosen = run(|breakage| breakage.names(&wanted))?;
+    chosen.ok_or_else(|| Usage::new(&format!("no breakage names this: {wanted}")).into())
+}
+
+/// All of them.
+pub(crate) fn run_all() -> Result<Outcome> {
+    let outcome = run(|_| true)?;
+    Ok(outcome.unwrap_or_else(|| Outcome::Skipped(format!("nothing is listed: {LIST}"))))
+}
+
+/// Nothing, if none is chosen.
+fn run(is_chosen: impl Fn(&Breakage) -> bool) -> Result<Option<Outcome>> {
     let tree = Tree::load()?;
     let text =
         std::fs::read_to_string(tree.root().join(LIST)).with_context(|| format!("cannot read: {LIST}"))?;
-    let breakages = list::parse(&text)?;
+    let mut breakages = parse(&text)?;
+    breakages.retain(is_chosen);
     if breakages.is_empty() {
-        return Ok(Outcome::Skipped(format!("nothing is listed: {LIST}")));
+        return Ok(None);
     }
     let workshop = Workshop::open(&tree)?;
     let mut failed = 0;
@@ -37,9 +53,9 @@ pub(crate) fn command() -> Result<Outcome> {
     }
     if failed == 0 {
         println!("{} rules broken, and every test noticed", breakages.len());
-        return Ok(Outcome::Passed);
+        return Ok(Some(Outcome::Passed));
     }
-    Ok(Outcome::Failed(format!("{failed} of {} breakages were not noticed", breakages.len())))
+    Ok(Some(Outcome::Failed(format!("{failed} of {} breakages were not noticed", breakages.len()))))
 }
 
 fn row(breakage: &Breakage, verdict: &Result<Verdict>, seconds: f64) -> String {

@@ -12,8 +12,6 @@ use super::list::Breakage;
 use crate::steps::{built_program, cargo};
 use crate::tree::Tree;
 
-const PACKAGE: &str = "forewarn-lifecycle";
-const PACKAGE_DIRECTORY: &str = "crates/lifecycle";
 const PROPERTY_CASES: &str = "256";
 const TEST_TIME_MAX: Duration = Duration::from_secs(300);
 /// Between two looks at whether a test has ended.
@@ -62,13 +60,14 @@ impl Workshop {
 
     /// The test's program is run without cargo between: what does not end can be stopped.
     fn run_test(&self, breakage: &Breakage) -> Result<Verdict> {
-        let (words, name) = breakage.target()?;
+        let packages = self.copy.join("crates");
+        let target = breakage.target(|name| packages.join(name).is_dir())?;
         let mut build = cargo();
         build.current_dir(&self.copy).env("CARGO_TARGET_DIR", &self.build);
-        build.args(["test", "--locked", "--no-run", "--package", PACKAGE]).args(words);
+        build.args(["test", "--locked", "--no-run"]).args(target.words());
         let program = built_program(&mut build).context("the broken rule shows nothing")?;
         let mut test = Command::new(program);
-        test.current_dir(self.copy.join(PACKAGE_DIRECTORY)).args(["--exact", name]);
+        test.current_dir(packages.join(target.package)).args(["--exact", target.name]);
         test.env("PROPTEST_CASES", PROPERTY_CASES).env("PROPTEST_MAX_SHRINK_ITERS", "0");
         test.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true");
         let status = self.run(&mut test)?;

@@ -1,10 +1,9 @@
-//! Documents: links lead somewhere, every package is on the map, and nothing names the machine it was written on.
+//! Documents: links lead to tracked files, and no text names a path of the machine on which it was written.
 
 use std::path::Path;
 
-use super::{Problem, Texts};
+use super::Problem;
 
-const MAP: &str = "ARCHITECTURE.md";
 /// Directories that are the same on every machine, so a document may speak of them.
 const ON_EVERY_MACHINE: [&str; 14] = [
     "/", "/app", "/builds", "/home", "/mnt", "/opt", "/root", "/run", "/src", "/srv", "/tmp", "/usr",
@@ -34,14 +33,6 @@ fn names_path(line: &str, wanted: &str) -> bool {
         let (before, after) = (line[..at].chars().next_back(), line[at + wanted.len()..].chars().next());
         !before.is_some_and(is_part_of_name) && !after.is_some_and(|c| is_part_of_name(c) && c != '.')
     })
-}
-
-/// Every package is named in the map of the repository.
-pub(super) fn check_architecture(texts: &Texts) -> Vec<Problem> {
-    let Some(map) = texts.get(MAP) else { return vec![Problem::new(MAP, 0, "the file is missing")] };
-    let packages = texts.keys().filter_map(|path| path.strip_suffix("/Cargo.toml"));
-    let missing = packages.filter(|package| !map.lines().any(|line| names_path(line, package)));
-    missing.map(|package| Problem::new(MAP, 0, format!("does not speak of a package: {package}"))).collect()
 }
 
 /// Links to files of the repository lead to one that git tracks.
@@ -111,23 +102,6 @@ mod tests {
         let text = "see /disk/notes\n`/disk/forewarn`.\n/diskette and a/disk and /my-disk/x\n";
         let lines: Vec<_> = check_machine_paths("a.md", text, &own).iter().map(|found| found.line).collect();
         assert_eq!(lines, [1, 2]);
-    }
-
-    #[test]
-    fn every_package_is_on_the_map() {
-        let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
-        let mut texts = Texts::from([
-            file("Cargo.toml", ""),
-            file("crates/forewarn/Cargo.toml", ""),
-            file("xtask/Cargo.toml", ""),
-        ]);
-        assert_eq!(check_architecture(&texts)[0].message, "the file is missing");
-        texts.insert(MAP.to_owned(), "`crates/forewarn-sim` and `xtask/`".to_owned());
-        let problems = check_architecture(&texts);
-        assert_eq!(problems.len(), 1);
-        assert_eq!(problems[0].message, "does not speak of a package: crates/forewarn");
-        texts.insert(MAP.to_owned(), "| `crates/forewarn` | x |\nxtask\n".to_owned());
-        assert!(check_architecture(&texts).is_empty());
     }
 
     fn problems_of(text: &str) -> Vec<String> {

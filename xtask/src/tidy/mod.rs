@@ -1,20 +1,32 @@
-//! `cargo xtask tidy`: what files and documents promise each other.
+//! `cargo xtask tidy`: checks of sources, manifests and documents against each other.
 //!
-//! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk.
+//! Every check takes text and gives problems, so that it can be tried on a few lines; only this file reads from disk, and writes.
 
+mod breakages;
+mod crate_map;
+mod cycles;
 mod documents;
+mod exceptions;
+mod layers;
 mod log_lines;
+mod manifests;
 mod promises;
 mod reference;
+mod report;
+mod rust;
 mod sources;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use crate::steps::Outcome;
 use crate::tree::Tree;
+use crate::words::{Usage, Words};
+
+use exceptions::Exceptions;
+use manifests::Package;
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +52,41 @@ impl fmt::Display for Problem {
 /// Every text of the repository, by path.
 type Texts = BTreeMap<String, String>;
 
-pub(crate) fn command() -> Result<Outcome> {
+/// What the command does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Check,
+    /// Writes what is generated, and checks then.
+    Write,
+    /// Prints measures of the code, and checks nothing.
+    Report(Format),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Text,
+    Json,
+}
+
+pub(crate) fn command(words: Words) -> Result<Outcome> {
+    let mut mode = Mode::Check;
+    for word in words {
+        match word.as_str() {
+            "--write" if mode == Mode::Check => mode = Mode::Write,
+            "--report" if mode == Mode::Check => mode = Mode::Report(Format::Text),
+            "--json" if mode == Mode::Report(Format::Text) => mode = Mode::Report(Format::Json),
+            _ => return Err(Usage::unknown(&word).into()),
+        }
+    }
+    run(mode)
+}
+
+/// All checks.
+pub(crate) fn check_all() -> Result<Outcome> {
+    run(Mode::Check)
+}
+
+fn run(mode: Mode) -> Result<Outcome> {
     let tree = Tree::load()?;
     let mut texts = Texts::new();
     for path in tree.paths() {
@@ -48,7 +94,20 @@ pub(crate) fn command() -> Result<Outcome> {
             texts.insert(path.to_owned(), text);
         }
     }
-    let problems = check(&tree, &texts);
+    let packages = manifests::packages(&texts)?;
+    match mode {
+        Mode::Check => {}
+        Mode::Write => write_crate_map(&tree, &mut texts, &packages)?,
+        Mode::Report(format) => {
+            let report = match format {
+                Format::Text => report::text(&texts, &packages),
+                Format::Json => report::json(&texts, &packages),
+            };
+            println!("{report}");
+            return Ok(Outcome::Passed);
+        }
+    }
+    let problems = check(&tree, &texts, &packages);
     problems.iter().for_each(|problem| println!("{problem}"));
     if problems.is_empty() {
         eprintln!("{} files are tidy", texts.len());
@@ -57,7 +116,16 @@ pub(crate) fn command() -> Result<Outcome> {
     Ok(Outcome::Failed(format!("{} problems", problems.len())))
 }
 
-fn check(tree: &Tree, texts: &Texts) -> Vec<Problem> {
+fn write_crate_map(tree: &Tree, texts: &mut Texts, packages: &[Package]) -> Result<()> {
+    let path = crate_map::DOCUMENT;
+    if let Some(wanted) = texts.get(path).and_then(|document| crate_map::rewritten(document, packages)) {
+        std::fs::write(tree.root().join(path), &wanted).with_context(|| format!("cannot write: {path}"))?;
+        texts.insert(path.to_owned(), wanted);
+    }
+    Ok(())
+}
+
+fn check(tree: &Tree, texts: &Texts, packages: &[Package]) -> Vec<Problem> {
     let mut problems = Vec::new();
     let paths = documents::machine_paths(tree.root());
     for (path, text) in texts {
@@ -71,8 +139,13 @@ fn check(tree: &Tree, texts: &Texts) -> Vec<Problem> {
         }
     }
     problems.extend(sources::check_clippy(texts));
-    problems.extend(documents::check_architecture(texts));
+    problems.extend(crate_map::check(texts, packages));
     problems.extend(promises::check_specification(texts));
     problems.extend(reference::check(texts));
+    problems.extend(breakages::check(texts));
+    let mut exceptions = Exceptions::parse(texts.get(exceptions::LIST).map_or("", String::as_str));
+    problems.extend(layers::check(packages, &mut exceptions));
+    problems.extend(cycles::check(texts, packages, &mut exceptions));
+    problems.extend(exceptions.unused());
     problems
 }

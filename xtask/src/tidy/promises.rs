@@ -12,7 +12,7 @@ const SPECIFICATION: &str = "SPECIFICATION.md";
 const BESIDE_CRATES: [&str; 3] = ["xtask", "bench", "fuzz"];
 
 /// The names of test functions, by the directory of their package.
-type Tests<'a> = BTreeMap<String, BTreeSet<&'a str>>;
+pub(super) type Tests<'a> = BTreeMap<String, BTreeSet<&'a str>>;
 
 pub(super) fn check_specification(texts: &Texts) -> Vec<Problem> {
     let Some(specification) = texts.get(SPECIFICATION) else {
@@ -83,7 +83,8 @@ fn resolves(reference: &str, texts: &Texts, tests: &Tests<'_>) -> bool {
     tests.get(&directory).is_some_and(|names| names.contains(name))
 }
 
-fn tests(texts: &Texts) -> Tests<'_> {
+/// The test functions of every package.
+pub(super) fn tests(texts: &Texts) -> Tests<'_> {
     let mut tests = Tests::new();
     for (path, text) in texts.iter().filter(|(path, _)| path.ends_with(".rs")) {
         let depth = if path.starts_with("crates/") { 2 } else { 1 };

@@ -22,7 +22,8 @@ pub(super) fn check_source(path: &str, text: &str) -> Vec<Problem> {
     problems
 }
 
-fn lines_before_tests(text: &str) -> usize {
+/// The length of a file without the tests at its end.
+pub(super) fn lines_before_tests(text: &str) -> usize {
     let lines: Vec<_> = text.lines().collect();
     let begins_tests =
         |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod ") && pair[1].ends_with('{');

@@ -12,7 +12,7 @@ use forewarn_types::show_duration;
 
 use super::{Options, block_on, print};
 use crate::config::Config;
-use crate::run::{EndpointView, EventView, Status};
+use crate::status::{EndpointView, EventView, Status};
 
 /// Bytes of a status that are read.
 const BYTES_MAX: usize = 16 * 1024 * 1024;

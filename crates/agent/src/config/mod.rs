@@ -25,7 +25,7 @@ use toml::Spanned;
 
 use crate::hands::Work;
 use file::File;
-pub(crate) use peers::{PeerPlaces, PeersConfig};
+pub(crate) use peers::PeersConfig;
 pub(crate) use problem::Problem;
 use problem::Report;
 

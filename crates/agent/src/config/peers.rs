@@ -11,7 +11,7 @@ use toml::Spanned;
 use super::file::{PeersTable, SilenceWord};
 use super::problem::Report;
 use super::within;
-use crate::peers::Key;
+use crate::peers::{Key, PeerPlaces};
 
 /// Peers in a list.
 const PEERS_MAX: usize = 256;
@@ -37,22 +37,6 @@ pub(crate) struct PeersConfig {
     /// The key that they share, and where it is.
     pub(crate) key: Option<Key>,
     pub(crate) key_file: Option<PathBuf>,
-}
-
-/// How peers are found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PeerPlaces {
-    /// Address and port of each, by name.
-    List(BTreeMap<String, String>),
-    /// All addresses of a name, and a port.
-    Dns(String),
-    /// The endpoint says who they are; a name, what is added to it, and a port lead there.
-    Members {
-        /// Added to the name of a machine.
-        suffix: String,
-        /// Where it listens.
-        port: u16,
-    },
 }
 
 pub(super) fn read(table: Option<&Spanned<PeersTable>>, report: &mut Report<'_>) -> PeersConfig {

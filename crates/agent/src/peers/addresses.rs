@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::config::PeerPlaces;
+use super::places::PeerPlaces;
 
 /// Learnt addresses at a time. A new one replaces the one that was seen longest ago.
 const LEARNT_MAX: usize = 512;

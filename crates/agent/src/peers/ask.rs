@@ -14,8 +14,8 @@ use forewarn_client::http::{self, HeaderName, HeaderValue, Limits, Line, Request
 use super::PATH;
 use super::addresses::PeerAddresses;
 use super::find::{Finder, Peer};
+use super::places::PeerPlaces;
 use super::proof::{ASKER, Key, NONCE, Nonce, PROOF};
-use crate::config::PeerPlaces;
 
 /// How long a peer may take, connecting included, and how much it may say.
 const LIMITS: Limits =

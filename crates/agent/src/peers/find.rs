@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::addresses::{PeerAddresses, address};
-use crate::config::PeerPlaces;
+use super::places::PeerPlaces;
 
 /// Peers that are asked at most.
 const PEERS_MAX: usize = 256;

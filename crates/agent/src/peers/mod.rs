@@ -15,6 +15,7 @@
 mod addresses;
 mod ask;
 mod find;
+mod places;
 mod poll;
 mod proof;
 #[cfg(test)]
@@ -22,6 +23,7 @@ mod tests;
 
 pub(crate) use addresses::PeerAddresses;
 pub(crate) use ask::Asker;
+pub(crate) use places::PeerPlaces;
 pub(crate) use poll::{PeerNews, PeerPoller};
 pub(crate) use proof::{ASKER, Key, NONCE, Nonce, PROOF, is_asker};
 

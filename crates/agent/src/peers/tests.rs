@@ -10,10 +10,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use super::PeerPlaces;
 use super::{Asker, Key, Nonce, PeerAddresses, PeerNews, PeerPoller};
 use crate::board::Shown;
-use crate::config::PeerPlaces;
-use crate::run::{EndpointView, Status};
+use crate::status::{EndpointView, Status};
 use crate::web;
 
 fn key(byte: u8) -> Key {

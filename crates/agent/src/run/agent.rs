@@ -21,13 +21,13 @@ use super::crew::{Crew, Ended};
 use super::endpoint::{EndpointState, Trouble};
 use super::link::Heard;
 use super::notes::Notes;
-use super::status::{self, Status};
 use crate::board::Shown;
 use crate::clock;
 use crate::config::Config;
 use crate::memory::Keeper;
 use crate::metrics::Metrics;
 use crate::peers::{Asker, PeerAddresses, PeerNews, PeerPoller};
+use crate::status::{self, Status};
 
 /// While events are in hand, what is shown is no older.
 const GLANCE: Duration = Duration::from_secs(1);

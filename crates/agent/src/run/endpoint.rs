@@ -5,9 +5,9 @@ use std::time::Instant;
 use forewarn_cli_support::visible::{flat, one_line};
 use forewarn_imds::Edition;
 use forewarn_types::{Moment, show_duration};
-use serde::{Deserialize, Serialize};
 
 use crate::clock;
+use crate::status::EndpointView;
 
 /// How it goes with the endpoint.
 #[derive(Debug)]
@@ -43,26 +43,6 @@ pub(super) enum Trouble {
     Nameless,
     /// It does not tell of events.
     Silent,
-}
-
-/// The same, for whoever asks.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct EndpointView {
-    pub(crate) url: Option<String>,
-    /// How it was found.
-    pub(crate) found: Option<String>,
-    /// What it calls itself.
-    pub(crate) server: Option<String>,
-    pub(crate) edition: Option<String>,
-    /// Whether Scheduled Events are enabled: a document was read.
-    pub(crate) enabled: bool,
-    /// Whether the last question was answered.
-    pub(crate) reachable: bool,
-    /// When it answered last, by the clock of this machine.
-    pub(crate) answered: Option<Moment>,
-    /// Since when it does not answer, and why.
-    pub(crate) failing_since: Option<Moment>,
-    pub(crate) error: Option<String>,
 }
 
 impl EndpointState {

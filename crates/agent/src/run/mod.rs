@@ -7,7 +7,6 @@ mod endpoint;
 mod link;
 mod notes;
 mod reload;
-mod status;
 
 use std::time::Duration;
 
@@ -28,11 +27,9 @@ use crate::peers::PeerAddresses;
 use crate::web;
 use agent::Agent;
 pub(crate) use crew::{Crew, Ended};
-pub(crate) use endpoint::EndpointView;
 use link::Heard;
 pub(crate) use link::search;
 use reload::Reload;
-pub(crate) use status::{EventView, Status};
 
 /// How long hooks that are told to stop have: to end, and to be ended.
 const STOP_MAX: Duration = GRACE.saturating_mul(2).saturating_add(Duration::from_secs(1));

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::peers::Nonce;
-use crate::run::{EndpointView, Status};
+use crate::status::{EndpointView, Status};
 use forewarn_agent_core::PeerWord;
 use std::net::Ipv4Addr;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::audit::log::{Told, hex};
-use crate::push::Notice;
+use crate::audit::notice::Notice;
 
 /// Bytes of a command as JSON; of a greater one, the length and the hash are kept.
 pub const COMMAND_BYTES_MAX: usize = 256 << 10;

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::push::Notice;
+use crate::audit::notice::Notice;
 use forewarn_types::Moment;
 
 /// Bytes of an entry as JSON: whatever is told, no sealed entry has more.

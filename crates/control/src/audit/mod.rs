@@ -3,6 +3,7 @@
 pub(crate) mod bounds;
 pub(crate) mod fact;
 pub(crate) mod log;
+pub(crate) mod notice;
 
 pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
 pub use fact::{Happening, happening, moved};

@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod entry;
 pub(crate) mod find;
+pub(crate) mod limits;
 pub(crate) mod named;
 pub(crate) mod object;
 pub(crate) mod resolve;
@@ -19,13 +20,12 @@ pub use entry::{notices, spot};
 pub use find::{
     Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant, full_name, similar,
 };
+pub use limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 pub use named::{
     ClockOrder, EventSelection, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange,
     UnenrolledWord,
 };
-pub use resolve::{
-    ADDRESSES_MAX, BadCommand, Details, DetailsChange, Home, Resolved, TAG_CHARS_MAX, TAGS_MAX,
-};
+pub use resolve::{BadCommand, Details, DetailsChange, Home, Resolved};
 pub use terms::{
     AllWord, AnyWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WindowSelection, WorkWord, ZoneSelection,

@@ -14,6 +14,7 @@ use crate::command::entry::{
     self, HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry,
 };
 use crate::command::find::{Unknown, find_event, find_host, find_machine, find_scale_set, find_tenant};
+use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::command::named::{
     EventSelection, FailureWord, NamedCommand, SettingsChange, SiteChange, UnenrolledWord,
 };
@@ -123,15 +124,6 @@ pub enum BadCommand {
     #[error(transparent)]
     Control(#[from] ControlCharacter),
 }
-
-/// Addresses of one machine.
-pub const ADDRESSES_MAX: usize = 16;
-
-/// Tags of one machine.
-pub const TAGS_MAX: usize = 50;
-
-/// Characters in the name or the value of a tag.
-pub const TAG_CHARS_MAX: usize = 512;
 
 impl NamedCommand {
     /// What this comes to in a cluster as it is now.

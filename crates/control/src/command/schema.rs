@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use crate::command::resolve::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
+use crate::command::limits::{ADDRESSES_MAX, TAG_CHARS_MAX, TAGS_MAX};
 
 /// Makes types that nothing has and that only say what a text looks like.
 macro_rules! texts {

@@ -6,10 +6,9 @@
 //!
 //! A push says what the document of a machine says of an event, and besides how it ended: `Completed` or `Canceled`.
 
-mod notice;
 mod shape;
 
-pub use notice::{Beside, Notice, NoticeStatus, Owner, notices};
+pub use crate::audit::notice::{Beside, Notice, NoticeStatus, Owner, notices};
 pub use shape::{
     EVENT_TYPE, Push, VALIDATION_BYTES_MAX, VALIDATION_TYPE, is_validated, pushes, sample, validation,
 };

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::notice::{Notice, NoticeStatus};
+use crate::audit::notice::{Notice, NoticeStatus};
 use crate::resource_id::GroupId;
 use crate::{FailureView, Site, TrailEntry};
 use forewarn_imds::print_date;

@@ -18,6 +18,7 @@ mod host;
 mod identifier;
 mod progress;
 mod rollout;
+mod rollout_progress;
 mod say;
 mod scaleset;
 mod session;

@@ -15,7 +15,7 @@ use forewarn_types::{Moment, show_duration};
 use super::progress::{Progress, summary};
 use super::session::Session;
 use super::visible::visible;
-use super::{rollout, say};
+use super::{rollout_progress, say};
 
 /// How long the server holds a question: as often is progress looked at.
 const HOLD: &str = "2s";
@@ -121,7 +121,7 @@ impl Teller<'_> {
     fn tell_rollout(&mut self, rollout: &RolloutView) {
         let standing = format!("{} {}", rollout.state, rollout.groups);
         if self.said.insert(format!("rollout {}", rollout.id), standing.clone()) != Some(standing) {
-            self.progress.say(&visible(&rollout::standing(rollout)));
+            self.progress.say(&visible(&rollout_progress::standing(rollout)));
         }
     }
 

@@ -20,13 +20,14 @@ use super::body::Collector;
 use super::connections::Seat;
 use super::limits::ConnectionLimits;
 use super::memory::{Meaning, Memory};
-use super::patience::{Awaited, Patience};
+use super::patience::Patience;
 use super::request::{After, Body};
 use super::route::{Asked, Wait};
 use super::serve::{Front, Reading, Terms, Ticket};
 use super::settings::Identity;
 use super::stream::Stream;
 use crate::directory::Caller;
+use crate::telemetry::Awaited;
 
 /// After a refusal, what the caller still sends is read for that long, and up to that much, so that it sees the answer.
 const DRAIN_MAX: Duration = Duration::from_secs(1);

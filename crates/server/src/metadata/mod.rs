@@ -36,7 +36,6 @@ mod token;
 
 pub use door::{Door, Listener, OpenError};
 pub use limits::{ConnectionLimits, Limits};
-pub(crate) use patience::Awaited;
 pub use rate::Rate;
 pub use serve::Front;
 pub use settings::{FirstAnswer, Identity, IdentityToken, Settings};

@@ -7,20 +7,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-/// What a connection waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    /// The first byte of a request.
-    Request,
-    /// The rest of a head.
-    Head,
-    /// The rest of a body.
-    Body,
-    /// That an answer is taken.
-    Reader,
-    /// The end of what nobody wants to read.
-    End,
-}
+use crate::telemetry::Awaited;
 
 /// One alarm for everything that a connection waits for. It is set anew only when it rings too early, or would ring too
 /// late: a request that comes in time costs no timer.

@@ -13,12 +13,12 @@ use forewarn_control::{
 use forewarn_lifecycle::{Name, TenantId, Timestamp};
 use forewarn_types::{Moment, Span};
 
+use super::body::read;
 use super::fault::Fault;
 use super::page::{Cursor, Page, Shown};
-use super::tagged::Tagged;
+use super::tagged::{Tagged, tag};
 use super::token::{Secret, hash};
-use super::visit::{Visit, no_cluster, tag};
-use super::writes::read;
+use super::visit::{Visit, no_cluster};
 use crate::roster::Roster;
 use crate::snapshot::State;
 use forewarn_control::ControlError;

@@ -12,11 +12,11 @@ use forewarn_control::{
     find_tenant, settings_view,
 };
 
+use super::body::read;
 use super::fault::Fault;
 use super::reads::{look, there};
-use super::tagged::Tagged;
-use super::visit::{Visit, tag};
-use super::writes::read;
+use super::tagged::{Tagged, tag};
+use super::visit::Visit;
 use crate::snapshot::State;
 
 type Shown<T> = Result<Tagged<T>, Fault>;

@@ -13,10 +13,10 @@ use forewarn_lifecycle::{Cause, Cluster, MachineId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::body::read;
 use super::fault::Fault;
 use super::tagged::Tagged;
 use super::visit::Visit;
-use super::writes::read;
 use crate::refused_entry::refused_place;
 use forewarn_control::request::{CommandBatch, RequestContext};
 

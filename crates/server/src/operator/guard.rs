@@ -11,7 +11,7 @@ use forewarn_control::similar;
 
 use super::fault::Fault;
 use super::header::Header;
-use super::route::Needs;
+use super::needs::Needs;
 use forewarn_control::Permit;
 
 /// What a route expects of a request.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::fault::{Kind, ProblemDocument};
 use super::header::Header;
-use super::route::{Answer, Link, Members, Needs, Route, Subject};
+use super::needs::Needs;
+use super::route::{Answer, Link, Members, Route, Subject};
 use super::schemas::Schemas;
 use super::{Access, Api, table};
 

@@ -154,7 +154,7 @@ pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> TaggedAnswe
 
 /// What a rollout would do: played on a copy of the cluster, beside the driver.
 pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
-    let entry: RolloutEntry = super::writes::read(&body)?;
+    let entry: RolloutEntry = super::body::read(&body)?;
     let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
     let played = tokio::task::spawn_blocking(move || forewarn_control::preview(&cluster, now, &entry)).await;
     let played = played.map_err(|_| Fault::from(forewarn_control::ControlError::Unavailable))?;

@@ -13,24 +13,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
 use super::Api;
-use super::fault::{Fault, Kind};
+use super::fault::Kind;
 use super::guard::{self, Expected};
 use super::header::Header;
+use super::needs::Needs;
 use super::visit::Which;
-use forewarn_control::Permit;
-
-/// What a route needs of whoever uses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Needs {
-    /// Nothing, not even a token.
-    Nothing,
-    /// That role, be it for some tenants: the handler shows no others, and the driver obeys for no others.
-    OfTenants(Role),
-    /// That role for all tenants of the cluster.
-    OfCluster(Role),
-    /// That role for the whole server.
-    OfServer(Role),
-}
 
 /// What a route is about: its heading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -360,26 +347,6 @@ impl Route {
 
 fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
-}
-
-impl Needs {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Nothing => "anyone",
-            Self::OfTenants(role) | Self::OfCluster(role) | Self::OfServer(role) => role.as_str(),
-        }
-    }
-
-    /// Whether that permit is enough.
-    pub(super) fn check(self, permit: Option<&Permit>) -> Result<(), Fault> {
-        let permit = || permit.ok_or_else(Fault::unauthorized);
-        match self {
-            Self::Nothing => Ok(()),
-            Self::OfTenants(role) => Ok(permit()?.check_role(role)?),
-            Self::OfCluster(role) => Ok(permit()?.check_all_tenants(role)?),
-            Self::OfServer(role) => Ok(permit()?.check_server(role)?),
-        }
-    }
 }
 
 impl Subject {

@@ -19,16 +19,17 @@ use forewarn_control::{
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
 
+use super::body::read;
 use super::fault::Fault;
 use super::fault::Kind::{NotFound, Refused, Unavailable};
+use super::needs::Needs;
 use super::page::{Cursor, Page, Paging, Shown};
 use super::reads::look;
-use super::route::{Link, Needs, Route, Subject};
+use super::route::{Link, Route, Subject};
 use super::table::FIRST_WORK;
 use super::table::next_page;
-use super::tagged::Tagged;
-use super::visit::{Visit, tag, unchanged};
-use super::writes::read;
+use super::tagged::{Tagged, tag};
+use super::visit::{Visit, unchanged};
 use crate::snapshot::State;
 use forewarn_control::Denied;
 use forewarn_control::request::RequestContext;

@@ -12,8 +12,9 @@ use forewarn_control::{
 use serde_json::json;
 
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
+use super::needs::Needs;
 use super::page::Paging;
-use super::route::{Link, Needs, Route, Subject};
+use super::route::{Link, Route, Subject};
 use super::{
     audit, backup, explain, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching,
     webhooks, writes,

@@ -9,8 +9,9 @@ use forewarn_control::{
 use serde_json::json;
 
 use super::fault::Kind::{NotFound, Refused, Unavailable};
+use super::needs::Needs;
 use super::page::Paging;
-use super::route::{Link, Needs, Route, Subject};
+use super::route::{Link, Route, Subject};
 use super::table::next_page;
 use super::{access, behaviour};
 

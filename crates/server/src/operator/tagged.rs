@@ -1,18 +1,18 @@
-//! What is shown with a tag, so that somebody can say later what they have seen of it: `ETag`, `If-None-Match`.
+//! Views with a tag, which a client can send back later: `ETag`, `If-Match`, `If-None-Match`.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
-use super::visit::{Tags, tag_of};
+use super::header::tags;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// One thing that is shown.
+/// A view, and the tags of those that the client has.
 #[derive(Clone, Debug)]
 pub(super) struct Tagged<T> {
     shown: T,
-    /// What whoever asks has seen already.
     seen: Option<Tags>,
 }
 
@@ -36,9 +36,46 @@ impl<T: Serialize> IntoResponse for Tagged<T> {
     }
 }
 
+/// Tags that a client has sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tags(String);
+
+impl Tags {
+    pub(super) fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The tag is one of them, or they are `*`.
+    pub(super) fn fits(&self, tag: &str) -> bool {
+        self.0 == "*" || tags(&self.0).is_some_and(|told| told.contains(&tag))
+    }
+}
+
+/// The tag of a view. Views that differ have different tags.
+pub(super) fn tag(shown: &impl Serialize) -> String {
+    tag_of(&serde_json::to_vec(shown).unwrap_or_default())
+}
+
+/// The tag of a view that is written as these bytes.
+fn tag_of(bytes: &[u8]) -> String {
+    let hash = Sha256::digest(bytes);
+    let half: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{half}\"")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_tag_is_another_when_something_else_is_shown() {
+        let one = tag(&serde_json::json!({"a": 1}));
+        assert_eq!(one, tag(&serde_json::json!({"a": 1})));
+        assert_ne!(one, tag(&serde_json::json!({"a": 2})));
+        assert!(Tags("*".to_owned()).fits(&one));
+        assert!(Tags(format!("\"x\", {one}")).fits(&one));
+        assert!(!Tags("\"x\"".to_owned()).fits(&one));
+    }
 
     #[test]
     fn what_was_seen_already_is_not_shown_again() {

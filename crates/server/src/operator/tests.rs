@@ -14,7 +14,8 @@ use tower::ServiceExt;
 
 use super::fault::{Fault, Kind};
 use super::header::Header;
-use super::route::{Needs, Route};
+use super::needs::Needs;
+use super::route::Route;
 use super::{Access, HostNames, api, openapi, router, table};
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;

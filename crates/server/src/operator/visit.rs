@@ -18,8 +18,8 @@ use sha2::{Digest, Sha256};
 
 use super::Api;
 use super::fault::Fault;
-use super::header::{self as meaning, Header};
-use super::tagged::Tagged;
+use super::header::Header;
+use super::tagged::{Tagged, Tags};
 use crate::engine::Engine;
 use crate::snapshot::State;
 
@@ -191,47 +191,5 @@ pub(super) fn unchanged(wanted: &Tags, tag: Option<String>) -> Result<(), Contro
     match tag {
         Some(tag) if !wanted.fits(&tag) => Err(ControlError::Changed),
         Some(_) | None => Ok(()),
-    }
-}
-
-/// Tags that somebody has seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tags(String);
-
-impl Tags {
-    pub(super) fn new(text: String) -> Self {
-        Self(text)
-    }
-
-    /// Whether that tag is one of them.
-    pub(super) fn fits(&self, tag: &str) -> bool {
-        self.0 == "*" || meaning::tags(&self.0).is_some_and(|told| told.contains(&tag))
-    }
-}
-
-/// The tag of what is shown: another one, when it shows something else.
-pub(super) fn tag(shown: &impl Serialize) -> String {
-    tag_of(&serde_json::to_vec(shown).unwrap_or_default())
-}
-
-/// The tag of what is shown as these bytes.
-pub(super) fn tag_of(bytes: &[u8]) -> String {
-    let hash = Sha256::digest(bytes);
-    let half: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{half}\"")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tag_is_another_when_something_else_is_shown() {
-        let one = tag(&serde_json::json!({"a": 1}));
-        assert_eq!(one, tag(&serde_json::json!({"a": 1})));
-        assert_ne!(one, tag(&serde_json::json!({"a": 2})));
-        assert!(Tags("*".to_owned()).fits(&one));
-        assert!(Tags(format!("\"x\", {one}")).fits(&one));
-        assert!(!Tags("\"x\"".to_owned()).fits(&one));
     }
 }

@@ -16,7 +16,8 @@ pub(crate) mod seal;
 mod shell;
 mod webhooks;
 
-use forewarn_control::Record;
+pub use shell::{record_from_content, record_from_stored, record_to_stored};
+
 
 /// Bytes in one record or row. The greatest, a group of 1,000 machines or a tenant that has seen 4,000 events end, is a
 /// tenth of it.
@@ -40,28 +41,6 @@ pub enum Malformed {
     /// A number, a name or a variant that cannot be.
     #[error("it holds what cannot be: {0}")]
     Impossible(&'static str),
-}
-
-/// The bytes of the record of that number: a version, a checksum, and the content.
-#[must_use]
-pub fn record_to_stored(number: u64, record: &Record) -> Vec<u8> {
-    seal::seal(seal::Place::Record(number), record)
-}
-
-/// Reads the record of that number.
-///
-/// # Errors
-/// When the bytes are not those of that record. Reading takes no more memory than the bytes could fill.
-pub fn record_from_stored(number: u64, bytes: &[u8]) -> Result<Record, Malformed> {
-    seal::open(seal::Place::Record(number), bytes)
-}
-
-/// Reads content without version and checksum: for tests that look for bytes which cannot be read.
-///
-/// # Errors
-/// When the bytes are not those of a record.
-pub fn record_from_content(content: &[u8]) -> Result<Record, Malformed> {
-    from_bytes(content)
 }
 
 /// What can be kept.

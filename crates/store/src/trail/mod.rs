@@ -13,14 +13,11 @@ mod search;
 mod sweep;
 mod table;
 
-use std::sync::mpsc::{self, SyncSender, TrySendError};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::{Subject, TrailEntry};
 use forewarn_lifecycle::Timestamp;
-
-use crate::order::Order;
 
 pub(crate) use check::{check_ends, check_trail, link_at};
 pub(crate) use recent::Recent;
@@ -120,78 +117,13 @@ impl From<rusqlite::Error> for ReadFailed {
     }
 }
 
-/// Who reads the trail of a journal. When the journal is closed it answers [`ReadFailed::Closed`]: one that is opened again has
-/// another reader.
-#[derive(Clone, Debug)]
-pub struct TrailReader(Source);
-
-#[derive(Clone, Debug)]
-enum Source {
-    Memory(Weak<Mutex<Recent>>),
-    /// Not the journal's own: it ends when the journal goes, whoever can still read.
-    Embedded(Weak<SyncSender<Order>>),
-}
-
-impl TrailReader {
-    /// One of a journal that is not there.
-    #[must_use]
-    pub fn closed() -> Self {
-        Self(Source::Memory(Weak::new()))
-    }
-
-    pub(crate) fn of_memory(recent: &Arc<Mutex<Recent>>) -> Self {
-        Self(Source::Memory(Arc::downgrade(recent)))
-    }
-
-    pub(crate) fn of_committer(orders: Option<&Arc<SyncSender<Order>>>) -> Self {
-        Self(Source::Embedded(orders.map(Arc::downgrade).unwrap_or_default()))
-    }
-
-    /// Asks, and does not wait: `done` is called once with the answer, perhaps on another thread, which it must not hold up.
-    pub fn read_then(
-        &self,
-        query: TrailQuery,
-        done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static,
-    ) {
-        let count = query.groups.iter().map(Vec::len).sum();
-        if count > SUBJECTS_PER_QUERY_MAX {
-            return done(Err(ReadFailed::TooMany(count)));
-        }
-        match &self.0 {
-            Source::Memory(recent) => done(match recent.upgrade() {
-                Some(recent) => recent.lock().unwrap_or_else(PoisonError::into_inner).read(&query),
-                None => Err(ReadFailed::Closed),
-            }),
-            Source::Embedded(orders) => {
-                let answer = Answer::new(done);
-                let Some(orders) = orders.upgrade() else { return answer.give(Err(ReadFailed::Closed)) };
-                match orders.try_send(Order::Read { query, answer }) {
-                    Ok(()) => {}
-                    Err(TrySendError::Full(order)) => order.refuse_as_busy(),
-                    Err(TrySendError::Disconnected(order)) => order.refuse(),
-                }
-            }
-        }
-    }
-
-    /// Asks, and waits for the answer.
-    ///
-    /// # Errors
-    /// When the trail could not be read.
-    pub fn read(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
-        let (tell, told) = mpsc::sync_channel(1);
-        self.read_then(query, move |page| drop(tell.send(page)));
-        told.recv().unwrap_or(Err(ReadFailed::Closed))
-    }
-}
-
 /// Whom to tell what was read. One that is dropped tells that the journal is closed: nobody waits for ever.
 pub(crate) struct Answer(Option<Done>);
 
 type Done = Box<dyn FnOnce(Result<TrailPage, ReadFailed>) + Send>;
 
 impl Answer {
-    fn new(done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static) -> Self {
+    pub(crate) fn new(done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static) -> Self {
         Self(Some(Box::new(done)))
     }
 

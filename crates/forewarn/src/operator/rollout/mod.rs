@@ -206,14 +206,3 @@ pub(super) fn brake(session: &Session, brake: Brake) -> Result<()> {
     };
     ask::one(session, &errand).map(drop)
 }
-
-/// How far a rollout is, for those who wait.
-pub(super) fn standing(view: &RolloutView) -> String {
-    let needs_somebody = ["paused", "paused-by-failures", "waits-for-confirmation", "waits-for-health"];
-    let hint = if needs_somebody.contains(&view.state.as_str()) {
-        format!("\nhint: forewarn rollout status {0}, then forewarn rollout resume {0}", view.id)
-    } else {
-        String::new()
-    };
-    format!("Rollout {}: {}; {}{hint}", view.id, show::progress(view), view.text)
-}

@@ -5,6 +5,7 @@ use forewarn_control::{
 };
 use forewarn_types::{Moment, Span, show_duration};
 
+use super::super::rollout_progress::{all, progress, worked_on};
 use super::super::say::{capital, date, when};
 use super::super::table::{Table, listed, some};
 
@@ -24,20 +25,6 @@ pub(super) fn table(rollouts: &[RolloutView]) -> String {
         ]);
     }
     table.to_string()
-}
-
-/// Hosts that have been worked on.
-fn worked_on(view: &RolloutView) -> usize {
-    view.done.len() + view.failed.len()
-}
-
-fn all(view: &RolloutView) -> usize {
-    worked_on(view) + view.skipped.len() + view.current_hosts.len() + view.waiting.len()
-}
-
-/// `9 of 20 hosts`.
-pub(super) fn progress(view: &RolloutView) -> String {
-    format!("{} of {} hosts", worked_on(view), all(view))
 }
 
 fn bar(view: &RolloutView) -> String {

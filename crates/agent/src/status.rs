@@ -1,10 +1,9 @@
-//! How everything stands, as JSON: what `forewarn-agent status` shows and `/status` answers.
+//! The status of the agent as JSON: the output of `forewarn-agent status` and the answer of `/status`.
 
 use forewarn_agent_core::{Case, Consent, Gone, PeerWord, Phase, State, Treatment, Watcher};
 use forewarn_types::{Moment, Steady};
 use serde::{Deserialize, Serialize};
 
-use super::endpoint::EndpointView;
 use crate::clock;
 
 /// How an agent is.
@@ -24,6 +23,26 @@ pub(crate) struct Status {
     pub(crate) owed: Vec<String>,
     /// When that was so, by the clock of this machine.
     pub(crate) at: Moment,
+}
+
+/// The state of the endpoint, as it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EndpointView {
+    pub(crate) url: Option<String>,
+    /// How it was found.
+    pub(crate) found: Option<String>,
+    /// What it calls itself.
+    pub(crate) server: Option<String>,
+    pub(crate) edition: Option<String>,
+    /// Whether Scheduled Events are enabled: a document was read.
+    pub(crate) enabled: bool,
+    /// Whether the last question was answered.
+    pub(crate) reachable: bool,
+    /// When it answered last, by the clock of this machine.
+    pub(crate) answered: Option<Moment>,
+    /// Since when it does not answer, and why.
+    pub(crate) failing_since: Option<Moment>,
+    pub(crate) error: Option<String>,
 }
 
 /// How an event stands.
@@ -75,7 +94,7 @@ impl Status {
 }
 
 /// The events that a watcher has in hand, of which it says that word. Each is looked at once: there may be thousands.
-pub(super) fn events(watcher: &Watcher, word: &PeerWord, now: Steady) -> Vec<EventView> {
+pub(crate) fn events(watcher: &Watcher, word: &PeerWord, now: Steady) -> Vec<EventView> {
     let stage_of = |id: &str| word.events.get(id).and_then(|standing| text(&standing.stage));
     let view = |(case, deadline): (&Case, Option<Steady>)| {
         let id = case.seen.id.to_string();

@@ -1,7 +1,7 @@
-//! What an entry of the trail keeps of events for those who are told of them: everything that a push says, and nothing of
-//! the form in which it says it.
+//! Notices: the part of an audit entry from which pushes are made. A notice has everything that a push says of an event, and nothing of
+//! its form.
 //!
-//! An entry is all that there is later: the event, its machines and its tenant may be gone when somebody is told of its end.
+//! The event, its machines and its tenant may be gone when a push is made; the audit entry is all that is left of them.
 
 use forewarn_lifecycle::{
     Announcement, Change, Cluster, MachineId, Maintenance, MaintenanceId, Part, Plan, ScaleSetId, Shape,
@@ -10,7 +10,7 @@ use forewarn_lifecycle::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{FAILURES_MAX, FailureView};
+use crate::view::failure::{FAILURES_MAX, FailureView};
 use forewarn_imds::words;
 use forewarn_types::Moment;
 
