@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::error::ArmError;
 use forewarn_imds::is_deeper_than;
-use forewarn_imds::without_mark;
+use forewarn_types::without_mark;
 
 /// Bytes of a body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;

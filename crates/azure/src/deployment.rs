@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::template::{Declared, Expanded};
 use super::{ArmError, providers};
 use forewarn_control::resource_id::ResourceId;
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 /// How far a deployment is, or one of its resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -141,8 +141,8 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_imds::Span;
     use forewarn_lifecycle::{EventId, Name};
+    use forewarn_types::Span;
 
     fn name() -> Name {
         Name::new("web_0").unwrap()

@@ -61,11 +61,6 @@ mod start_request;
 mod versions;
 pub mod words;
 
-// Until every caller names the crate of these types.
-pub use forewarn_types::{
-    BYTE_ORDER_MARK_BYTES, Moment, Span, Unique, list, parse_duration, show_duration, without_mark,
-};
-
 pub use date::{parse_date, print_date};
 pub use document::{Document, Naming};
 pub use edition::Edition;
@@ -79,4 +74,4 @@ pub use read::{
 };
 pub use start_request::{BODY_BYTES_MAX, BadStartRequest, parse_start_requests, render_start_requests};
 pub use versions::VersionList;
-pub use words::{Status, Word, kind as kind_word};
+pub use words::{Status, Word};

@@ -1,6 +1,6 @@
-//! The words of a document: what states, kinds, sources and reasons are called on the wire.
+//! The words of a document: states, and the sentences for reasons.
 
-use forewarn_types::{EventKind, Phase, Reason};
+use forewarn_types::{Phase, Reason};
 
 /// `EventStatus`: where an event stands, for those who only read of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +62,6 @@ impl Status {
     }
 }
 
-/// The word of a kind of events.
-#[must_use]
-pub const fn kind(kind: EventKind) -> &'static str {
-    kind.as_str()
-}
-
 /// The text that describes a reason in a document.
 #[must_use]
 pub const fn description(reason: Reason) -> &'static str {
@@ -86,6 +80,8 @@ pub const fn description(reason: Reason) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use forewarn_types::EventKind;
+
     use super::*;
 
     #[test]

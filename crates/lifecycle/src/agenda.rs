@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use crate::ids::{MachineId, MaintenanceId, RolloutId, ScaleSetId, TenantId};
+use forewarn_types::{MachineId, MaintenanceId, Now, RolloutId, ScaleSetId, Steady, TenantId, Timestamp};
+
 use crate::paged::PagedSet;
 use crate::rows::Attention;
-use crate::time::{Now, Steady, Timestamp};
 
 /// What is to be looked at when its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

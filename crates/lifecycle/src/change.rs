@@ -1,14 +1,15 @@
 //! What has been decided. The journal holds these, each with its time, and nothing else.
 
-use crate::event::{Approval, StartCause};
+use forewarn_types::{
+    Approval, EventId, HostId, MachineId, MaintenanceId, Name, RolloutId, ScaleSetId, Seed, StartCause,
+    Steady, TenantId, Timestamp, Zone,
+};
+
 use crate::fleet::{Health, Machine, Profile, ScaleSet, UpgradePolicy};
-use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
 use crate::maintenance::{Action, HostWork, Plan, Report, Wait, Withdrawal};
-use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Pause, RolloutEnd, Standing, Terms};
 use crate::tenant::Shape;
-use crate::time::{Steady, Timestamp};
 
 /// One step of the state. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]

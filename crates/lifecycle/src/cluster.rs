@@ -8,21 +8,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use forewarn_types::{
+    ActionName, Event, EventId, HostId, MachineId, MaintenanceId, Name, Now, RolloutId, ScaleSetId, Seed,
+    TenantId, Zone,
+};
+
 use crate::agenda::{Agenda, Deadline};
 use crate::command::Refusal;
-use crate::event::Event;
 use crate::fleet::{Health, Host, Machine, Power, ScaleSet};
-use crate::ids::{
-    ActionName, EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone,
-};
 use crate::maintenance::{Action, Cause, Hold, Impact, Maintenance, Part};
-use crate::names::Name;
 use crate::paged::{PagedMap, PagedSet};
 use crate::policy::{Approve, Brake, Settings};
 use crate::rollout::{EndedRollout, HostFate, Rollout};
 use crate::table::Table;
 use crate::tenant::Tenant;
-use crate::time::Now;
 
 /// A set of hosts and the tenants placed on them.
 #[derive(Clone, Debug, PartialEq, Eq)]

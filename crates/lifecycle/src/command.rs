@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::event::Approver;
+use forewarn_types::{
+    Approver, EventId, HostId, MachineId, MaintenanceId, Name, RolloutId, ScaleSetId, TenantId, Zone,
+};
+
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
-use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, TenantId, Zone};
 use crate::limits;
 use crate::maintenance::{HostWork, PowerChange, Report};
-use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, Terms};
 

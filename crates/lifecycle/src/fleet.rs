@@ -3,12 +3,13 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use crate::ids::MachineId;
-use crate::ids::{FaultDomain, HostId, MaintenanceId, RolloutId, ScaleSetId, TenantId, UpdateDomain, Zone};
-use crate::names::Name;
+use forewarn_types::{
+    FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, RolloutId, ScaleSetId, Steady, TenantId,
+    UpdateDomain, Zone,
+};
+
 use crate::policy::Policy;
 use crate::rollout::Percent;
-use crate::time::{Now, Steady};
 
 /// A host that machines run on.
 #[derive(Clone, Debug, PartialEq, Eq)]

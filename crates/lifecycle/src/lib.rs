@@ -61,8 +61,6 @@ mod table;
 mod tenant;
 mod window;
 
-use forewarn_types::{event, ids, names, time};
-
 pub use agenda::Deadline;
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};

@@ -7,13 +7,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::event::{Announcement, EventKind, EventSource, Reason, StartCause};
+use forewarn_types::{
+    Announcement, EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause,
+    Steady, TenantId, Timestamp, UpdateDomain,
+};
+
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
-use crate::ids::{HostId, MachineId, MaintenanceId, RolloutId, TenantId, UpdateDomain};
 use crate::notice::minimum_notice;
 use crate::policy::FailureKind;
 use crate::tenant::WorkKind;
-use crate::time::{Steady, Timestamp};
 
 /// One piece of work, from its plan to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::event::EventKind;
+use forewarn_types::EventKind;
+
 use crate::fleet::TerminateNotice;
 
 /// The shortest time from announcement to `not_before`. Terminate: the shortest that a profile may ask for.

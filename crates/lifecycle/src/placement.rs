@@ -2,10 +2,11 @@
 //!
 //! On one host the machines of one tenant share one update domain. A machine that is on its way counts at both ends.
 
+use forewarn_types::{HostId, MachineId, TenantId, UpdateDomain};
+
 use crate::cluster::Cluster;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host, Machine};
-use crate::ids::{HostId, MachineId, TenantId, UpdateDomain};
 use crate::limits::{MACHINES_PER_HOST_MAX, PLACEMENT_TRIES_MAX};
 
 /// A move that is being decided and is not in the state yet.

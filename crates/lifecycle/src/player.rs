@@ -10,13 +10,13 @@
 
 use std::time::Duration;
 
+use forewarn_types::{MachineId, MaintenanceId, Now, Steady, TenantId};
+
 use crate::change::{Change, Effect};
 use crate::cluster::Cluster;
 use crate::command::{Command, Refusal};
-use crate::ids::{MachineId, MaintenanceId, TenantId};
 use crate::limits::SILENCE_MAX;
 use crate::maintenance::{Action, Report};
-use crate::time::{Now, Steady};
 
 /// The facts that the rules cannot know by themselves: the ends of actions, and the last request of each tenant.
 pub trait Surroundings {

@@ -5,10 +5,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use forewarn_types::{MachineId, MaintenanceId, Steady};
+
 use crate::cluster::Cluster;
-use crate::ids::{MachineId, MaintenanceId};
 use crate::maintenance::Action;
-use crate::time::Steady;
 
 /// The actions that simulated machines are busy with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,10 +15,10 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use crate::ids::{HostId, MachineId, MaintenanceId};
+use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, Timestamp};
+
 use crate::maintenance::HostWork;
 use crate::paged::{PagedMap, PagedSet};
-use crate::time::{Steady, Timestamp};
 use crate::window::Window;
 
 /// Work over many hosts, group by group: hosts on which no tenant has two update domains go together.

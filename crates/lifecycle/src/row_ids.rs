@@ -1,6 +1,7 @@
 //! Ids as the row numbers of tables.
 
-use crate::ids::{HostId, MachineId, ScaleSetId, TenantId};
+use forewarn_types::{HostId, MachineId, ScaleSetId, TenantId};
+
 use crate::table::Row;
 
 macro_rules! row {

@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
+use forewarn_types::{
+    Event, EventId, HostId, MachineId, MaintenanceId, Name, Phase, RolloutId, ScaleSetId, Seed, Steady,
+    TenantId, Zone,
+};
+
 use crate::agenda::Due;
 use crate::cluster::{Cluster, Counters, FormerSeed};
-use crate::event::{Event, Phase};
 use crate::fleet::{Health, Host, Machine, ScaleSet};
-use crate::ids::{EventId, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed, TenantId, Zone};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
-use crate::names::Name;
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{EndedRollout, Rollout};
 use crate::tenant::{Enrolment, Progress, Shape, Tenant, Work};
-use crate::time::Steady;
 
 /// One row of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -403,7 +404,7 @@ mod tests {
             machines: Vec::new(),
             events: vec![(
                 MaintenanceId(0),
-                Phase::Scheduled { not_before: crate::time::Timestamp::from_millis(0), approval: None },
+                Phase::Scheduled { not_before: forewarn_types::Timestamp::from_millis(0), approval: None },
             )],
             ended: Vec::new(),
         });

@@ -176,7 +176,7 @@ impl<K: Row + fmt::Debug, V: fmt::Debug> fmt::Debug for Table<K, V> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ids::MachineId;
+    use forewarn_types::MachineId;
     use std::collections::BTreeMap;
 
     #[test]

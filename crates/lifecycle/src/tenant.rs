@@ -1,13 +1,14 @@
 //! A tenant: the machines that share one document.
 
-use crate::event::{Event, EventKind, Phase};
+use forewarn_types::{
+    Event, EventId, EventKind, MachineId, MaintenanceId, Name, Phase, ScaleSetId, Steady, TenantId,
+    UpdateDomain,
+};
+
 use crate::fleet::ResourceKind;
-use crate::ids::{EventId, MachineId, MaintenanceId, ScaleSetId, TenantId, UpdateDomain};
 use crate::limits::{ENDED_KEPT_FOR, ENDED_KEPT_MAX, SILENCE_MAX};
-use crate::names::Name;
 use crate::policy::Policy;
 use crate::rows::TenantRow;
-use crate::time::Steady;
 
 /// The machines that share one document, and the document.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::time::Timestamp;
+use forewarn_types::Timestamp;
 
 /// Hours on some days of the week.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

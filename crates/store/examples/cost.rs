@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{Chain, Subject, Told};
 use forewarn_control::{Entry, Record};
-use forewarn_imds::Moment;
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
 use forewarn_store::{Direction, Journal, Options, TrailQuery};
+use forewarn_types::Moment;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

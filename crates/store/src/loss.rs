@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use forewarn_control::{Chain, ControlState, INCARNATION_STEP, Told, TrailEntry};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 use rusqlite::Connection;
 
 use crate::database::{Heading, Log, Look, Syncs, checkpoint, write_heading};

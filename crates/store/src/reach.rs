@@ -19,8 +19,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use forewarn_control::Chain;
-use forewarn_imds::Moment;
 use forewarn_lifecycle::Timestamp;
+use forewarn_types::Moment;
 use rusqlite::Connection;
 
 use crate::codec::seal::{self, Place};

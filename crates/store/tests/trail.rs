@@ -11,12 +11,12 @@ use std::time::Duration;
 use forewarn_control::shared::{ClusterId, Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
 use forewarn_control::{BrokenLink, Chain, Subject, Told, TrailEntry};
 use forewarn_control::{Entry, Record};
-use forewarn_imds::Moment;
 use forewarn_lifecycle::{MaintenanceId, Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendFailed, Direction, Journal, OpenError, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage,
     TrailQuery, TrailReader, check, export, import,
 };
+use forewarn_types::Moment;
 use forewarn_url::Url;
 use proptest::prelude::*;
 use rusqlite::Connection;

@@ -15,15 +15,15 @@
 //! ```
 
 mod byte_order_mark;
-pub mod event;
-pub mod ids;
+mod event;
+mod ids;
 pub mod limits;
 pub mod list;
-pub mod names;
+mod names;
 #[cfg(feature = "schema")]
 mod schema;
 mod span;
-pub mod time;
+mod time;
 mod unique;
 
 pub use byte_order_mark::{BYTE_ORDER_MARK_BYTES, without_mark};

@@ -40,8 +40,8 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::shared::Body as StoredBody;
-use forewarn_imds::Moment;
 use forewarn_server::{Engine, Scheme, State as ClusterState};
+use forewarn_types::Moment;
 
 use crate::ArmError;
 use compute::{ComputeKind, GroupScope};

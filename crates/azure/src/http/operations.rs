@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use forewarn_control::Permit;
 use forewarn_control::shared::{Ending, Operation};
-use forewarn_imds::Moment;
 use forewarn_server::State;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use super::compute::sees;

@@ -6,8 +6,8 @@ use axum::http::Method;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{RefusedView, UnknownMember};
-use forewarn_imds::Moment;
 use forewarn_server::RecentRejections;
+use forewarn_types::Moment;
 
 use super::compute::ComputeKind;
 use super::request::ArmRequest;

@@ -15,7 +15,7 @@ use forewarn_control::resource_id::{parse_iso_duration, show_iso_duration};
 use forewarn_control::{
     INSTANCES_MAX, OrchestrationWord, PolicyEntry, RollingEntry, ScaleInRule, UpgradeWord,
 };
-use forewarn_imds::Span;
+use forewarn_types::Span;
 
 /// Path of the model in a body.
 pub(crate) const MODEL: &str = "properties.virtualMachineProfile";

@@ -12,7 +12,7 @@ use crate::body::at;
 use crate::kind::INSTANCES;
 use crate::read::scale_set::MODEL;
 use forewarn_control::resource_id::{instance_id, instance_word};
-use forewarn_imds::Unique;
+use forewarn_types::Unique;
 
 /// An instance of a scale set, made from the stored set; `own` is the body of the instance itself.
 /// An empty object, if it does not exist.

@@ -14,7 +14,8 @@ use crate::read::scale_set::MODEL;
 use crate::refresh::refresh_machine;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resource_id::{availability_set_id, scale_set_id};
-use forewarn_imds::{USUAL_SIZE, Unique};
+use forewarn_imds::USUAL_SIZE;
+use forewarn_types::Unique;
 
 /// Members of a scale set's model that its machines have unchanged.
 const ALIKE: [&str; 6] =

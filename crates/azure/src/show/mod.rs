@@ -27,7 +27,7 @@ use self::edit::{complete, fill, put, put_if, take};
 use super::ApiVersion;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{Details, Site};
-use forewarn_imds::Moment;
+use forewarn_types::Moment;
 
 pub use availability_set::{plain_availability_set, show_availability_set};
 pub use instance::{instance_instance_view, show_instance};

@@ -15,7 +15,8 @@ use crate::kind::SCALE_SETS;
 use crate::read::scale_set::MODEL;
 use crate::refresh::refresh_scale_set;
 use forewarn_control::FAULT_DOMAINS;
-use forewarn_imds::{USUAL_SIZE, Unique};
+use forewarn_imds::USUAL_SIZE;
+use forewarn_types::Unique;
 
 /// Fault domains of a scale set.
 const FAULT_DOMAINS_MAX: u64 = 5;

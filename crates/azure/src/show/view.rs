@@ -9,8 +9,8 @@ use super::edit::{put, put_if, text};
 use super::model::os_type;
 use super::standing::PowerState;
 use super::{Provisioning, ShowContext};
-use forewarn_imds::Moment;
 use forewarn_imds::OsType;
+use forewarn_types::Moment;
 
 /// The version of the agent that a machine would have.
 const AGENT_VERSION: &str = "2.15.1.3";

@@ -1,7 +1,7 @@
 //! Changes of clusters, tokens and webhooks.
 
-use forewarn_imds::{Moment, kind_word};
 use forewarn_lifecycle::Name;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use super::draft::Draft;
@@ -159,7 +159,7 @@ fn told_of_webhook<'a>(command: &WebhookCommand, called: impl Fn(&ClusterId) -> 
                 "schema": new.schema.as_str(),
                 "clusters": scope.clusters.named().filter_map(called).collect::<Vec<_>>(),
                 "tenants": scope.tenants.named().map(Name::as_str).collect::<Vec<_>>(),
-                "types": kinds.named().map(|kind| kind_word(*kind)).collect::<Vec<_>>(),
+                "types": kinds.named().map(|kind| kind.as_str()).collect::<Vec<_>>(),
             })
         }
         WebhookCommand::Remove(name) => json!({ "command": "remove_webhook", "webhook": name.as_str() }),

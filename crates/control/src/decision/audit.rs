@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use forewarn_imds::Moment;
 use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId};
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use super::draft::Draft;

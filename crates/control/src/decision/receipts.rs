@@ -1,7 +1,7 @@
 //! Receipts: a request that is repeated under the same key gets the same answer.
 
-use forewarn_imds::Moment;
 use forewarn_lifecycle::Now;
+use forewarn_types::Moment;
 
 use super::draft::Draft;
 use crate::error::ControlError;

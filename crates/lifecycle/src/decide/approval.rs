@@ -1,10 +1,10 @@
 //! Approving, and taking back.
 
+use forewarn_types::{Approval, Approver, EventId, MaintenanceId, TenantId};
+
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
-use crate::event::{Approval, Approver};
-use crate::ids::{EventId, MaintenanceId, TenantId};
 use crate::limits::IDS_PER_APPROVAL_MAX;
 use crate::maintenance::{Stage, Withdrawal};
 

@@ -6,15 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use forewarn_types::{Announcement, EventId, MachineId, MaintenanceId, Now, TenantId, UpdateDomain};
+
 use crate::change::Change;
 use crate::cluster::{Cluster, Counters};
 use crate::command::Refusal;
-use crate::event::Announcement;
-use crate::ids::{EventId, MachineId, MaintenanceId, TenantId, UpdateDomain};
 use crate::limits::EVENTS_PER_TENANT_MAX;
 use crate::maintenance::{Cause, Maintenance, Part, Plan, Told, Withdrawal};
 use crate::placement::Move;
-use crate::time::Now;
 use crate::window::Window;
 
 pub(super) struct Draft<'a> {

@@ -1,10 +1,11 @@
 //! An action has ended, and takes along what it makes pointless.
 
+use forewarn_types::{HostId, MachineId, MaintenanceId};
+
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::EvictionPolicy;
-use crate::ids::{HostId, MachineId, MaintenanceId};
 use crate::maintenance::{Cause, Impact, Report, Withdrawal};
 use crate::rollout::{Pause, Rollout};
 

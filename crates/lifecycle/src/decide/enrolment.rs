@@ -4,10 +4,11 @@
 
 use std::time::Duration;
 
+use forewarn_types::TenantId;
+
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
-use crate::ids::TenantId;
 use crate::policy::{Brake, Settings};
 use crate::tenant::Enrolment;
 

@@ -1,12 +1,12 @@
 //! Hosts, tenants and machines come, change and go; scale sets have a file of their own.
 
+use forewarn_types::{HostId, MachineId, Name, TenantId, Zone};
+
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::{Refusal, SetShape};
 use crate::fleet::{Machine, Placement, Power, Priority, Profile};
-use crate::ids::{HostId, MachineId, TenantId, Zone};
 use crate::limits::{HOSTS_MAX, MACHINES_PER_TENANT_MAX, TENANTS_MAX};
-use crate::names::Name;
 use crate::policy::Policy;
 use crate::tenant::Shape;
 

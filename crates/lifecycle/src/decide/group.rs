@@ -7,10 +7,11 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use forewarn_types::{FaultDomain, HostId, MachineId, RolloutId, TenantId, UpdateDomain};
+
 use super::draft::Draft;
 use crate::command::Refusal;
 use crate::fleet::{Health, Machine};
-use crate::ids::{FaultDomain, HostId, MachineId, RolloutId, TenantId, UpdateDomain};
 use crate::limits::{
     EVENTS_PER_TENANT_MAX, HOSTS_TRIED_PER_GROUP_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX,
 };

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use forewarn_types::{HostId, MachineId};
+
 use super::draft::{Crowding, Draft};
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Health, Host};
-use crate::ids::{HostId, MachineId};
 use crate::limits::FAILURE_EXPECTED_IN_MAX;
 use crate::maintenance::{Cause, Maintenance, Withdrawal};
 

@@ -16,10 +16,11 @@ mod scale_sets;
 mod start;
 mod user;
 
+use forewarn_types::Now;
+
 use crate::change::Change;
 use crate::cluster::Cluster;
 use crate::command::{Command, Refusal};
-use crate::time::Now;
 
 use draft::Draft;
 

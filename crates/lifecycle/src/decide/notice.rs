@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
+use forewarn_types::{MaintenanceId, Steady, Timestamp};
+
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Exposure;
 use crate::fleet::TerminateNotice;
-use crate::ids::MaintenanceId;
 use crate::maintenance::{Cause, Plan, Stage};
 use crate::notice::minimum_notice;
-use crate::time::{Steady, Timestamp};
 use crate::window;
 
 impl Draft<'_> {

@@ -3,12 +3,13 @@
 //! Work that the driver is carrying out has to end first. Work that is only planned is withdrawn where no machine of it is
 //! concerned any more.
 
+use forewarn_types::{HostId, MachineId};
+
 use super::draft::Draft;
 use super::ending::Fate;
 use crate::change::Change;
 use crate::command::{PlannedWork, Refusal};
 use crate::fleet::{Health, Host};
-use crate::ids::{HostId, MachineId};
 use crate::maintenance::Maintenance;
 
 /// Machines that a refusal names.

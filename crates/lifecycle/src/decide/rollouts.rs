@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use forewarn_types::{HostId, RolloutId};
+
 use super::draft::Draft;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::Health;
-use crate::ids::{HostId, RolloutId};
 use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
 use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
 use crate::policy::Brake;

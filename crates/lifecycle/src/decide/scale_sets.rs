@@ -1,16 +1,16 @@
 //! Scale sets come, change and go; their instances come, and get the latest model in the way that the scale set has for it.
 
+use forewarn_types::{MachineId, Name, ScaleSetId, TenantId};
+
 use super::draft::Draft;
 use super::fleet::check_profile;
 use crate::change::Change;
 use crate::command::Refusal;
 use crate::fleet::{Orchestration, Placement, Priority, Profile, ScaleSet, UpgradePolicy};
-use crate::ids::{MachineId, ScaleSetId, TenantId};
 use crate::limits::{
     INSTANCE_NUMBER_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX, PAUSE_BETWEEN_MAX,
     PLACEMENT_GROUPS_PER_SCALE_SET_MAX,
 };
-use crate::names::Name;
 use crate::policy::Policy;
 use crate::rollout::Percent;
 use crate::tenant::{Shape, Tenant};

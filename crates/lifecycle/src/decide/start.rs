@@ -3,19 +3,17 @@
 //! It starts when every tenant that was asked has approved, or when the notice is over on both clocks. What might start
 //! and is held is tried again when the reason goes away: late, never lost.
 
+use forewarn_types::{EventKind, MachineId, MaintenanceId, Name, StartCause, Timestamp};
+
 use super::draft::Draft;
 use crate::agenda::Due;
 use crate::change::Change;
 use crate::command::Refusal;
-use crate::event::{EventKind, StartCause};
 use crate::fleet::{Health, Machine, Power};
-use crate::ids::{MachineId, MaintenanceId};
 use crate::maintenance::{Action, Cause, Hold, HostWork, Impact, Part, Plan, PowerChange, Stage, Wait};
-use crate::names::Name;
 use crate::placement::Move;
 use crate::policy::{Approve, Brake, FailureKind, Policy, Unenrolled};
 use crate::tenant::{Progress, Tenant, WorkKind};
-use crate::time::Timestamp;
 use crate::window;
 
 /// What lets a tenant's machines be worked on; a later one is stronger.

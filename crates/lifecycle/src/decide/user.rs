@@ -1,10 +1,10 @@
 //! What the owner of a machine, or the platform on a spot machine, may ask for.
 
+use forewarn_types::{EventSource, MachineId};
+
 use super::draft::Draft;
 use crate::command::Refusal;
-use crate::event::EventSource;
 use crate::fleet::{Machine, Power, Priority};
-use crate::ids::MachineId;
 use crate::maintenance::{Cause, Maintenance, PowerChange, Withdrawal};
 
 impl Draft<'_> {

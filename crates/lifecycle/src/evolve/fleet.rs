@@ -1,16 +1,15 @@
 //! Hosts, tenants and machines, applied.
 
+use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
+
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
-use crate::ids::{HostId, MachineId, TenantId, Zone};
 use crate::maintenance::{Hold, Impact};
-use crate::names::Name;
 use crate::policy::Policy;
 use crate::rows::Attention;
 use crate::tenant::{Shape, Tenant};
-use crate::time::Steady;
 
 impl Cluster {
     pub(super) fn host_admitted(&mut self, id: HostId, name: &Name, zone: Option<Zone>) {

@@ -8,14 +8,14 @@ mod rollouts;
 mod scale_sets;
 mod work;
 
+use forewarn_types::{Now, Steady, TenantId};
+
 use crate::change::{Change, Effect};
 use crate::cluster::Cluster;
-use crate::ids::TenantId;
 use crate::maintenance::Hold;
 use crate::policy::Brake;
 use crate::rollout::Standing;
 use crate::tenant::Enrolment;
-use crate::time::{Now, Steady};
 
 impl Cluster {
     /// Applies a change that was decided, then or now, and says what the shell owes once it is durable.

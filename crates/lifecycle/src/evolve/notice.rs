@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
+use forewarn_types::{MaintenanceId, Phase, Steady, Timestamp};
+
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::event::Phase;
-use crate::ids::MaintenanceId;
 use crate::maintenance::{Maintenance, Wait};
-use crate::time::{Steady, Timestamp};
 
 impl Cluster {
     /// No incarnation grows: the change precedes the first publication of a document, or does not touch the document.

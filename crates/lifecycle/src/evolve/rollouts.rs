@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use forewarn_types::{HostId, MachineId, MaintenanceId, Now, RolloutId};
+
 use crate::agenda::Due;
 use crate::cluster::Cluster;
-use crate::ids::{HostId, MachineId, MaintenanceId, RolloutId};
 use crate::limits::ENDED_ROLLOUTS_MAX;
 use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
 use crate::paged::{PagedMap, PagedSet};
 use crate::rollout::{EndedRollout, HostFate, Look, Pause, Rollout, RolloutEnd, Standing, Terms};
-use crate::time::Now;
 
 /// How a group has come to its end.
 #[derive(Clone, Copy, PartialEq, Eq)]

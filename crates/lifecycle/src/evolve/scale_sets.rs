@@ -1,12 +1,12 @@
 //! Scale sets, applied; and which of them are looked at when.
 
+use forewarn_types::{MachineId, Now, ScaleSetId};
+
 use crate::agenda::Due;
 use crate::cluster::Cluster;
 use crate::fleet::{Profile, ScaleSet, UpgradePolicy};
-use crate::ids::{MachineId, ScaleSetId};
 use crate::policy::Policy;
 use crate::tenant::Shape;
-use crate::time::Now;
 
 impl Cluster {
     pub(super) fn scale_set_admitted(&mut self, id: ScaleSetId, new: &ScaleSet) {

@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
+use forewarn_types::{
+    Approval, Event, EventId, EventKind, MachineId, MaintenanceId, Now, Phase, StartCause, Steady, TenantId,
+};
+
 use super::rollouts::GroupEnd;
 use crate::agenda::Due;
 use crate::change::Effect;
 use crate::cluster::Cluster;
-use crate::event::{Approval, Event, EventKind, Phase, StartCause};
-use crate::ids::{EventId, MachineId, MaintenanceId, TenantId};
 use crate::limits::EVENTS_PER_TENANT_MAX;
 use crate::maintenance::{Action, Cause, Hold, Maintenance, Part, Plan, Report, Stage, Wait, Withdrawal};
 use crate::tenant::{Progress, Shape, Work};
-use crate::time::{Now, Steady};
 
 impl Cluster {
     pub(super) fn planned(&mut self, plan: &Plan, out: &mut Vec<Effect>) {

@@ -8,8 +8,8 @@ use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
 use forewarn_control::Chain;
-use forewarn_imds::Moment;
 use forewarn_store::{TrailQuery, TrailReader};
+use forewarn_types::Moment;
 
 use crate::clock::{Clock, Speed, later};
 use crate::driver::ClockCommand;

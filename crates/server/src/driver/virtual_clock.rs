@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use forewarn_control::request::{Reply, Request, RequestContext, SharedRequest};
 use forewarn_control::{ClockOrder, ControlError, Entry, Record};
-use forewarn_imds::Span;
 use forewarn_lifecycle::Now;
+use forewarn_types::Span;
 
 use super::message::ClockCommand;
 use super::{Driver, Readers, SLEEP_MAX};

@@ -1,6 +1,6 @@
 //! Bodies of requests, read as JSON.
 
-use forewarn_imds::BYTE_ORDER_MARK_BYTES;
+use forewarn_types::BYTE_ORDER_MARK_BYTES;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

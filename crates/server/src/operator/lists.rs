@@ -118,7 +118,6 @@ pub(super) struct EventFilter {
     #[schemars(with = "Option<schema::Name>")]
     tenant: Option<String>,
     /// Only those of that kind, as in a document.
-    #[serde(default)]
     #[schemars(schema_with = "kind_schema")]
     kind: Option<EventKind>,
     /// Only those that are so, as in a document.

@@ -18,7 +18,6 @@ mod webhooks;
 
 pub use shell::{record_from_content, record_from_stored, record_to_stored};
 
-
 /// Bytes in one record or row. The greatest, a group of 1,000 machines or a tenant that has seen 4,000 events end, is a
 /// tenth of it.
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 20;

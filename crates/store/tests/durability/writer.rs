@@ -13,9 +13,9 @@ use std::time::Duration;
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{Chain, Details, Site, Told, TrailEntry};
 use forewarn_control::{ControlState, Entry, Record};
-use forewarn_imds::Moment;
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
 use forewarn_store::{AppendFailed, Journal, Options, Syncs, check};
+use forewarn_types::Moment;
 
 use crate::random::Random;
 

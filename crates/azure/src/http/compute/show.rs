@@ -4,10 +4,10 @@ use axum::response::Response;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::{ResourceId, machine_id};
 use forewarn_control::shared::Link;
-use forewarn_imds::Moment;
 use forewarn_lifecycle::ScaleSetId;
 use forewarn_server::State;
 use forewarn_server::group_of;
+use forewarn_types::Moment;
 use serde_json::{Value, json};
 
 use super::lookup::{ComputeKind, FoundResource, flexible_set_of, found, show_context};

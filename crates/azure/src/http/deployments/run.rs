@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use forewarn_control::Permit;
 use forewarn_control::resource_id::ResourceId;
-use forewarn_imds::Moment;
 use forewarn_server::State;
 use forewarn_server::{Engine, ResourceGroup};
+use forewarn_types::Moment;
 use serde_json::Value;
 
 use super::record::{Record, Step};
