@@ -2,8 +2,9 @@
 //!
 //! The rules forget finished work. This remembers the last results, and is lost with the process.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 use forewarn_lifecycle::{MaintenanceId, Name};
 
 use crate::state::{Effect, FinishedWork, StartedWork};
@@ -15,11 +16,11 @@ const REMEMBERED_MAX: usize = 4_096;
 /// Results of the work of one cluster that has finished lately.
 #[derive(Clone, Debug, Default)]
 pub struct RecentOutcomes {
-    finished: BTreeMap<MaintenanceId, WorkOutcome>,
+    finished: PagedMap<MaintenanceId, Arc<WorkOutcome>>,
     /// Tenants of work that is not finished.
-    tenants: BTreeMap<MaintenanceId, Vec<Name>>,
+    tenants: PagedMap<MaintenanceId, Vec<Name>>,
     /// Work that is not finished and has failed for a machine.
-    failing: BTreeSet<MaintenanceId>,
+    failing: PagedSet<MaintenanceId>,
 }
 
 /// Result of some work.
@@ -37,7 +38,7 @@ impl RecentOutcomes {
     /// The result of some work, if it is finished and remembered.
     #[must_use]
     pub fn of(&self, work: MaintenanceId) -> Option<&WorkOutcome> {
-        self.finished.get(&work)
+        self.finished.get(&work).map(|outcome| &**outcome)
     }
 
     /// Takes note of an effect on the work of this cluster.
@@ -56,9 +57,11 @@ impl RecentOutcomes {
         let has_failed = self.failing.remove(work) || !failures.is_empty();
         let ending = if has_failed { Ending::Failed } else { *ending };
         let tenants = self.tenants.remove(work).unwrap_or_default();
-        self.finished.insert(*work, WorkOutcome { ending, failures: failures.clone(), tenants });
+        let outcome = WorkOutcome { ending, failures: failures.clone(), tenants };
+        self.finished.insert(*work, Arc::new(outcome));
         if self.finished.len() > REMEMBERED_MAX {
-            self.finished.pop_first();
+            let oldest = self.finished.first().map(|(work, _)| *work);
+            oldest.into_iter().for_each(|work| drop(self.finished.remove(&work)));
         }
     }
 }

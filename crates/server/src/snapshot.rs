@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::shared::{Catalogue, ClusterId};
-use forewarn_control::{ClusterState, ControlState, Details, Poll, RecentOutcomes, Site};
+use forewarn_control::{ClusterState, ControlState, DetailsTable, Poll, RecentOutcomes, Site};
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};
 
 use crate::directory::Caller;
@@ -29,16 +30,16 @@ pub struct Snapshot {
 pub(crate) struct ClusterRuntimeView {
     pub(crate) revision: u64,
     pub(crate) next_simulated: Option<Steady>,
-    pub(crate) outcomes: Arc<RecentOutcomes>,
+    pub(crate) outcomes: RecentOutcomes,
     pub(crate) delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
-    pub(crate) listed: Arc<BTreeMap<MachineId, ListedMachine>>,
+    pub(crate) listed: PagedMap<MachineId, ListedMachine>,
 }
 
 /// A machine that is listed as a caller of the metadata endpoint.
 #[derive(Clone, Debug)]
 pub(crate) struct ListedMachine {
     pub(crate) caller: Arc<Caller>,
-    pub(crate) addresses: Vec<IpAddr>,
+    pub(crate) addresses: Arc<[IpAddr]>,
 }
 
 /// A cluster in a snapshot, at a time.
@@ -65,7 +66,7 @@ pub struct State<'a> {
     /// Location and resource group of the cluster.
     pub site: &'a Site,
     /// Details of machines that have some.
-    pub details: &'a BTreeMap<MachineId, Details>,
+    pub details: &'a DetailsTable,
     /// Results of work that has finished lately.
     pub outcomes: &'a RecentOutcomes,
     /// Reasons why orders to the driver program are repeated.
@@ -80,7 +81,7 @@ pub struct State<'a> {
 
 /// Last polls of the machines of a cluster.
 #[derive(Clone, Copy, Debug)]
-pub struct Polls<'a>(&'a BTreeMap<MachineId, ListedMachine>);
+pub struct Polls<'a>(&'a PagedMap<MachineId, ListedMachine>);
 
 impl Polls<'_> {
     /// The last poll of a machine since the server started.

@@ -18,8 +18,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
-use std::collections::BTreeMap;
-
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{ControlState, Entry, INCARNATION_STEP, Record};
 use forewarn_control::{Details, Home, Site};
@@ -258,8 +256,8 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
         let (mut journal, found) = open(directory.path());
         assert_eq!(found.state.cluster(ClusterId::DEFAULT).unwrap().site(), &site);
         assert_eq!(
-            found.state.cluster(ClusterId::DEFAULT).unwrap().details(),
-            &BTreeMap::from([(MachineId(0), details.clone())])
+            found.state.cluster(ClusterId::DEFAULT).unwrap().details().iter().collect::<Vec<_>>(),
+            [(MachineId(0), &details)]
         );
         journal.fold(found.state);
         journal.append(&[Record { now, entry: Entry::Clock }], &[]).unwrap();

@@ -18,15 +18,13 @@ mod scale_set;
 mod standing;
 mod view;
 
-use std::collections::BTreeMap;
-
 use forewarn_lifecycle::{Cluster, MachineId, Seed, Timestamp};
 use serde_json::{Value, json};
 
 use self::edit::{complete, fill, put, put_if, take};
 use super::ApiVersion;
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::{Details, Site};
+use forewarn_control::{DetailsTable, Site};
 use forewarn_types::Moment;
 
 pub use availability_set::{plain_availability_set, show_availability_set};
@@ -46,7 +44,7 @@ pub struct ShowContext<'a> {
     /// Site of the cluster.
     pub site: &'a Site,
     /// Details of machines.
-    pub details: &'a BTreeMap<MachineId, Details>,
+    pub details: &'a DetailsTable,
     /// Seed of the ids.
     pub seed: &'a Seed,
     /// Current time.

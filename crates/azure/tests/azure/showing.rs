@@ -355,11 +355,11 @@ fn a_machine_is_where_it_is_at_home() {
     let (mut town, solo) = with_vm("");
     let home = Home { resource_group: "Shop".to_owned(), location: "westeurope".to_owned() };
     let change = DetailsChange { home: Some(home.clone()), ..DetailsChange::default() };
-    let details = change.apply(&town.details[&solo]);
+    let details = change.apply(town.details.get(&solo).unwrap());
     town.details.insert(solo, details);
     // Whatever is said of it afterwards.
     town.say(r#"{"command":"describe","machine":"solo","addresses":["10.0.0.9"]}"#);
-    assert_eq!(town.details[&solo].home, Some(home));
+    assert_eq!(town.details.get(&solo).unwrap().home, Some(home));
     let shown = plain(&town, solo, Expand::Nothing);
     assert_eq!(shown["location"], "westeurope");
     let expected = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/Shop/providers";

@@ -79,10 +79,7 @@ impl ControlState {
         let Some(state) = self.cluster_mut(id) else { return false };
         let former = state.details.insert(machine, details.clone());
         self.release_addresses(id, machine, &former.unwrap_or_default());
-        if !details.addresses.is_empty() {
-            let addresses = Arc::make_mut(&mut self.addresses);
-            addresses.extend(details.addresses.iter().map(|one| (one.to_canonical(), (id, machine))));
-        }
+        self.addresses.extend(details.addresses.iter().map(|one| (one.to_canonical(), (id, machine))));
         true
     }
 
@@ -90,7 +87,7 @@ impl ControlState {
     fn release_addresses(&mut self, id: ClusterId, machine: MachineId, former: &Details) {
         for address in former.addresses.iter().map(IpAddr::to_canonical) {
             if self.addresses.get(&address) == Some(&(id, machine)) {
-                Arc::make_mut(&mut self.addresses).remove(&address);
+                self.addresses.remove(&address);
             }
         }
     }
@@ -106,8 +103,8 @@ impl ControlState {
             }
             Step::ClusterRemoved(cluster) => {
                 if let Some(gone) = self.clusters.remove(cluster) {
-                    for (machine, details) in &gone.details {
-                        self.release_addresses(*cluster, *machine, details);
+                    for (machine, details) in gone.details.iter() {
+                        self.release_addresses(*cluster, machine, details);
                     }
                 }
                 effects.push(Effect::ClusterGone(*cluster));
@@ -127,14 +124,14 @@ impl ControlState {
     /// Builds the index of addresses from the details of all machines.
     pub(super) fn index_addresses(&mut self) {
         let of_machine = |id: ClusterId| {
-            move |(machine, details): (&MachineId, &Details)| {
-                let owner = (id, *machine);
+            move |(machine, details): (MachineId, &Details)| {
+                let owner = (id, machine);
                 details.addresses.iter().map(move |one| (one.to_canonical(), owner)).collect::<Vec<_>>()
             }
         };
         let clusters = self.clusters.iter();
         let all = clusters.flat_map(|(id, state)| state.details.iter().flat_map(of_machine(*id)));
-        self.addresses = Arc::new(all.collect());
+        self.addresses = all.collect();
     }
 }
 

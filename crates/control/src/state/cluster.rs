@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed};
 
+use super::details::DetailsTable;
 use crate::command::{Details, Site};
 
 /// The durable state of one cluster.
@@ -11,8 +13,8 @@ use crate::command::{Details, Site};
 pub struct ClusterState {
     pub(super) rules: Cluster,
     pub(super) site: Site,
-    pub(super) details: BTreeMap<MachineId, Details>,
-    pub(super) failures: BTreeMap<(MaintenanceId, MachineId), String>,
+    pub(super) details: DetailsTable,
+    pub(super) failures: PagedMap<(MaintenanceId, MachineId), String>,
 }
 
 /// The details of a machine that has none.
@@ -22,7 +24,7 @@ impl ClusterState {
     /// An empty cluster.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        let (details, failures) = (BTreeMap::new(), BTreeMap::new());
+        let (details, failures) = (DetailsTable::default(), PagedMap::default());
         Self { rules: Cluster::new(seed), site: Site::default(), details, failures }
     }
 
@@ -46,7 +48,7 @@ impl ClusterState {
 
     /// The details of every machine that has some.
     #[must_use]
-    pub fn details(&self) -> &BTreeMap<MachineId, Details> {
+    pub fn details(&self) -> &DetailsTable {
         &self.details
     }
 

@@ -10,6 +10,7 @@
 
 mod apply;
 mod cluster;
+mod details;
 mod effect;
 mod renew;
 mod rows;
@@ -18,12 +19,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{MachineId, Seed};
 
 use crate::record::Boot;
 use crate::shared::{Catalogue, ClusterId};
 
 pub use cluster::ClusterState;
+pub use details::DetailsTable;
 pub use effect::{Effect, FinishedWork, StartedWork};
 pub use renew::INCARNATION_STEP;
 pub use rows::{RestoringState, StateRow};
@@ -35,7 +38,7 @@ pub struct ControlState {
     clusters: BTreeMap<ClusterId, Arc<ClusterState>>,
     boot: Option<Boot>,
     /// Index: the machine that has an address.
-    addresses: Arc<BTreeMap<IpAddr, (ClusterId, MachineId)>>,
+    addresses: PagedMap<IpAddr, (ClusterId, MachineId)>,
 }
 
 impl ControlState {
@@ -43,7 +46,7 @@ impl ControlState {
     #[must_use]
     pub fn new(seed: Seed) -> Self {
         let clusters = BTreeMap::from([(ClusterId::DEFAULT, Arc::new(ClusterState::new(seed)))]);
-        Self { shared: Arc::new(Catalogue::new()), clusters, boot: None, addresses: Arc::default() }
+        Self { shared: Arc::new(Catalogue::new()), clusters, boot: None, addresses: PagedMap::default() }
     }
 
     /// The state that clusters share: names, tokens, webhooks, receipts, resources.

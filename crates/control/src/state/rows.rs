@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row};
 
+use super::details::DetailsTable;
 use super::{ClusterState, ControlState};
 use crate::command::{Details, Site};
 use crate::record::Boot;
@@ -38,8 +40,8 @@ struct RestoringCluster {
     id: ClusterId,
     rules: Restoring,
     site: Site,
-    details: BTreeMap<MachineId, Details>,
-    failures: BTreeMap<(MaintenanceId, MachineId), String>,
+    details: DetailsTable,
+    failures: PagedMap<(MaintenanceId, MachineId), String>,
 }
 
 impl ControlState {
@@ -59,7 +61,7 @@ impl ClusterState {
     fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
         let rules = self.rules.into_rows().map(StateRow::Rules);
         let details =
-            self.details.into_iter().map(|(machine, details)| StateRow::Described(machine, details));
+            self.details.into_rows().map(|(machine, details)| StateRow::Described(machine, details));
         let failures = self.failures.into_iter();
         let failures = failures.map(|((work, machine), reason)| StateRow::Failed(work, machine, reason));
         rules.chain([StateRow::Site(self.site)]).chain(details).chain(failures)
@@ -84,7 +86,7 @@ impl RestoringState {
             StateRow::Cluster(id) => {
                 self.close_current()?;
                 let (rules, site) = (Restoring::default(), Site::default());
-                let (details, failures) = (BTreeMap::new(), BTreeMap::new());
+                let (details, failures) = (DetailsTable::default(), PagedMap::default());
                 self.current = Some(RestoringCluster { id, rules, site, details, failures });
             }
         }
@@ -101,7 +103,7 @@ impl RestoringState {
         if !shared.clusters().map(|(id, _)| id).eq(self.clusters.keys().copied()) {
             return Err(BadRows("the clusters are not those of the catalogue"));
         }
-        let (shared, addresses) = (Arc::new(shared), Arc::default());
+        let (shared, addresses) = (Arc::new(shared), PagedMap::default());
         let mut state = ControlState { shared, clusters: self.clusters, boot: self.boot, addresses };
         state.index_addresses();
         Ok(state)

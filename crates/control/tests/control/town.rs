@@ -1,6 +1,5 @@
 //! A cluster that is spoken to by name, whose machines do at once whatever is asked of them.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use forewarn_control::push::{Beside, Notice, notices};
@@ -12,7 +11,7 @@ pub(crate) struct Town {
     pub(crate) cluster: Cluster,
     pub(crate) now: Now,
     pub(crate) site: Site,
-    pub(crate) details: BTreeMap<MachineId, Details>,
+    pub(crate) details: DetailsTable,
     pub(crate) told: Vec<Happening>,
     pub(crate) noticed: Vec<Notice>,
     /// What has been asked of machines and is not done.
@@ -25,7 +24,7 @@ impl Town {
             cluster: Cluster::new(Seed([3; 16])),
             now: Now::at_millis(1_767_225_600_000),
             site: Site::default(),
-            details: BTreeMap::new(),
+            details: DetailsTable::default(),
             told: Vec::new(),
             noticed: Vec::new(),
             work: Vec::new(),

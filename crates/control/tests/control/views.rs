@@ -20,7 +20,7 @@ fn event(town: &Town, tenant: TenantId) -> EventView {
 #[test]
 fn a_machine_is_shown_with_all_that_is_known_of_it() {
     let town = Town::with_fleet();
-    let view = machine_view(&town.cluster, SOLO, &town.details[&SOLO]).unwrap();
+    let view = machine_view(&town.cluster, SOLO, town.details.get(&SOLO).unwrap()).unwrap();
     let json = serde_json::to_string(&view).unwrap();
     let expected = concat!(
         r#"{"name":"solo","tenant":"solo","host":"h1","update_domain":0,"fault_domain":0,"power":"running","#,

@@ -147,7 +147,7 @@ impl Driver {
         let Some(listed) = self.listing(id, machine) else { return };
         self.directory.add(&listed.caller, &listed.addresses);
         let (kept, full_name) = (listed.addresses.clone(), listed.caller.full_name.clone());
-        if let Some(former) = Arc::make_mut(&mut self.runtime(id).listed).insert(machine, listed) {
+        if let Some(former) = self.runtime(id).listed.insert(machine, listed) {
             self.directory.forget_name(&former.caller, &full_name);
             let left: Vec<_> = former.addresses.iter().filter(|old| !kept.contains(old)).copied().collect();
             self.directory.forget(&former.caller, &left);
@@ -156,7 +156,7 @@ impl Driver {
 
     fn listing(&self, id: ClusterId, machine: MachineId) -> Option<ListedMachine> {
         let cluster = self.state.cluster(id)?;
-        let addresses = cluster.details_of(machine).addresses.clone();
+        let addresses = cluster.details_of(machine).addresses.as_slice().into();
         let instance = instance_of(cluster, machine, &self.identity.nth(id.0))?;
         let tenant_id = cluster.rules().machine(machine)?.tenant;
         let tenant = cluster.rules().tenant(tenant_id)?;
@@ -174,7 +174,8 @@ impl Driver {
     }
 
     fn unlist(&mut self, id: ClusterId, machine: MachineId) -> Option<ListedMachine> {
-        let listed = Arc::make_mut(&mut self.runtime(id).listed).remove(&machine)?;
+        let runtime = self.runtimes.get_mut(&id).filter(|one| one.listed.contains_key(&machine))?;
+        let listed = runtime.listed.remove(&machine)?;
         self.directory.remove(&listed.caller, &listed.addresses);
         Some(listed)
     }

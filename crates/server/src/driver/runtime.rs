@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use forewarn_control::{Effect, RecentOutcomes};
 use forewarn_hypervisor::Pretend;
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{MachineId, MaintenanceId, TenantId};
 
 use crate::published::Slot;
@@ -21,8 +22,8 @@ pub(super) struct ClusterRuntime {
     /// Reasons why impact tasks repeat their orders.
     pub(super) delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
     pub(super) documents: BTreeMap<TenantId, Arc<Slot>>,
-    pub(super) listed: Arc<BTreeMap<MachineId, ListedMachine>>,
-    outcomes: Arc<RecentOutcomes>,
+    pub(super) listed: PagedMap<MachineId, ListedMachine>,
+    outcomes: RecentOutcomes,
     /// Number of decisions that have changed the cluster.
     pub(super) revision: u64,
 }
@@ -30,7 +31,7 @@ pub(super) struct ClusterRuntime {
 impl ClusterRuntime {
     /// Takes note of an effect on the work of the cluster.
     pub(super) fn follow_work(&mut self, effect: &Effect) {
-        Arc::make_mut(&mut self.outcomes).follow(effect);
+        self.outcomes.follow(effect);
     }
 
     /// The part of it that readers see.
@@ -38,9 +39,9 @@ impl ClusterRuntime {
         ClusterRuntimeView {
             revision: self.revision,
             next_simulated: self.simulator.next(),
-            outcomes: Arc::clone(&self.outcomes),
+            outcomes: self.outcomes.clone(),
             delays: Arc::clone(&self.delays),
-            listed: Arc::clone(&self.listed),
+            listed: self.listed.clone(),
         }
     }
 }
