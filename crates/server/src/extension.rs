@@ -27,6 +27,7 @@ use crate::clients::{ListenerContext, RefusalFormat};
 use crate::engine::Engine;
 use crate::operator::{Access, HostNames};
 use crate::service::StartError;
+use crate::stale::mark_stale;
 use crate::tls::{Source, Tls};
 
 /// An HTTP API to be served besides the operator API.
@@ -165,7 +166,10 @@ impl BoundExtension {
 
     /// Adds the extension to the router of an operator listener.
     pub(crate) fn add_to(&self, router: Router, engine: &Engine, mount: ExtensionMount) -> Router {
-        let own = Dispatch { routes: Arc::clone(&self.routes), router: self.routes.router(engine, mount) };
+        let own = Dispatch {
+            routes: Arc::clone(&self.routes),
+            router: mark_stale(self.routes.router(engine, mount), engine),
+        };
         router.layer(axum::middleware::from_fn_with_state(own, dispatch))
     }
 
@@ -176,6 +180,7 @@ impl BoundExtension {
             return OpenExtension { name, host_names, tls: None, opened: None };
         };
         let router = routes.router(engine, ExtensionMount::Own { host_names: host_names.clone() });
+        let router = mark_stale(router, engine);
         let opened = bound.open(name, refusals, Some(&tls), router, context);
         OpenExtension { name, host_names, tls: Some(tls), opened: Some(opened) }
     }

@@ -35,6 +35,7 @@ mod roster;
 mod service;
 mod snapshot;
 mod socket_file;
+mod stale;
 mod telemetry;
 mod throttle;
 pub mod tls;
@@ -57,5 +58,6 @@ pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with
 pub use roster::Roster;
 pub use service::{Adjustable, Plan, Service, StartError, admit_fleet_if_empty, engine_with};
 pub use snapshot::{Polls, Snapshot, State};
+pub use stale::STALE;
 pub use telemetry::Telemetry;
 pub use webhooks::WebhookSettings;

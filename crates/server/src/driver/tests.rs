@@ -106,7 +106,7 @@ async fn announced_on(clock: Clock) -> Engine {
 
 /// Whether the event still waits, once everything that is due now is done.
 async fn waits(engine: &Engine) -> bool {
-    engine.settled().await;
+    engine.settled().await.expect("a running driver");
     let waits = engine.look(|state| {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().any(Event::is_scheduled)

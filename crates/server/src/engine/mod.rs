@@ -397,9 +397,11 @@ impl Engine {
     }
 
     /// Waits until everything that is due now is done.
-    pub async fn settled(&self) {
-        // A driver that has ended has nothing left to do.
-        drop(self.ask(|reply| Message::Settle { reply }).await);
+    ///
+    /// # Errors
+    /// When the driver has ended.
+    pub async fn settled(&self) -> Result<(), ControlError> {
+        self.ask(|reply| Message::Settle { reply }).await
     }
 
     /// Sets a virtual clock. The reply comes once everything that is due on the way is done.

@@ -1,4 +1,4 @@
-//! Whether the server lives, and whether it can be asked.
+//! Liveness and readiness.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use axum::extract::State;
 use super::Api;
 use super::fault::Fault;
 
-/// How long the engine may take to say that it is there.
+/// Time that the driver has to answer.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 pub(super) async fn healthz() -> &'static str {
@@ -15,15 +15,11 @@ pub(super) async fn healthz() -> &'static str {
 }
 
 pub(super) async fn readyz(State(api): State<Api>) -> Result<&'static str, Fault> {
-    if let Some(trouble) = api.engine.trouble() {
-        return Err(Fault::unavailable(trouble));
-    }
-    match tokio::time::timeout(PATIENCE, api.engine.look(|_| ())).await {
-        Ok(Ok(())) => Ok("ready\n"),
-        // It may have come into trouble meanwhile.
-        Ok(Err(problem)) => {
-            Err(Fault::unavailable(api.engine.trouble().unwrap_or_else(|| problem.to_string())))
-        }
-        Err(_) => Err(Fault::unavailable("the engine does not answer")),
+    let settled = tokio::time::timeout(PATIENCE, api.engine.settled()).await;
+    match (api.engine.trouble(), settled) {
+        (Some(trouble), _) => Err(Fault::unavailable(trouble)),
+        (None, Ok(Ok(()))) => Ok("ready\n"),
+        (None, Ok(Err(error))) => Err(error.into()),
+        (None, Err(_)) => Err(Fault::unavailable("the engine does not answer")),
     }
 }

@@ -61,6 +61,7 @@ use tokio::sync::watch;
 
 use crate::clients::ConnectionRefusal;
 use crate::engine::Engine;
+use crate::stale::mark_stale;
 use crate::telemetry::Telemetry;
 use crate::webhooks::Post;
 use fault::{Fault, Kind};
@@ -119,12 +120,14 @@ pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
     let gate = Arc::new(Gate { access, names, free, engine: api.engine.clone() });
     let add = |router: Router<Api>, (path, handler)| router.route(path, handler);
     let router = routes.into_iter().map(Route::guarded).fold(Router::new(), add);
-    router
+    let engine = api.engine.clone();
+    let router = router
         .fallback(async || Fault::not_found("nothing is here\n  hint: the operator API is under /v1"))
         .method_not_allowed_fallback(async || Fault::method())
         .layer(axum::middleware::from_fn_with_state(api.engine.clone(), name_failure))
         .layer(axum::middleware::from_fn_with_state(gate, gate::check))
-        .with_state(api)
+        .with_state(api);
+    mark_stale(router, &engine)
 }
 
 /// Names the reason in every response that says that nothing can be written now.
