@@ -9,6 +9,7 @@ mod fleets;
 mod happenings;
 mod lists;
 mod pushes;
+mod replay;
 mod rollouts;
 mod schemas;
 mod tale;

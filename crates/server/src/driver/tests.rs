@@ -1,7 +1,7 @@
 //! The driver on two clocks that know nothing of each other, and on disks that are slow.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
@@ -29,12 +29,14 @@ struct Delays {
     publications: Mutex<VecDeque<Duration>>,
     /// The last entry that a reader saw after each commit, before anything was published.
     heads: Mutex<Vec<u64>>,
+    /// The next commit says that it hangs, and waits until the other end is dropped.
+    hang: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
 }
 
 impl SlowDisk {
     fn new(clock: Clock) -> Self {
         let (commits, publications, heads) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
-        Self(Some(Arc::new(Delays { clock, commits, publications, heads })))
+        Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang: Mutex::default() })))
     }
 
     fn delay(&self, commits: &[u64], publications: &[u64]) {
@@ -44,8 +46,20 @@ impl SlowDisk {
         *delays.publications.lock().unwrap() = queue(publications);
     }
 
+    /// The next commit hangs until the sender is dropped; the receiver gets a message when it does.
+    fn hang(&self) -> (mpsc::Sender<()>, mpsc::Receiver<()>) {
+        let ((release, released), (hangs, hanging)) = (mpsc::channel(), mpsc::channel());
+        *self.0.as_ref().unwrap().hang.lock().unwrap() = Some((hangs, released));
+        (release, hanging)
+    }
+
     /// A commit is over.
     pub(crate) fn pass(&self, reader: &TrailReader) {
+        let hang = self.0.as_ref().and_then(|delays| delays.hang.lock().unwrap().take());
+        if let Some((hangs, released)) = hang {
+            hangs.send(()).unwrap();
+            released.recv().ok();
+        }
         self.wait(|delays| &delays.commits);
         let Some(delays) = &self.0 else { return };
         let head = reader.read(TrailQuery::default()).map_or(0, |page| page.head);
@@ -69,6 +83,25 @@ impl SlowDisk {
             delays.clock.set(later(delays.clock.now(), delay), Speed(0));
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_does_not_wait_for_a_commit_that_hangs() {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let disk = SlowDisk::new(clock.clone());
+    let engine = Engine::on_slow_disk(Seed([5; 16]), clock, disk.clone());
+    let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
+    engine.submit(admit("h1")).await.unwrap();
+    let (release, hanging) = disk.hang();
+    let (writer, command) = (engine.clone(), admit("h2"));
+    let writing = tokio::spawn(async move { writer.submit(command).await });
+    tokio::task::spawn_blocking(move || hanging.recv().unwrap()).await.unwrap();
+    let hosts = || engine.look(|state| state.cluster.hosts().count());
+    let read = tokio::time::timeout(Duration::from_secs(20), hosts()).await;
+    assert_eq!(read.expect("a read that does not wait").unwrap(), 1, "the write is not durable yet");
+    drop(release);
+    writing.await.unwrap().unwrap();
+    assert_eq!(hosts().await.unwrap(), 2, "a read after the answer sees the write");
 }
 
 /// Two clocks that show something else.
