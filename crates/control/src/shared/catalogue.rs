@@ -1,7 +1,8 @@
 //! The state: names of clusters, tokens, receipts, the register, webhooks.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Name, Now};
 
 use crate::shared::cluster::ClusterId;
@@ -12,17 +13,19 @@ use crate::shared::token::Token;
 use crate::shared::webhook::Webhook;
 
 /// What a server keeps beside its clusters.
+///
+/// A copy is a few pointers. A change of one copies a path to what it changes; the rest stays shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     pub(crate) next: Counters,
-    pub(crate) clusters: BTreeMap<ClusterId, Name>,
-    pub(crate) tokens: BTreeMap<u32, Token>,
-    pub(crate) webhooks: BTreeMap<u32, Webhook>,
+    pub(crate) clusters: PagedMap<ClusterId, Name>,
+    pub(crate) tokens: PagedMap<u32, Arc<Token>>,
+    pub(crate) webhooks: PagedMap<u32, Arc<Webhook>>,
     pub(crate) receipts: Receipts,
     pub(crate) register: Register,
 
-    pub(crate) cluster_names: BTreeMap<Name, ClusterId>,
-    pub(crate) token_names: BTreeMap<Name, u32>,
+    pub(crate) cluster_names: PagedMap<Name, ClusterId>,
+    pub(crate) token_names: PagedMap<Name, u32>,
 }
 
 /// The next number of each kind; none is used twice.
@@ -53,13 +56,13 @@ impl Catalogue {
     pub(crate) fn without_clusters(next: Counters) -> Self {
         Self {
             next,
-            clusters: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            webhooks: BTreeMap::new(),
+            clusters: PagedMap::new(),
+            tokens: PagedMap::new(),
+            webhooks: PagedMap::new(),
             receipts: Receipts::default(),
             register: Register::default(),
-            cluster_names: BTreeMap::new(),
-            token_names: BTreeMap::new(),
+            cluster_names: PagedMap::new(),
+            token_names: PagedMap::new(),
         }
     }
 
@@ -88,13 +91,13 @@ impl Catalogue {
 
     /// Every token, also those that have expired, in the order in which they were issued.
     pub fn tokens(&self) -> impl Iterator<Item = &Token> {
-        self.tokens.values()
+        self.tokens.values().map(Arc::as_ref)
     }
 
     /// The token of that number.
     #[must_use]
     pub fn find_token(&self, number: u32) -> Option<&Token> {
-        self.tokens.get(&number)
+        self.tokens.get(&number).map(Arc::as_ref)
     }
 
     /// The token of that name.
