@@ -211,7 +211,7 @@ mod tests {
         Entry {
             id: format!("/Entries/{number}"),
             cluster: ClusterId(1),
-            link: Some(Link::Machine(MachineId(number.into()))),
+            link: Some(Link::Machine(MachineId(number))),
             edition: 1,
             created: NOW.wall,
             body: Body::default(),
