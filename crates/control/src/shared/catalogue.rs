@@ -1,7 +1,8 @@
 //! The state: names of clusters, tokens, receipts, the register, webhooks.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Name, Now};
 
 use crate::shared::cluster::ClusterId;
@@ -12,17 +13,19 @@ use crate::shared::token::Token;
 use crate::shared::webhook::Webhook;
 
 /// What a server keeps beside its clusters.
+///
+/// A copy is a few pointers. A change of one copies a path to what it changes; the rest stays shared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     pub(crate) next: Counters,
-    pub(crate) clusters: BTreeMap<ClusterId, Name>,
-    pub(crate) tokens: BTreeMap<u32, Token>,
-    pub(crate) webhooks: BTreeMap<u32, Webhook>,
+    pub(crate) clusters: PagedMap<ClusterId, Name>,
+    pub(crate) tokens: PagedMap<u32, Arc<Token>>,
+    pub(crate) webhooks: PagedMap<u32, Arc<Webhook>>,
     pub(crate) receipts: Receipts,
     pub(crate) register: Register,
 
-    pub(crate) cluster_names: BTreeMap<Name, ClusterId>,
-    pub(crate) token_names: BTreeMap<Name, u32>,
+    pub(crate) cluster_names: PagedMap<Name, ClusterId>,
+    pub(crate) token_names: PagedMap<Name, u32>,
 }
 
 /// The next number of each kind; none is used twice.
@@ -53,13 +56,13 @@ impl Catalogue {
     pub(crate) fn without_clusters(next: Counters) -> Self {
         Self {
             next,
-            clusters: BTreeMap::new(),
-            tokens: BTreeMap::new(),
-            webhooks: BTreeMap::new(),
+            clusters: PagedMap::new(),
+            tokens: PagedMap::new(),
+            webhooks: PagedMap::new(),
             receipts: Receipts::default(),
             register: Register::default(),
-            cluster_names: BTreeMap::new(),
-            token_names: BTreeMap::new(),
+            cluster_names: PagedMap::new(),
+            token_names: PagedMap::new(),
         }
     }
 
@@ -88,13 +91,13 @@ impl Catalogue {
 
     /// Every token, also those that have expired, in the order in which they were issued.
     pub fn tokens(&self) -> impl Iterator<Item = &Token> {
-        self.tokens.values()
+        self.tokens.values().map(Arc::as_ref)
     }
 
     /// The token of that number.
     #[must_use]
     pub fn find_token(&self, number: u32) -> Option<&Token> {
-        self.tokens.get(&number)
+        self.tokens.get(&number).map(Arc::as_ref)
     }
 
     /// The token of that name.
@@ -185,4 +188,163 @@ impl Catalogue {
 
 pub(crate) fn default_name() -> Name {
     Name::new(ClusterId::DEFAULT_NAME).expect("a good name")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::{
+        Answer, Change, Ending, Filed, Handshake, Leaving, Progress, Restoring, Role, Schema, Scope,
+        TokenHash, WebhookChange,
+    };
+    use forewarn_lifecycle::{MachineId, MaintenanceId, Seed, Steady, Timestamp};
+
+    const NOW: Now = Now { wall: Timestamp::from_millis(0), steady: Steady::START };
+    /// So many of each kind that they take several pages.
+    const COUNT: u32 = 100;
+
+    fn name(text: &str) -> Name {
+        Name::new(text).unwrap()
+    }
+
+    fn entry(number: u32) -> Entry {
+        Entry {
+            id: format!("/Entries/{number}"),
+            cluster: ClusterId(1),
+            link: Some(Link::Machine(MachineId(number))),
+            edition: 1,
+            created: NOW.wall,
+            body: Body::default(),
+            notes: Body::default(),
+            leaving: Leaving::Stays,
+        }
+    }
+
+    fn operation(number: u32) -> Operation {
+        Operation {
+            number: number.into(),
+            name: format!("operation-{number}"),
+            about: format!("/entries/{number}"),
+            cluster: ClusterId(1),
+            token: None,
+            waits: [number, COUNT].map(|work| MaintenanceId(work.into())).into_iter().collect(),
+            began: NOW.wall,
+            ended: None,
+            ending: Ending::Succeeded,
+        }
+    }
+
+    fn token(number: u32, clusters: &[u32]) -> Token {
+        Token {
+            number,
+            name: name(&format!("token-{number}")),
+            role: Role::Viewer,
+            scope: Scope { clusters: clusters.iter().copied().map(ClusterId).collect(), ..Scope::default() },
+            hash: TokenHash([0; 32]),
+            created: NOW.wall,
+            expires: None,
+            by: "socket".to_owned(),
+        }
+    }
+
+    fn webhook(number: u32) -> Webhook {
+        Webhook {
+            number,
+            name: name(&format!("webhook-{number}")),
+            url: forewarn_url::Url::parse("http://h/x").unwrap(),
+            schema: Schema::CloudEvents,
+            filter: crate::shared::Filter::default(),
+            authorization: None,
+            created: NOW.wall,
+            by: "socket".to_owned(),
+            handshake: Handshake::Wanted,
+            progress: Progress::from(0),
+        }
+    }
+
+    fn receipt(number: u32) -> Change {
+        let (by, key) = (format!("token {}", number % 3), number.to_string());
+        Change::ReceiptKept { by, key, fingerprint: [0; 32], answer: Answer([].into()) }
+    }
+
+    /// One of each kind.
+    fn additions(number: u32) -> [Change; 6] {
+        [
+            Change::ClusterCreated {
+                cluster: ClusterId(number + 1),
+                name: name(&format!("cluster-{number}")),
+                seed: Seed([0; 16]),
+            },
+            Change::TokenIssued(token(number, &[number % 2 + 1, 1])),
+            receipt(number),
+            Change::Filed(Filed::Put(entry(number))),
+            Change::Filed(Filed::Opened(operation(number))),
+            Change::Webhook(WebhookChange::Added(Arc::new(webhook(number)))),
+        ]
+    }
+
+    fn later_changes() -> Vec<Change> {
+        let (cluster, how) = (ClusterId(1), Ending::Canceled);
+        let over =
+            |maintenance| Filed::Over { cluster, maintenance: MaintenanceId(maintenance), how: how.clone() };
+        let key = |number: u32| format!("/entries/{number}");
+        let filed = [
+            Filed::Put(Entry { edition: 2, link: None, ..entry(4) }),
+            Filed::Removed(key(5)),
+            Filed::Marked { key: key(6), leaving: Leaving::Leaves },
+            over(7),
+            over(COUNT.into()),
+        ];
+        let progress = Progress::from(9);
+        let webhooks = [
+            WebhookChange::Removed(1),
+            WebhookChange::Confirmed { webhook: 2, per_minute: None },
+            WebhookChange::Advanced { webhook: 3, progress },
+        ];
+        let others = [
+            Change::ClusterRenamed { cluster: ClusterId(2), name: name("renamed") },
+            Change::TokenRevoked(3),
+            Change::ClusterRemoved(cluster),
+        ];
+        let changes = filed.into_iter().map(Change::Filed).chain(webhooks.into_iter().map(Change::Webhook));
+        changes.chain(additions(COUNT)).chain(others).collect()
+    }
+
+    /// The same catalogue without shared memory.
+    fn rebuilt(catalogue: &Catalogue) -> Catalogue {
+        let mut restoring = Restoring::new();
+        catalogue.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
+        restoring.finish().unwrap()
+    }
+
+    #[test]
+    fn a_copy_stays_as_it_was_whatever_changes_later() {
+        let mut catalogue = Catalogue::new();
+        (0..COUNT).flat_map(additions).for_each(|change| catalogue.evolve(NOW, &change));
+        for change in later_changes() {
+            let copy = catalogue.clone();
+            let before = rebuilt(&copy);
+            catalogue.evolve(NOW, &change);
+            assert_eq!(copy, before, "{change:?}");
+            assert_ne!(catalogue, before, "{change:?}");
+        }
+        let copy = catalogue.clone();
+        let before = rebuilt(&copy);
+        catalogue.begin_trail();
+        assert_eq!(copy, before);
+        assert_ne!(catalogue, before);
+    }
+
+    #[test]
+    fn a_copy_shares_what_does_not_change() {
+        let mut catalogue = Catalogue::new();
+        (0..COUNT).flat_map(additions).for_each(|change| catalogue.evolve(NOW, &change));
+        let copy = catalogue.clone();
+        catalogue.evolve(
+            NOW,
+            &Change::Filed(Filed::Marked { key: "/entries/6".to_owned(), leaving: Leaving::Leaves }),
+        );
+        let is_shared = |key: &str| std::ptr::eq(catalogue.entry(key).unwrap(), copy.entry(key).unwrap());
+        assert!(is_shared("/entries/7") && !is_shared("/entries/6"));
+    }
 }

@@ -1,5 +1,7 @@
 //! Applying changes: it writes, cannot fail, and decides nothing. A change about what is no longer there does nothing.
 
+use std::sync::Arc;
+
 use forewarn_lifecycle::{Name, Now};
 
 use crate::shared::catalogue::Catalogue;
@@ -46,21 +48,22 @@ impl Catalogue {
         let Some(name) = self.clusters.remove(&id) else { return };
         self.cluster_names.remove(&name);
         self.register.forget(id);
-        let mut gone = Vec::new();
-        for token in self.tokens.values_mut() {
-            if let Reach::Only(some) = &mut token.scope.clusters
+        let limited = self.tokens().filter(|token| token.scope.clusters.named().any(|named| *named == id));
+        let limited: Vec<_> = limited.map(|token| token.number).collect();
+        for number in limited {
+            if let Some(token) = self.tokens.get_mut(&number)
+                && let Reach::Only(some) = &mut Arc::make_mut(token).scope.clusters
                 && some.remove(&id)
                 && some.is_empty()
             {
-                gone.push(token.number);
+                self.token_revoked(number);
             }
         }
-        gone.into_iter().for_each(|number| self.token_revoked(number));
     }
 
     fn token_issued(&mut self, token: &Token) {
         self.token_names.insert(token.name.clone(), token.number);
-        self.tokens.insert(token.number, token.clone());
+        self.tokens.insert(token.number, Arc::new(token.clone()));
         self.next.token = self.next.token.max(token.number.saturating_add(1));
     }
 

@@ -7,11 +7,11 @@
 //! its share: the room divided by the number of callers that have receipts. A caller within its quota loses nothing, whatever
 //! the others do; one that is over it has room as long as the others leave it.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use forewarn_lifecycle::Steady;
+use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 
 use crate::shared::limits::{RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX};
 
@@ -37,8 +37,8 @@ pub struct Answer(pub Arc<[u8]>);
 /// All that are kept, by their number: the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Receipts {
-    kept: BTreeMap<u64, Receipt>,
-    callers: BTreeMap<String, Caller>,
+    kept: PagedMap<u64, Arc<Receipt>>,
+    callers: PagedMap<Arc<str>, Caller>,
     bytes: usize,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Receipts {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Caller {
     /// Their numbers: the oldest first.
-    numbers: BTreeSet<u64>,
+    numbers: PagedSet<u64>,
     /// The number of the latest of each key.
-    keys: BTreeMap<String, u64>,
+    keys: PagedMap<Arc<str>, u64>,
     bytes: usize,
 }
 
@@ -72,16 +72,15 @@ impl Receipt {
 impl Receipts {
     pub(crate) fn find(&self, by: &str, key: &str, now: Steady) -> Option<&Receipt> {
         let number = self.callers.get(by)?.keys.get(key)?;
-        self.kept.get(number).filter(|receipt| receipt.is_fresh(now))
+        self.kept.get(number).map(Arc::as_ref).filter(|receipt| receipt.is_fresh(now))
     }
 
     /// Keeps another one. Those that are too old go, then the oldest of the caller that has the most.
     pub(crate) fn keep(&mut self, number: u64, receipt: Receipt) {
         let now = receipt.at;
         self.put(number, receipt);
-        while let Some((oldest, _)) = self.kept.first_key_value().filter(|(_, oldest)| !oldest.is_fresh(now))
-        {
-            self.remove(*oldest);
+        while let Some((&oldest, _)) = self.kept.first().filter(|(_, oldest)| !oldest.is_fresh(now)) {
+            self.remove(oldest);
         }
         while let Some(largest) = self.largest_if_full() {
             self.remove_oldest_of(&largest);
@@ -91,15 +90,15 @@ impl Receipts {
     /// Takes one as it is; those before it stay.
     pub(crate) fn put(&mut self, number: u64, receipt: Receipt) {
         self.bytes += receipt.bytes();
-        let caller = self.callers.entry(receipt.by.clone()).or_default();
+        let caller = self.callers.get_or_default(&receipt.by.as_str().into());
         caller.bytes += receipt.bytes();
         caller.numbers.insert(number);
-        caller.keys.insert(receipt.key.clone(), number);
-        self.kept.insert(number, receipt);
+        caller.keys.insert(receipt.key.as_str().into(), number);
+        self.kept.insert(number, Arc::new(receipt));
     }
 
     pub(crate) fn last_number(&self) -> Option<u64> {
-        self.kept.last_key_value().map(|(number, _)| *number)
+        self.kept.last().map(|(number, _)| *number)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -111,11 +110,11 @@ impl Receipts {
     }
 
     pub(crate) fn into_rows(self) -> impl Iterator<Item = (u64, Receipt)> + Send + 'static {
-        self.kept.into_iter()
+        self.kept.into_iter().map(|(number, receipt)| (number, Arc::unwrap_or_clone(receipt)))
     }
 
     /// The caller with the most receipts if there are too many in all, or with the most bytes if those are too many.
-    fn largest_if_full(&self) -> Option<String> {
+    fn largest_if_full(&self) -> Option<Arc<str>> {
         let size: fn(&Caller) -> usize = if self.bytes > RECEIPTS_BYTES_MAX {
             |caller| caller.bytes
         } else if self.kept.len() > RECEIPTS_MAX {
@@ -123,7 +122,7 @@ impl Receipts {
         } else {
             return None;
         };
-        self.callers.iter().max_by_key(|(_, caller)| size(caller)).map(|(by, _)| by.clone())
+        self.callers.iter().max_by_key(|(_, caller)| size(caller)).map(|(by, _)| Arc::clone(by))
     }
 
     fn remove_oldest_of(&mut self, by: &str) {
@@ -135,15 +134,15 @@ impl Receipts {
     fn remove(&mut self, number: u64) {
         let Some(receipt) = self.kept.remove(&number) else { return };
         self.bytes -= receipt.bytes();
-        let Some(caller) = self.callers.get_mut(&receipt.by) else { return };
+        let Some(caller) = self.callers.get_mut(receipt.by.as_str()) else { return };
         caller.bytes -= receipt.bytes();
         caller.numbers.remove(&number);
         // A later one may have the same key.
-        if caller.keys.get(&receipt.key) == Some(&number) {
-            caller.keys.remove(&receipt.key);
+        if caller.keys.get(receipt.key.as_str()) == Some(&number) {
+            caller.keys.remove(receipt.key.as_str());
         }
         if caller.numbers.is_empty() {
-            self.callers.remove(&receipt.by);
+            self.callers.remove(receipt.by.as_str());
         }
     }
 }

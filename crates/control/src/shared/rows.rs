@@ -3,6 +3,8 @@
 //! Their order is part of the bargain: the head, then clusters, then the tokens that speak of them, then receipts, then the
 //! register, then webhooks.
 
+use std::sync::Arc;
+
 use forewarn_lifecycle::Name;
 
 use crate::shared::catalogue::{Catalogue, Counters, default_name};
@@ -50,7 +52,7 @@ impl Catalogue {
     /// All that cannot be derived, in the order in which [`Restoring`] wants it.
     pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
         let clusters = self.clusters.into_iter().map(|(id, name)| Row::Cluster(id, name));
-        let tokens = self.tokens.into_values().map(Row::Token);
+        let tokens = self.tokens.into_iter().map(|(_, token)| Row::Token(Arc::unwrap_or_clone(token)));
         let receipts = self.receipts.into_rows().map(|(number, receipt)| Row::Receipt(number, receipt));
         let next = self.register.next_operation();
         let (entries, operations) = self.register.into_rows();
@@ -60,7 +62,8 @@ impl Catalogue {
         });
         let register = entries.map(Row::Entry).chain(operations);
         let register = register.chain(std::iter::once(Row::NextOperation(next)));
-        let webhooks = self.webhooks.into_values().map(Row::Webhook);
+        let webhooks =
+            self.webhooks.into_iter().map(|(_, webhook)| Row::Webhook(Arc::unwrap_or_clone(webhook)));
         let first = std::iter::once(Row::Head(self.next)).chain(clusters).chain(tokens).chain(receipts);
         first.chain(register).chain(webhooks)
     }
@@ -137,7 +140,7 @@ impl Catalogue {
             return Err(BadRows("a token is for a cluster that is not there"));
         }
         new(self.token_names.insert(token.name.clone(), token.number).as_ref())?;
-        new(self.tokens.insert(token.number, token).as_ref())
+        new(self.tokens.insert(token.number, Arc::new(token)).as_ref())
     }
 
     fn restore_receipt(&mut self, number: u64, receipt: Receipt) -> Result<(), BadRows> {

@@ -70,6 +70,18 @@ impl<K, V> PagedMap<K, V> {
             }
         }
     }
+
+    /// The entry with the greatest key.
+    #[must_use]
+    pub fn last(&self) -> Option<(&K, &V)> {
+        let mut page = self.root.as_deref()?;
+        loop {
+            match page {
+                Page::Leaf(entries) => return entries.last().map(|(key, value)| (key, value)),
+                Page::Inner(branches) => page = &branches.last()?.page,
+            }
+        }
+    }
 }
 
 impl<K: Ord, V> PagedMap<K, V> {
@@ -142,6 +154,17 @@ impl<K: Ord + Clone, V: Clone> PagedMap<K, V> {
                 }
             }
         }
+    }
+
+    /// The value of a key, to be changed. A key without a value gets the default one.
+    pub fn get_or_default(&mut self, key: &K) -> &mut V
+    where
+        V: Default,
+    {
+        if !self.contains_key(key) {
+            self.insert(key.clone(), V::default());
+        }
+        self.get_mut(key).expect("a key with a value")
     }
 
     /// Gives a key a value, and returns the value that it had.

@@ -70,6 +70,13 @@ impl<K: Ord + Clone> PagedSet<K> {
     {
         self.0.remove(key).is_some()
     }
+
+    /// Removes the least key, and returns it.
+    pub fn pop_first(&mut self) -> Option<K> {
+        let first = self.first()?.clone();
+        self.remove(&first);
+        Some(first)
+    }
 }
 
 impl<K: Ord> Default for PagedSet<K> {

@@ -75,6 +75,7 @@ impl Pair {
         let Self { paged, plain } = self;
         assert_eq!((paged.len(), paged.is_empty()), (plain.len(), plain.is_empty()));
         assert_eq!(paged.first(), plain.first_key_value());
+        assert_eq!(paged.last(), plain.last_key_value());
         assert!(paged.iter().eq(plain));
         assert!(paged.keys().eq(plain.keys()) && paged.values().eq(plain.values()));
         if let Some(root) = &paged.root {
@@ -174,6 +175,15 @@ fn large_values_lie_on_small_pages() {
 }
 
 #[test]
+fn a_key_without_a_value_gets_the_default_one() {
+    let mut map: PagedMap<u32, u32> = PagedMap::new();
+    for key in [1, 2, 1] {
+        *map.get_or_default(&key) += 1;
+    }
+    assert!(map.iter().eq([(&1, &2), (&2, &1)]) && map.len() == 2);
+}
+
+#[test]
 fn a_set_is_an_ordered_set() {
     let numbers = [5u32, 1, 9, 5, 3];
     let mut set: PagedSet<u32> = numbers.into_iter().collect();
@@ -190,5 +200,9 @@ fn a_set_is_an_ordered_set() {
     assert!(set.iter().eq(&plain) && set.range(3..=7).eq(plain.range(3..=7)));
     assert!(set.contains(&3) && !set.contains(&4) && !set.is_empty());
     assert_eq!(format!("{set:?}"), format!("{plain:?}"));
-    assert_eq!(set, plain.into_iter().collect());
+    assert_eq!(set, plain.iter().copied().collect());
+    while !plain.is_empty() {
+        assert_eq!(set.pop_first(), plain.pop_first());
+    }
+    assert_eq!((set.pop_first(), set.is_empty()), (None, true));
 }

@@ -1,7 +1,5 @@
 //! Operations: when there is room for one, and for what it waits.
 
-use std::collections::BTreeSet;
-
 use axum::http::StatusCode;
 use forewarn_control::NamedCommand;
 use forewarn_control::Permit;
@@ -26,7 +24,7 @@ async fn full() -> Client {
             about: String::new(),
             cluster: ClusterId::DEFAULT,
             token: None,
-            waits: BTreeSet::from([MaintenanceId(u64::MAX)]),
+            waits: [MaintenanceId(u64::MAX)].into_iter().collect(),
             began: Timestamp::from_millis(0),
             ended: None,
             ending: Ending::Succeeded,

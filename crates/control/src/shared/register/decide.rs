@@ -185,7 +185,7 @@ impl Register {
             about: key_of(about),
             cluster,
             token: None,
-            waits: waits.clone(),
+            waits: waits.iter().copied().collect(),
             began: now.wall,
             ended: waits.is_empty().then_some(now.wall),
             ending: Ending::Succeeded,

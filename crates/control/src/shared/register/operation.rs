@@ -1,7 +1,6 @@
 //! An operation: something that a client has asked for and waits for.
 
-use std::collections::BTreeSet;
-
+use forewarn_lifecycle::paged::PagedSet;
 use forewarn_lifecycle::{MaintenanceId, Timestamp};
 
 use crate::shared::cluster::ClusterId;
@@ -20,7 +19,7 @@ pub struct Operation {
     /// The number of the token with which a client began it; none: without a token, or by an older version.
     pub token: Option<u32>,
     /// The work that has neither started nor been taken back.
-    pub waits: BTreeSet<MaintenanceId>,
+    pub waits: PagedSet<MaintenanceId>,
     /// When it began.
     pub began: Timestamp,
     /// When it ended; not yet, while it waits.

@@ -1,7 +1,8 @@
 //! The state of the register, and its indexes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 use forewarn_lifecycle::{MaintenanceId, Now};
 
 use super::entry::{Entry, Leaving, Link};
@@ -13,49 +14,54 @@ use crate::shared::limits::OPERATIONS_ENDED_MAX;
 /// Entries and operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Register {
-    entries: BTreeMap<String, Entry>,
-    operations: BTreeMap<u64, Operation>,
+    entries: PagedMap<Arc<str>, Arc<Entry>>,
+    operations: PagedMap<u64, Arc<Operation>>,
     next_operation: u64,
     bytes: usize,
 
-    links: BTreeMap<(ClusterId, Link), String>,
-    leaving: BTreeSet<String>,
-    names: BTreeMap<String, u64>,
-    /// Which operations wait for some work.
-    waits: BTreeMap<(ClusterId, MaintenanceId), BTreeSet<u64>>,
-    /// How many operations are open, by what they are about.
-    open: BTreeMap<String, usize>,
-    ended: BTreeSet<u64>,
+    links: PagedMap<(ClusterId, Link), Arc<str>>,
+    leaving: PagedSet<Arc<str>>,
+    names: PagedMap<Arc<str>, u64>,
+    /// Work, and the number of an operation that waits for it.
+    waits: PagedSet<(ClusterId, MaintenanceId, u64)>,
+    /// The number of open operations, by the key of what they are about.
+    open: PagedMap<Arc<str>, usize>,
+    ended: PagedSet<u64>,
 }
 
 impl Register {
     pub(crate) fn entry(&self, key: &str) -> Option<&Entry> {
-        self.entries.get(key)
+        self.entries.get(key).map(Arc::as_ref)
     }
 
     /// Entries whose key begins so, by key.
     pub(crate) fn below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> + use<'a> {
-        let from =
-            self.entries.range::<str, _>((std::ops::Bound::Included(prefix), std::ops::Bound::Unbounded));
-        let owned = prefix.to_owned();
-        from.take_while(move |(key, _)| key.starts_with(&owned)).map(|(key, entry)| (key.as_str(), entry))
+        let prefix: Arc<str> = prefix.into();
+        let from = self.entries.range(Arc::clone(&prefix)..);
+        from.take_while(move |(key, _)| key.starts_with(&*prefix)).map(|(key, entry)| (&**key, &**entry))
     }
 
     pub(crate) fn linked(&self, cluster: ClusterId, link: Link) -> Option<(&str, &Entry)> {
         let key = self.links.get(&(cluster, link))?;
-        self.entries.get_key_value(key).map(|(key, entry)| (key.as_str(), entry))
+        self.entry(key).map(|entry| (&**key, entry))
     }
 
     pub(crate) fn leaving(&self) -> impl Iterator<Item = &str> {
-        self.leaving.iter().map(String::as_str)
+        self.leaving.iter().map(Arc::as_ref)
     }
 
     pub(crate) fn operation(&self, name: &str) -> Option<&Operation> {
-        self.operations.get(self.names.get(name)?)
+        self.operations.get(self.names.get(name)?).map(Arc::as_ref)
     }
 
     pub(crate) fn is_awaited(&self, cluster: ClusterId, maintenance: MaintenanceId) -> bool {
-        self.waits.contains_key(&(cluster, maintenance))
+        self.waiting(cluster, maintenance).next().is_some()
+    }
+
+    /// The numbers of operations that wait for some work.
+    fn waiting(&self, cluster: ClusterId, maintenance: MaintenanceId) -> impl Iterator<Item = u64> {
+        let all = (cluster, maintenance, u64::MIN)..=(cluster, maintenance, u64::MAX);
+        self.waits.range(all).map(|(_, _, number)| *number)
     }
 
     pub(crate) fn has_open(&self, about: &str) -> bool {
@@ -99,16 +105,16 @@ impl Register {
     }
 
     fn put(&mut self, entry: Entry) {
-        let key = entry.key();
+        let key: Arc<str> = entry.key().into();
         self.remove(&key);
         self.bytes += entry.bytes();
         if let Some(link) = entry.link {
-            self.links.insert((entry.cluster, link), key.clone());
+            self.links.insert((entry.cluster, link), Arc::clone(&key));
         }
         if entry.leaving == Leaving::Leaves {
-            self.leaving.insert(key.clone());
+            self.leaving.insert(Arc::clone(&key));
         }
-        self.entries.insert(key, entry);
+        self.entries.insert(key, Arc::new(entry));
     }
 
     fn remove(&mut self, key: &str) {
@@ -122,10 +128,10 @@ impl Register {
 
     fn mark(&mut self, key: &str, leaving: Leaving) {
         let Some(entry) = self.entries.get_mut(key) else { return };
-        entry.leaving = leaving;
+        Arc::make_mut(entry).leaving = leaving;
         match leaving {
             Leaving::Stays => drop(self.leaving.remove(key)),
-            Leaving::Leaves => drop(self.leaving.insert(key.to_owned())),
+            Leaving::Leaves => drop(self.leaving.insert(key.into())),
         }
     }
 
@@ -136,23 +142,25 @@ impl Register {
         while self.ended.len() > OPERATIONS_ENDED_MAX {
             let Some(oldest) = self.ended.pop_first() else { break };
             if let Some(forgotten) = self.operations.remove(&oldest) {
-                self.names.remove(&forgotten.name);
+                self.names.remove(forgotten.name.as_str());
             }
         }
     }
 
     fn over(&mut self, now: Now, cluster: ClusterId, maintenance: MaintenanceId, how: &Ending) {
-        for number in self.waits.remove(&(cluster, maintenance)).unwrap_or_default() {
-            let Some(operation) = self.operations.get_mut(&number) else { continue };
+        let waiting: Vec<_> = self.waiting(cluster, maintenance).collect();
+        for number in waiting {
+            self.waits.remove(&(cluster, maintenance, number));
+            let Some(operation) = self.operations.get_mut(&number).map(Arc::make_mut) else { continue };
             operation.over(maintenance, how, now.wall);
             if operation.is_open() {
                 continue;
             }
             self.ended.insert(number);
-            if let Some(count) = self.open.get_mut(&operation.about) {
+            if let Some(count) = self.open.get_mut(operation.about.as_str()) {
                 *count -= 1;
                 if *count == 0 {
-                    self.open.remove(&operation.about);
+                    self.open.remove(operation.about.as_str());
                 }
             }
         }
@@ -160,7 +168,9 @@ impl Register {
 
     /// As rows: entries, then operations.
     pub(crate) fn into_rows(self) -> (impl Iterator<Item = Entry>, impl Iterator<Item = Operation>) {
-        (self.entries.into_values(), self.operations.into_values())
+        let entries = self.entries.into_iter().map(|(_, entry)| Arc::unwrap_or_clone(entry));
+        let operations = self.operations.into_iter().map(|(_, operation)| Arc::unwrap_or_clone(operation));
+        (entries, operations)
     }
 
     pub(crate) fn restore_entry(&mut self, entry: Entry) {
@@ -169,16 +179,16 @@ impl Register {
 
     pub(crate) fn restore_operation(&mut self, operation: Operation) {
         let number = operation.number;
-        self.names.insert(operation.name.clone(), number);
+        self.names.insert(operation.name.as_str().into(), number);
         if operation.is_open() {
-            *self.open.entry(operation.about.clone()).or_default() += 1;
-            for work in &operation.waits {
-                self.waits.entry((operation.cluster, *work)).or_default().insert(number);
+            *self.open.get_or_default(&operation.about.as_str().into()) += 1;
+            for work in operation.waits.iter() {
+                self.waits.insert((operation.cluster, *work, number));
             }
         } else {
             self.ended.insert(number);
         }
-        self.operations.insert(number, operation);
+        self.operations.insert(number, Arc::new(operation));
     }
 
     pub(crate) fn restore_next(&mut self, next: u64) {
@@ -186,6 +196,6 @@ impl Register {
     }
 
     pub(crate) fn last_operation(&self) -> Option<u64> {
-        self.operations.last_key_value().map(|(number, _)| *number)
+        self.operations.last().map(|(number, _)| *number)
     }
 }

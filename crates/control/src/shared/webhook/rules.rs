@@ -16,13 +16,13 @@ type Decision = Result<Vec<WebhookChange>, Refusal>;
 impl Catalogue {
     /// Every webhook, in the order in which they were added.
     pub fn webhooks(&self) -> impl Iterator<Item = &Webhook> {
-        self.webhooks.values()
+        self.webhooks.values().map(Arc::as_ref)
     }
 
     /// The webhook of that number.
     #[must_use]
     pub fn find_webhook(&self, number: u32) -> Option<&Webhook> {
-        self.webhooks.get(&number)
+        self.webhooks.get(&number).map(Arc::as_ref)
     }
 
     /// The webhook of that name. There are few.
@@ -33,9 +33,12 @@ impl Catalogue {
 
     /// The trail begins anew, with entry 1: webhooks are told of all that there will be in it.
     pub fn begin_trail(&mut self) {
-        for webhook in self.webhooks.values_mut() {
-            webhook.progress = Progress { lost: webhook.progress.lost, ..Progress::from(0) };
-        }
+        let begun = |(number, mut webhook): (u32, Arc<Webhook>)| {
+            let lost = webhook.progress.lost;
+            Arc::make_mut(&mut webhook).progress = Progress { lost, ..Progress::from(0) };
+            (number, webhook)
+        };
+        self.webhooks = std::mem::take(&mut self.webhooks).into_iter().map(begun).collect();
     }
 
     pub(crate) fn decide_webhook(&self, now: Now, command: &WebhookCommand) -> Decision {
@@ -53,17 +56,18 @@ impl Catalogue {
         match change {
             WebhookChange::Added(webhook) => {
                 self.next.webhook = self.next.webhook.max(webhook.number.saturating_add(1));
-                self.webhooks.insert(webhook.number, Webhook::clone(webhook));
+                self.webhooks.insert(webhook.number, Arc::clone(webhook));
             }
             WebhookChange::Removed(number) => drop(self.webhooks.remove(number)),
             WebhookChange::Confirmed { webhook, per_minute } => {
                 if let Some(webhook) = self.webhooks.get_mut(webhook) {
-                    webhook.handshake = Handshake::Done { at: now.wall, per_minute: *per_minute };
+                    Arc::make_mut(webhook).handshake =
+                        Handshake::Done { at: now.wall, per_minute: *per_minute };
                 }
             }
             WebhookChange::Advanced { webhook, progress } => {
                 if let Some(webhook) = self.webhooks.get_mut(webhook) {
-                    webhook.progress = *progress;
+                    Arc::make_mut(webhook).progress = *progress;
                 }
             }
         }
@@ -121,7 +125,7 @@ impl Catalogue {
     pub(crate) fn restore_webhook(&mut self, webhook: Webhook) -> Result<(), BadRows> {
         crate::shared::rows::known(&webhook.number, &self.next.webhook)?;
         crate::shared::rows::new(self.webhook_named(webhook.name.as_str()))?;
-        crate::shared::rows::new(self.webhooks.insert(webhook.number, webhook).as_ref())
+        crate::shared::rows::new(self.webhooks.insert(webhook.number, Arc::new(webhook)).as_ref())
     }
 }
 
