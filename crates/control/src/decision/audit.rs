@@ -13,6 +13,7 @@ use crate::push::{Beside, Notice, Owner, notices};
 use crate::request::{ITSELF, RequestContext};
 use crate::resource_id::ResourceId;
 use crate::shared::{ClusterId, Link};
+use crate::state::ClusterState;
 
 /// The cause of what a draft records.
 #[derive(Clone, Debug)]
@@ -80,7 +81,7 @@ impl Draft<'_> {
     /// An approval is attributed to the machine that sent it.
     pub(super) fn attribute_to_machine(&mut self, id: ClusterId, command: &Command) {
         let Command::Approve { by: Approver::Machine(machine), .. } = command else { return };
-        let rules = self.state.cluster(id).map(|cluster| cluster.rules());
+        let rules = self.state.cluster(id).map(ClusterState::rules);
         let name = rules.map(|rules| full_name(rules, *machine)).unwrap_or_default();
         self.attribution = Attribution { by: format!("machine {name}"), ..Attribution::default() };
     }

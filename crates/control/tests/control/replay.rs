@@ -93,8 +93,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (0..4_u8, 0..3_u8, 0..5_u8).prop_map(|(name, host, address)| Step::Vm { name, host, address }),
         (0..4_u8, 0..5_u8).prop_map(|(name, address)| Step::Describe { name, address }),
         (0..4_u8).prop_map(Step::Enrol),
-        (0..4_u8, 0..5_u8, proptest::option::of(0..3_u8))
-            .prop_map(|(name, action, key)| Step::Act { name, action, key }),
+        (0..4_u8, 0..5_u8, proptest::option::of(0..3_u8)).prop_map(|(name, action, key)| Step::Act {
+            name,
+            action,
+            key
+        }),
         (0..4_u8, 0..4_u8).prop_map(|(name, other)| Step::Pair { name, other }),
         (0..3_u8).prop_map(Step::Site),
         (0..3_u8).prop_map(Step::Cluster),
@@ -218,7 +221,8 @@ fn a_batch_with_a_refused_command_changes_nothing() {
 #[test]
 fn an_address_of_a_forgotten_machine_is_free_in_the_same_request() {
     let mut live = Live::new();
-    let vm = |name: &str| json!({ "command": "admit_vm", "name": name, "host": "h1", "addresses": ["10.0.0.1"] });
+    let vm =
+        |name: &str| json!({ "command": "admit_vm", "name": name, "host": "h1", "addresses": ["10.0.0.1"] });
     assert!(live.commands(&[json!({ "command": "admit_host", "name": "h1" }), vm("old")], None));
     assert!(live.commands(&[json!({ "command": "forget", "machine": "old" }), vm("new")], None));
     let (id, machine) = live.state.machine_at(&"10.0.0.1".parse().unwrap()).unwrap();

@@ -148,7 +148,7 @@ impl Driver {
             },
             Some(Message::SetClock { command, context, reply }) => {
                 // The caller may have gone.
-                reply.send(self.set_clock(command, context)).ok();
+                reply.send(self.set_clock(command, &context)).ok();
             }
             Some(Message::Copy { to, reply }) => {
                 self.commit();

@@ -50,7 +50,7 @@ impl Driver {
     pub(super) fn set_clock(
         &mut self,
         command: ClockCommand,
-        context: RequestContext,
+        context: &RequestContext,
     ) -> Result<Now, ControlError> {
         debug_assert_eq!(self.clock.kind(), Kind::Virtual);
         let mut now = self.clock.now();
@@ -73,10 +73,10 @@ impl Driver {
                 while now.steady < end && !self.journal.is_broken() {
                     let left = end.since(now.steady);
                     let next = self.next_after(now).map_or(left, |next| next.min(left));
-                    now = self.stop_at(later(now, next), &context)?;
+                    now = self.stop_at(later(now, next), context)?;
                 }
             }
-            ClockCommand::Next { within } => now = self.run_to_next_change(now, within, &context)?,
+            ClockCommand::Next { within } => now = self.run_to_next_change(now, within, context)?,
         }
         self.clock.set(now, speed);
         self.record_clock(now);
