@@ -52,7 +52,7 @@ fn check_stopped(server: &Server, id: &str, documents: &[String]) {
     assert_eq!(read(server.api(), "/healthz").unwrap().status(), 200);
     assert_eq!(tag(server, 999), 503);
     let shown = read(server.api(), "/v1/hosts").unwrap();
-    assert_eq!((shown.status(), shown.header("Forewarn-Stale")), (200, Some("true")), "{shown:?}");
+    assert_eq!((shown.status(), shown.header("forewarn-stale")), (200, Some("true")), "{shown:?}");
 }
 
 fn documents_of(server: &Server) -> Vec<String> {
@@ -66,7 +66,7 @@ fn check_going_on(server: &Server, id: &str, answered: u64) {
     assert_eq!(server.status("vm-0"), "Started");
     assert_eq!(machine(server, "vm-3")["tags"]["written"], answered.to_string());
     assert_eq!(read(server.api(), "/readyz").unwrap().status(), 200);
-    assert_eq!(read(server.api(), "/v1/hosts").unwrap().header("Forewarn-Stale"), None);
+    assert_eq!(read(server.api(), "/v1/hosts").unwrap().header("forewarn-stale"), None);
     assert_eq!(tag(server, answered + 1), 200);
 }
 

@@ -1,24 +1,15 @@
 //! Closures that are sent to the driver, and look-ups of names.
 
 use super::product::Product;
-use crate::tidy::rust::{Token, after_group};
+use crate::tidy::rust::Token;
 
-/// Where requests to the driver are defined.
-const ENGINE: &str = "crates/server/src/engine/";
+/// Everything that is sent to the driver is defined here.
+const MESSAGES: [&str; 2] = ["crates/server/src/driver/message.rs", "crates/control/src/request.rs"];
 
-/// Values whose `look` and `arrange` send a closure to the driver.
-const HANDLES: [&str; 2] = ["engine", "visit"];
-
-/// Types of closures over the state in the engine, and the places that make one.
+/// Types of closures in messages to the driver.
 pub(super) fn closures(product: &Product<'_>) -> Vec<String> {
     places(product, |file, tokens, at| {
-        let is_type = file.starts_with(ENGINE) && takes_state(tokens, at);
-        let is_sent = is_call(tokens, at, &["look", "arrange"])
-            && at
-                .checked_sub(2)
-                .is_some_and(|of| tokens[of].text == ")" || HANDLES.contains(&tokens[of].text));
-        let is_condition = is_sequence(tokens, at, &["Condition", "(", "Box"]);
-        is_type || is_sent || is_condition
+        MESSAGES.contains(&file) && matches!(tokens[at].text, "Fn" | "FnMut" | "FnOnce")
     })
 }
 
@@ -41,15 +32,6 @@ fn places(product: &Product<'_>, holds: impl Fn(&str, &[Token<'_>], usize) -> bo
         places.extend(found.map(|at| format!("{}:{}", module.file, tokens[at].line + 1)));
     }
     places
-}
-
-/// `FnOnce(&State<'_>)`, `Fn(…)` and so on.
-fn takes_state(tokens: &[Token<'_>], at: usize) -> bool {
-    let is_closure = matches!(tokens[at].text, "Fn" | "FnMut" | "FnOnce");
-    let is_open = tokens.get(at + 1).is_some_and(|next| next.text == "(");
-    is_closure
-        && is_open
-        && tokens[at + 1..after_group(tokens, at + 1)].iter().any(|token| token.text.ends_with("State"))
 }
 
 /// A call of a method with one of the names.
@@ -76,23 +58,20 @@ mod tests {
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
         let texts = Texts::from([
             file("crates/server/Cargo.toml", "[package]\nname = \"forewarn-server\"\n"),
-            file("crates/server/src/lib.rs", "mod engine;\nmod other;\n"),
+            file("crates/server/src/lib.rs", "mod driver;\nmod other;\n"),
+            file("crates/server/src/driver/mod.rs", "mod message;\n"),
             file(
-                "crates/server/src/engine/mod.rs",
-                "type Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;\nfn ask(a: impl FnOnce(Sender) -> Request) {}\n",
+                "crates/server/src/driver/message.rs",
+                "struct Data(u8);\ntype Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;\n",
             ),
             file(
                 "crates/server/src/other.rs",
-                "fn f() { visit.engine.look(a);\nengine.of(b).arrange(c);\nself.look(d);\nCondition(Box::new(e));\n\
-                 command.resolve(cluster);\nhosts.resolve(cluster) }\n",
+                "fn f(look: impl FnOnce(u8)) {\ncommand.resolve(cluster);\nhosts.resolve(cluster) }\n",
             ),
         ]);
         let packages = packages(&texts).unwrap();
         let product = Product::read(&texts, &packages);
-        let (engine, other) = ("crates/server/src/engine/mod.rs", "crates/server/src/other.rs");
-        let expected =
-            [format!("{engine}:1"), format!("{other}:1"), format!("{other}:2"), format!("{other}:4")];
-        assert_eq!(closures(&product), expected);
-        assert_eq!(look_ups(&product), [format!("{other}:5")]);
+        assert_eq!(closures(&product), ["crates/server/src/driver/message.rs:2"]);
+        assert_eq!(look_ups(&product), ["crates/server/src/other.rs:2"]);
     }
 }
