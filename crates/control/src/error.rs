@@ -43,9 +43,9 @@ pub enum ControlError {
     /// No clock shows what no document can.
     #[error("the clock ends with the year 9989")]
     EndOfTime,
-    /// The catalogue says no.
+    /// The shared state, the receipts or the resources refuse it.
     #[error(transparent)]
-    Catalogue(#[from] crate::shared::Refusal),
+    Catalogue(#[from] crate::refusal::Refusal),
     /// Whoever asks may not have it.
     #[error(transparent)]
     Denied(#[from] Denied),

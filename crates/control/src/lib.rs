@@ -24,16 +24,22 @@ pub mod decision;
 mod error;
 pub mod explain;
 pub mod fleet_file;
+pub mod limits;
 pub mod notice;
 mod outcomes;
 pub mod placement;
 pub mod preview;
 pub mod push;
+mod receipts;
 mod record;
+pub mod refusal;
 pub mod request;
 pub mod resource_id;
+pub mod resources;
+mod rows;
 pub mod shared;
 mod state;
+mod stream;
 #[cfg(test)]
 pub(crate) mod town;
 pub mod view;
@@ -48,9 +54,11 @@ pub use fleet_file::*;
 pub use outcomes::{RecentOutcomes, WorkOutcome};
 pub use placement::*;
 pub use preview::*;
-pub use record::{Boot, Entry, Record};
+pub use receipts::{Answer, NewReceipt, Receipt, ReceiptRow, Receipts};
+pub use record::{ClusterEntry, Entry, Record};
 pub use state::{
     ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, RestoringState,
     StartedWork, StateRow,
 };
+pub use stream::{ClusterId, Stream};
 pub use view::*;

@@ -10,10 +10,11 @@ use std::time::Duration;
 use forewarn_lifecycle::{Change, Command, Exposure, MaintenanceId, Now, Steady, TenantId, Timestamp};
 
 use crate::audit::{Chain, Told, TrailEntry, moved};
-use crate::record::{Entry, Record};
+use crate::receipts::{Answer, NewReceipt};
+use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::Reply;
-use crate::shared::{self, Answer, ClusterId};
 use crate::state::ControlState;
+use crate::stream::ClusterId;
 use crate::view::Outcome;
 
 /// A maintenance of a cluster that is announced.
@@ -58,7 +59,7 @@ impl MovedTimes {
         self.by_event.extend(announcements.map(|one| (one.id.to_string(), (to, steady_due))));
         self.by_work.insert((id, maintenance), (known.plan.not_before, to));
         self.tenants.extend(known.plan.parts.iter().map(|part| (id, part.tenant)));
-        let record = Record { now, entry: Entry::Change(id, change) };
+        let record = Record { now, entry: Entry::Cluster(id, ClusterEntry::Rules(change)) };
         state.apply(&record);
         self.records.push(record);
     }
@@ -79,25 +80,25 @@ impl MovedTimes {
     pub fn move_receipts(&mut self, state: &mut ControlState, now: Now, written: &[Record]) {
         let mut latest = BTreeMap::new();
         for record in written {
-            if let Entry::Catalogue(shared::Change::ReceiptKept { by, key, fingerprint, answer }) =
-                &record.entry
-            {
-                latest.insert((by.clone(), key.clone()), (*fingerprint, answer.clone()));
+            if let Entry::Cluster(id, ClusterEntry::ReceiptKept(new)) = &record.entry {
+                latest.insert((*id, &new.by, &new.key), new);
             }
         }
-        for ((by, key), (fingerprint, answer)) in latest {
-            let Ok(former) = serde_json::from_slice::<Outcome>(&answer.0) else { continue };
-            let mut outcome = former.clone();
-            self.show_in(&mut outcome);
-            if outcome == former {
-                continue;
-            }
-            let answer = Answer(serde_json::to_vec(&outcome).unwrap_or_default().into());
-            let change = shared::Change::ReceiptKept { by, key, fingerprint, answer };
-            let record = Record { now, entry: Entry::Catalogue(change) };
+        for ((id, ..), former) in latest {
+            let Some(new) = self.receipt_with_new_times(former) else { continue };
+            let record = Record { now, entry: Entry::Cluster(id, ClusterEntry::ReceiptKept(new)) };
             state.apply(&record);
             self.records.push(record);
         }
+    }
+
+    /// The receipt with the new times, if it shows a time that has moved.
+    fn receipt_with_new_times(&self, receipt: &NewReceipt) -> Option<NewReceipt> {
+        let former = serde_json::from_slice::<Outcome>(&receipt.answer.0).ok()?;
+        let mut outcome = former.clone();
+        self.show_in(&mut outcome);
+        let answer = Answer(serde_json::to_vec(&outcome).unwrap_or_default().into());
+        (outcome != former).then(|| NewReceipt { answer, ..receipt.clone() })
     }
 
     /// Seals audit entries again, from the first that shows a time which has moved. `before` is the end of the log before them.

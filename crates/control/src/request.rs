@@ -6,9 +6,9 @@ use forewarn_url::Url;
 use crate::access::Permit;
 use crate::command::{ClockOrder, NamedCommand};
 use crate::placement::Wish;
-use crate::shared::{
-    Authorization, Body, ClusterId, Filter, Link, Operation, Progress, Role, Schema, Scope, TokenHash,
-};
+use crate::resources::{Body, Link, Operation};
+use crate::shared::{Authorization, Filter, Progress, Role, Schema, Scope, TokenHash};
+use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
 
 /// A request to one cluster, or to the state that clusters share. It is carried out completely or not at all.
@@ -18,6 +18,17 @@ pub enum Request {
     Cluster(ClusterId, ClusterRequest),
     /// A request to the state that clusters share.
     Shared(SharedRequest),
+}
+
+impl Request {
+    /// The part of the state that the request is to. All records and audit entries of its decision belong to it.
+    #[must_use]
+    pub fn stream(&self) -> Stream {
+        match self {
+            Self::Cluster(id, _) => Stream::Cluster(*id),
+            Self::Shared(_) => Stream::Shared,
+        }
+    }
 }
 
 /// A request to one cluster.

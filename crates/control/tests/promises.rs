@@ -6,8 +6,9 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use forewarn_control::shared::limits::{RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX};
+use forewarn_control::limits::{RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX};
 use forewarn_control::shared::*;
+use forewarn_control::{ClusterId, NewReceipt};
 use proptest::prelude::*;
 use world::{World, happenings, histories, live};
 
@@ -40,7 +41,7 @@ proptest! {
     #[test]
     fn rows_taken_at_any_moment_give_the_running_catalogue(history in histories()) {
         let world = live(&history);
-        let mut restoring = Restoring::new();
+        let mut restoring = Restoring::default();
         world.catalogue.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
         prop_assert_eq!(restoring.finish().unwrap(), world.catalogue);
     }
@@ -58,8 +59,9 @@ proptest! {
                 Change::ClusterRenamed { .. }
                 | Change::ClusterRemoved(_)
                 | Change::TokenRevoked(_)
-                | Change::ReceiptKept { .. }
-                | Change::Filed(_)
+                | Change::ReceiptKept(_)
+                | Change::Clock
+                | Change::Booted(_)
                 | Change::Webhook(_) => {}
             }
         }
@@ -128,11 +130,11 @@ proptest! {
     #[test]
     fn receipts_are_bounded_and_found_for_a_day(history in histories()) {
         let world = live(&history);
-        let (kept, bytes) = world.catalogue.receipts_kept();
+        let (kept, bytes) = world.catalogue.receipts().size();
         prop_assert!(kept <= RECEIPTS_MAX && bytes <= RECEIPTS_BYTES_MAX);
         for (at, change) in &world.journal {
-            let Change::ReceiptKept { by, key, answer, .. } = change else { continue };
-            let found = world.catalogue.receipt(by, key, world.now);
+            let Change::ReceiptKept(NewReceipt { by, key, answer, .. }) = change else { continue };
+            let found = world.catalogue.receipts().find(by, key, world.now.steady);
             if world.now.steady.since(at.steady) < RECEIPT_KEPT_FOR {
                 prop_assert_eq!(found.map(|receipt| &receipt.answer), Some(answer));
             } else {

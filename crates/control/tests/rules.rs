@@ -4,9 +4,10 @@
 
 mod world;
 
-use forewarn_control::shared::limits::*;
+use forewarn_control::limits::*;
 use forewarn_control::shared::*;
-use forewarn_lifecycle::{MaintenanceId, Name, Seed, Timestamp};
+use forewarn_control::{Answer, ClusterId, NewReceipt, Site};
+use forewarn_lifecycle::{Name, Seed, Timestamp};
 use world::World;
 
 fn name(text: &str) -> Name {
@@ -14,7 +15,7 @@ fn name(text: &str) -> Name {
 }
 
 fn create(text: &str) -> Command {
-    Command::CreateCluster { name: name(text), seed: Seed([1; 16]) }
+    Command::CreateCluster { name: name(text), seed: Seed([1; 16]), site: Site::default() }
 }
 
 fn only_clusters(clusters: &[u32]) -> Scope {
@@ -40,15 +41,14 @@ fn expiring(command: Command, at: Timestamp) -> Command {
         | Command::RenameCluster { .. }
         | Command::RemoveCluster(_)
         | Command::RevokeToken(_)
-        | Command::KeepReceipt { .. }
-        | Command::File(_)
+        | Command::KeepReceipt(_)
         | Command::Webhook(_) => command,
     }
 }
 
 fn receipt(by: &str, key: &str, request: u8, answer: &[u8]) -> Command {
     let (by, key) = (by.to_owned(), key.to_owned());
-    Command::KeepReceipt { by, key, fingerprint: [request; 32], answer: Answer(answer.into()) }
+    Command::KeepReceipt(NewReceipt { by, key, fingerprint: [request; 32], answer: Answer(answer.into()) })
 }
 
 fn refused(world: &mut World, command: &Command) -> String {
@@ -103,28 +103,6 @@ fn there_are_not_too_many_clusters_or_tokens() {
     assert_eq!(refused(&mut world, &more), "too many tokens: at most 1000");
     world.submit(&Command::RevokeToken(name("t7"))).unwrap();
     world.submit(&more).unwrap();
-}
-
-#[test]
-fn there_are_not_too_many_operations_under_way_and_what_has_ended_needs_no_room() {
-    let mut world = World::new();
-    let waits = |count: usize| (0..count as u64).map(MaintenanceId).collect();
-    let open = |name: &str, count: usize| {
-        let (name, about, cluster) = (name.to_owned(), "/a".to_owned(), ClusterId::DEFAULT);
-        Command::File(Filing::Open { name, about, cluster, waits: waits(count), token: None })
-    };
-    let too_long = refused(&mut world, &open("long", OPERATION_WAITS_MAX + 1));
-    assert_eq!(too_long, "too many machines in an operation: at most 10000");
-    let room = |world: &World, commands| world.catalogue.check_room_for_operation("/a", commands);
-    assert_eq!(room(&world, OPERATION_WAITS_MAX + 1).unwrap_err().to_string(), too_long);
-    for number in 0..OPERATIONS_OPEN_MAX {
-        world.submit(&open(&number.to_string(), 1)).unwrap();
-    }
-    let too_many = refused(&mut world, &open("more", 1));
-    assert_eq!(too_many, "too many operations under way: at most 10000");
-    assert_eq!(room(&world, 1).unwrap_err().to_string(), too_many);
-    assert_eq!(room(&world, 0), Ok(()));
-    world.submit(&open("over", 0)).unwrap();
 }
 
 #[test]
@@ -219,19 +197,22 @@ fn the_same_request_again_finds_what_was_answered() {
     let mut world = World::new();
     world.submit(&receipt("token ci", "k", 1, b"first")).unwrap();
     assert_eq!(world.submit(&receipt("token ci", "k", 1, b"second")).unwrap(), []);
-    let found = world.catalogue.receipt("token ci", "k", world.now).unwrap();
+    let found = world.catalogue.receipts().find("token ci", "k", world.now.steady).unwrap();
     assert_eq!((&*found.answer.0, found.fingerprint), (&b"first"[..], [1; 32]));
     let other = refused(&mut world, &receipt("token ci", "k", 2, b""));
     assert!(other.starts_with("the idempotency key was used for another request: k\n  hint: "), "{other}");
     world.submit(&receipt("socket", "k", 2, b"other")).unwrap();
     world.wait(24 * 60 * 60 * 1_000 - 1);
-    assert!(world.catalogue.receipt("token ci", "k", world.now).is_some());
+    assert!(world.catalogue.receipts().find("token ci", "k", world.now.steady).is_some());
     world.wait(1);
-    assert!(world.catalogue.receipt("token ci", "k", world.now).is_none());
-    assert_eq!(world.catalogue.receipts_kept().0, 2);
+    assert!(world.catalogue.receipts().find("token ci", "k", world.now.steady).is_none());
+    assert_eq!(world.catalogue.receipts().size().0, 2);
     world.submit(&receipt("token ci", "k", 2, b"third")).unwrap();
-    assert_eq!(world.catalogue.receipts_kept().0, 1);
-    assert_eq!(&*world.catalogue.receipt("token ci", "k", world.now).unwrap().answer.0, b"third");
+    assert_eq!(world.catalogue.receipts().size().0, 1);
+    assert_eq!(
+        &*world.catalogue.receipts().find("token ci", "k", world.now.steady).unwrap().answer.0,
+        b"third"
+    );
 }
 
 #[test]
@@ -257,7 +238,7 @@ fn of_too_many_receipts_the_oldest_go() {
     for number in 0..=RECEIPTS_MAX {
         world.submit(&receipt("socket", &format!("k{number}"), 1, b"done")).unwrap();
     }
-    assert_eq!(world.catalogue.receipts_kept().0, RECEIPTS_MAX);
-    assert!(world.catalogue.receipt("socket", "k0", world.now).is_none());
-    assert!(world.catalogue.receipt("socket", "k1", world.now).is_some());
+    assert_eq!(world.catalogue.receipts().size().0, RECEIPTS_MAX);
+    assert!(world.catalogue.receipts().find("socket", "k0", world.now.steady).is_none());
+    assert!(world.catalogue.receipts().find("socket", "k1", world.now.steady).is_some());
 }

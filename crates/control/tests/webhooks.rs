@@ -6,8 +6,9 @@ mod world;
 
 use std::collections::BTreeSet;
 
-use forewarn_control::shared::limits::*;
+use forewarn_control::limits::*;
 use forewarn_control::shared::*;
+use forewarn_control::{ClusterId, Site};
 use forewarn_lifecycle::{EventKind, Name, Seed, Timestamp};
 use forewarn_url::Url;
 use world::World;
@@ -103,7 +104,9 @@ fn a_trail_that_begins_anew_is_told_from_its_beginning() {
 #[test]
 fn a_webhook_wants_to_be_told_of_something_that_is_there() {
     let mut world = World::new();
-    world.submit(&Command::CreateCluster { name: name("north"), seed: Seed([1; 16]) }).unwrap();
+    world
+        .submit(&Command::CreateCluster { name: name("north"), seed: Seed([1; 16]), site: Site::default() })
+        .unwrap();
     let mut why = |filter| {
         let command = Command::Webhook(WebhookCommand::Add(Box::new(NewWebhook { filter, ..new("ops") })));
         refused(&mut world, &command)

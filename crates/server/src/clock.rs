@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
-use forewarn_control::Boot;
+use forewarn_control::shared::Boot;
 use forewarn_lifecycle::{Now, Steady, Timestamp};
 
 use crate::boot;

@@ -89,8 +89,8 @@ fn v4(address: IpAddr) -> Option<Ipv4Addr> {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_control::shared::ClusterId;
-    use forewarn_control::{ControlState, Details, Entry, Home, NamedCommand, Record, Resolved};
+    use forewarn_control::ClusterId;
+    use forewarn_control::{ClusterEntry, ControlState, Details, Home, NamedCommand, Record, Resolved};
     use forewarn_lifecycle::Now;
 
     use super::*;
@@ -108,7 +108,7 @@ mod tests {
                 unreachable!("all of them are of the rules")
             };
             for change in rules.decide(now, &resolved).unwrap() {
-                state.apply(&Record { now, entry: Entry::Change(FIRST, change) });
+                state.apply(&Record::rules(now, FIRST, change));
             }
         }
         state
@@ -144,8 +144,8 @@ mod tests {
         let home = Home { resource_group: "Shop".to_owned(), location: "west".to_owned() };
         for machine in [MachineId(0), MachineId(1)] {
             let details = Details { home: Some(home.clone()), ..Details::default() };
-            let entry = Entry::Described { cluster: FIRST, machine, details };
-            state.apply(&Record { now: Now::at_millis(0), entry });
+            let change = ClusterEntry::Described { machine, details };
+            state.apply(&Record::in_cluster(Now::at_millis(0), FIRST, change));
         }
         let (west, shop) = (String::from("west"), String::from("Shop"));
         assert_eq!(told(&state, 0), (west.clone(), shop.clone(), id("Shop", "virtualMachines/solo")));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_control::{ControlState, Entry, Record, TrailEntry};
+use forewarn_control::{ControlState, Record, TrailEntry};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{
     AppendFailed, CopyError, Journal, Missing, Options, Reach, Recovered, TRAIL_KEEP, TrailReader,
@@ -206,7 +206,7 @@ fn open_and_write(
     // A disk that is not there is not an empty one.
     let options = Options { missing: Missing::Refuse, ..options };
     let (mut journal, found) = Journal::open(place, &options)?;
-    let mut records = vec![Record { now: options.now, entry: Entry::Clock }];
+    let mut records = vec![Record::clock(options.now)];
     records.extend(Record::unread(options.now, &found.unread));
     journal.append(&records, &[])?;
     Ok((journal, found))

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
+use forewarn_control::ClusterId;
 use forewarn_control::document_of;
-use forewarn_control::shared::ClusterId;
 use forewarn_imds::{Document, Edition};
 use forewarn_lifecycle::{Name, Steady, Tenant, TenantId};
 use tokio::sync::Notify;

@@ -1,11 +1,12 @@
 //! Resource groups of clusters.
 //!
 //! A resource group belongs to one cluster, and so does every resource in it. Each cluster has a group of its own for its fleet,
-//! named by its site; it exists as long as the cluster does. Clients create others, which are entries of the register.
+//! named by its site; it exists as long as the cluster does. Clients create others, which are resources that they have written.
 
+use forewarn_control::ClusterId;
 use forewarn_control::Site;
 use forewarn_control::resource_id::{GroupId, ResourceId};
-use forewarn_control::shared::{ClusterId, Entry, Leaving, Link};
+use forewarn_control::resources::{Leaving, Link, Resource};
 use serde_json::{Value, json};
 
 use crate::snapshot::State;
@@ -31,9 +32,9 @@ impl ResourceGroup {
         Self { id, cluster, location: site.location.clone(), is_site: true }
     }
 
-    /// The group that an entry of the register describes.
+    /// The group that a resource describes.
     #[must_use]
-    pub fn of_entry(entry: &Entry) -> Option<Self> {
+    pub fn of_entry(entry: &Resource) -> Option<Self> {
         let mut parts = entry.id.split('/').skip(2);
         let (subscription, name) = (parts.next()?.to_owned(), parts.nth(1)?.to_owned());
         let body: Value = serde_json::from_slice(&entry.body.0).unwrap_or_else(|_| json!({}));
@@ -46,7 +47,7 @@ impl ResourceGroup {
 #[must_use]
 pub fn groups_with_id(state: &State<'_>, id: &GroupId) -> Vec<ResourceGroup> {
     let key = id.key();
-    let entry = state.catalogue.entry(&key);
+    let entry = state.all.resource(&key);
     let written = entry.filter(|entry| !is_removed(state, entry)).and_then(ResourceGroup::of_entry);
     let others = state.all.clusters();
     let others = others.filter(|(cluster, _)| entry.is_none_or(|entry| entry.cluster != *cluster));
@@ -71,12 +72,12 @@ pub fn group_of(state: &State<'_>, link: Link) -> GroupId {
     if let Some(home) = home {
         return GroupId { subscription, name: home.resource_group.clone() };
     }
-    let entry = state.catalogue.entry_of(state.id, link).and_then(|(_, entry)| ResourceId::parse(&entry.id));
+    let entry = state.durable.resources().linked(link).and_then(|(_, entry)| ResourceId::parse(&entry.id));
     entry.map_or_else(|| GroupId { subscription, name: state.site.resource_group.clone() }, |id| id.group)
 }
 
 /// An entry that is being removed counts as removed once no operation is open on it.
 #[must_use]
-pub fn is_removed(state: &State<'_>, entry: &Entry) -> bool {
-    entry.leaving == Leaving::Leaves && !state.catalogue.is_operated_on(&entry.key())
+pub fn is_removed(state: &State<'_>, entry: &Resource) -> bool {
+    entry.leaving == Leaving::Leaves && !state.all.is_operated_on(entry)
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_control::shared::{Catalogue, ClusterId, Token, Webhook};
+use forewarn_control::ClusterId;
+use forewarn_control::shared::{Catalogue, Token, Webhook};
 use forewarn_lifecycle::Name;
 
 /// Clusters, tokens and webhooks as they were at one moment; how far webhooks have come may be older. It never changes.

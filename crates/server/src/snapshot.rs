@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::shared::{Catalogue, ClusterId};
+use forewarn_control::ClusterId;
+use forewarn_control::shared::Catalogue;
 use forewarn_control::{ClusterState, ControlState, DetailsTable, Poll, RecentOutcomes, Site};
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};

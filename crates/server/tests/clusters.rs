@@ -4,11 +4,12 @@
 
 use std::path::Path;
 
+use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
+use forewarn_control::refusal::Refusal;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, IdempotencyKey, RequestContext,
 };
-use forewarn_control::shared::{ClusterId, Refusal};
 use forewarn_control::{NamedCommand, Outcome};
 use forewarn_lifecycle::{Name, Seed};
 use forewarn_server::ClockCommand;

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use forewarn_control::shared::ClusterId;
+use forewarn_control::ClusterId;
+use forewarn_control::Record;
 use forewarn_control::{Chain, Subject, Told};
-use forewarn_control::{Entry, Record};
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
@@ -144,7 +144,7 @@ fn told(number: u32, machines: u32) -> Told {
 
 fn heard(tenant: u32) -> Record {
     let change = Change::Heard { tenant: TenantId(tenant), at: Steady::from_millis(5) };
-    Record { now: Now::at_millis(5), entry: Entry::Change(ClusterId::DEFAULT, change) }
+    Record::rules(Now::at_millis(5), ClusterId::DEFAULT, change)
 }
 
 fn machine(number: u32) -> Vec<Record> {
@@ -173,5 +173,5 @@ fn machine(number: u32) -> Vec<Record> {
     });
     let changes = [admitted, joined, placed, Some(Change::Enrolled(tenant))].into_iter().flatten();
     let now = Now::at_millis(i64::from(number));
-    changes.map(|change| Record { now, entry: Entry::Change(ClusterId::DEFAULT, change) }).collect()
+    changes.map(|change| Record::rules(now, ClusterId::DEFAULT, change)).collect()
 }

@@ -21,8 +21,9 @@ use forewarn_lifecycle::{Now, Seed, Timestamp};
 /// `FWRN`: what this file is, for programs that look at the first bytes of files.
 const APPLICATION: i64 = 0x4657_524e;
 
-/// The format of the tables. Until the first release it may change; from then on it only grows.
-const FORMAT: i64 = 0;
+/// The format of the journal: its tables, and the stored form of records and of the state. It only grows; a journal of an older
+/// format is upgraded when it is opened.
+pub(crate) const FORMAT: i64 = 1;
 
 const SCHEMA: [&str; 6] = [
     "CREATE TABLE heading (one INTEGER PRIMARY KEY CHECK (one = 1), content BLOB NOT NULL) STRICT",

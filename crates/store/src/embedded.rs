@@ -6,8 +6,8 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use forewarn_control::ClusterId;
 use forewarn_control::TrailEntry;
-use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{MaintenanceId, Now};
 use rusqlite::Transaction;
 
@@ -22,6 +22,7 @@ use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{Recovered, open_and_recover, read_swept};
 use crate::trail_reader::TrailReader;
+use crate::upgrade;
 use forewarn_control::{ControlState, Record};
 
 /// Orders that wait for the committer; whoever has one more waits too.
@@ -54,6 +55,7 @@ impl Embedded {
         let recorded = reach::read(&directory)?;
         let due: Vec<_> =
             recorded.map(|recorded| recorded.reach).into_iter().chain(options.reached).collect();
+        upgrade::upgrade_if_old(&directory, &due)?;
         let (connection, heading, recovered) =
             open_and_recover(&directory, (options.sync, Look::Quick), &due)?;
         let swept = read_swept(&connection, &heading);

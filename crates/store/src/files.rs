@@ -139,6 +139,20 @@ impl Directory {
         Ok(false)
     }
 
+    /// Keeps the journal of an older format under another name, durably, while it still has its own: at no moment is there none.
+    pub(crate) fn keep_old(&self, format: i64) -> Result<PathBuf, OpenError> {
+        let (journal, kept) = (self.journal(), self.path.join(format!("journal.format-{format}.db")));
+        let failed = OpenError::io("keep the journal of the older format as", &kept);
+        // An interrupted attempt may have left another name of the same file.
+        let keep = || {
+            remove_if_there(&kept)?;
+            fs::hard_link(&journal, &kept)?;
+            sync_directory_of(&kept)
+        };
+        keep().map_err(failed)?;
+        Ok(kept)
+    }
+
     /// Gives a complete journal its name, durably.
     pub(crate) fn publish(&self, new: &Path) -> Result<(), OpenError> {
         let journal = self.journal();

@@ -30,6 +30,7 @@ mod recover;
 mod trail;
 mod trail_reader;
 mod transfer;
+mod upgrade;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -240,12 +241,11 @@ mod tests {
     use forewarn_lifecycle::Now;
 
     use super::*;
-    use forewarn_control::Entry;
 
     #[test]
     fn a_journal_counts_what_it_was_given() {
         let mut journal = Journal::memory();
-        let record = Record { now: Now::at_millis(5), entry: Entry::Clock };
+        let record = Record::clock(Now::at_millis(5));
         journal.append(&[record.clone(), record], &[]).unwrap();
         journal.append(&[], &[]).unwrap();
         assert_eq!(journal.length(), 2);

@@ -3,20 +3,21 @@
 use std::path::Path;
 
 use forewarn_control::Chain;
-use forewarn_control::shared::ClusterId;
-use forewarn_lifecycle::{MaintenanceId, Now, Seed, Timestamp};
+use forewarn_control::ClusterId;
+use forewarn_lifecycle::{BadRows, MaintenanceId, Now, Seed, Timestamp};
 use rusqlite::{Connection, params};
 
-use crate::codec::seal::{self, Place};
-use crate::codec::{RECORD_BYTES_MAX, Reader, Stored};
+use crate::codec::old::{OldRecord, OldRow, RowUpgrade};
+use crate::codec::seal::{self, Content, Place};
+use crate::codec::{Malformed, RECORD_BYTES_MAX, Reader, Stored, from_bytes};
 use crate::database::{self, Heading, Look, Syncs, place_of};
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::CHUNK_BYTES;
 use crate::reach::Reach;
 use crate::trail::check_ends;
+use forewarn_control::{ClusterEntry, Entry, Record};
 use forewarn_control::{ControlState, RestoringState, StateRow};
-use forewarn_control::{Entry, Record};
 
 /// What was found in a journal.
 #[derive(Debug)]
@@ -40,6 +41,29 @@ pub struct Recovered {
 /// Bytes around content.
 const SEAL_BYTES: usize = 9;
 
+/// A record as it is stored.
+enum StoredRecord {
+    Present(Record),
+    Old(OldRecord),
+}
+
+impl StoredRecord {
+    fn read(number: u64, sealed: &[u8]) -> Result<Self, Malformed> {
+        match seal::open_any(Place::Record(number), sealed)? {
+            Content::Present(content) => from_bytes(content).map(Self::Present),
+            Content::Old(content) => from_bytes(content).map(Self::Old),
+        }
+    }
+
+    /// The records of today that it stands for. `state` is the state before it.
+    fn upgraded(self, state: &ControlState) -> Vec<Record> {
+        match self {
+            Self::Present(record) => vec![record],
+            Self::Old(record) => record.upgraded(state),
+        }
+    }
+}
+
 /// Opens the journal of a directory and reads everything. A journal that ends before one of the reaches is refused, and left as
 /// it was found.
 pub(crate) fn open_and_recover(
@@ -62,21 +86,19 @@ pub(crate) fn recover(connection: &Connection, path: &Path) -> Result<(Heading, 
     let heading = read_heading(connection, path)?;
     let mut state = read_state(connection, path, &heading)?;
     let (mut expected, mut unread) = (heading.base, Vec::new());
-    read_records(connection, path, heading.base, |number, record| {
+    read_records(connection, path, heading.base, |number, stored| {
         expected += 1;
         if number != expected {
             return Err(OpenError::damaged(path, format!("record {expected} is missing")));
         }
-        state.apply(&record);
-        match record.entry {
-            Entry::Unread(more) => unread.extend(more),
-            Entry::Change(..)
-            | Entry::Clock
-            | Entry::Described { .. }
-            | Entry::Site(..)
-            | Entry::Catalogue(_)
-            | Entry::Booted(_)
-            | Entry::Failed { .. } => unread.clear(),
+        for record in stored.upgraded(&state) {
+            state.apply(&record);
+            match record.entry {
+                Entry::Cluster(id, ClusterEntry::Unread(more)) => {
+                    unread.extend(more.into_iter().map(|maintenance| (id, maintenance)));
+                }
+                Entry::Cluster(..) | Entry::Shared(_) => unread.clear(),
+            }
         }
         Ok(())
     })?;
@@ -112,8 +134,7 @@ fn read_heading(connection: &Connection, path: &Path) -> Result<Heading, OpenErr
 
 fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result<ControlState, OpenError> {
     let failed = |source| OpenError::database(path, source);
-    let mut restoring = RestoringState::default();
-    let mut read = 0;
+    let mut rows = RowReader::default();
     let sql = "SELECT place, content FROM chunk WHERE place >= ?1 AND place < ?2 ORDER BY place";
     let mut statement = connection.prepare(sql).map_err(failed)?;
     let generation = heading.generation;
@@ -126,37 +147,62 @@ fn read_state(connection: &Connection, path: &Path, heading: &Heading) -> Result
         let wrong = |problem: &dyn std::fmt::Display| {
             OpenError::damaged(path, format!("part {number} of the kept state: {problem}"))
         };
-        let content = seal::open_bytes(place, sealed).map_err(|problem| wrong(&problem))?;
-        read += add_rows(&mut restoring, content, wrong)?;
+        let content = seal::open_any(place, sealed).map_err(|problem| wrong(&problem))?;
+        rows.add(&content, wrong)?;
         number += 1;
     }
-    if (number, read) != (heading.chunks, heading.rows) {
+    if (number, rows.count()) != (heading.chunks, heading.rows) {
         return Err(OpenError::damaged(path, "a part of the kept state is missing"));
     }
-    restoring.finish().map_err(|problem| OpenError::damaged(path, problem.to_string()))
+    rows.finish().map_err(|problem| OpenError::damaged(path, problem.to_string()))
 }
 
-/// Takes every row of a chunk. Says how many there were.
-pub(crate) fn add_rows<E>(
-    restoring: &mut RestoringState,
-    content: &[u8],
-    wrong: impl Fn(&dyn std::fmt::Display) -> E,
-) -> Result<u64, E> {
-    let mut input = Reader::new(content);
-    let mut read = 0;
-    while input.left() > 0 {
-        let row = StateRow::read(&mut input).map_err(|problem| wrong(&problem))?;
-        restoring.add(row).map_err(|problem| wrong(&problem))?;
-        read += 1;
+/// A state that is being read from its parts.
+#[derive(Default)]
+pub(crate) struct RowReader {
+    restoring: RestoringState,
+    upgrade: RowUpgrade,
+    count: u64,
+}
+
+impl RowReader {
+    /// Takes every row of a part.
+    pub(crate) fn add<E>(
+        &mut self,
+        content: &Content<'_>,
+        wrong: impl Fn(&dyn std::fmt::Display) -> E,
+    ) -> Result<(), E> {
+        let (Content::Present(bytes) | Content::Old(bytes)) = content;
+        let mut input = Reader::new(bytes);
+        while input.left() > 0 {
+            let rows = match content {
+                Content::Present(_) => StateRow::read(&mut input).map(|row| vec![row]),
+                Content::Old(_) => OldRow::read(&mut input).map(|row| self.upgrade.upgrade(row)),
+            };
+            for row in rows.map_err(|problem| wrong(&problem))? {
+                self.restoring.add(row).map_err(|problem| wrong(&problem))?;
+            }
+            self.count += 1;
+        }
+        Ok(())
     }
-    Ok(read)
+
+    /// The number of rows so far, as they are stored.
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The state, once all parts are there.
+    pub(crate) fn finish(self) -> Result<ControlState, BadRows> {
+        self.restoring.finish()
+    }
 }
 
 fn read_records(
     connection: &Connection,
     path: &Path,
     base: u64,
-    mut each: impl FnMut(u64, Record) -> Result<(), OpenError>,
+    mut each: impl FnMut(u64, StoredRecord) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     let failed = |source| OpenError::database(path, source);
     let sql = "SELECT number, content FROM record WHERE number > ?1 ORDER BY number";
@@ -165,7 +211,7 @@ fn read_records(
     while let Some(row) = rows.next().map_err(failed)? {
         let number = row.get::<_, i64>(0).map_err(failed)?.cast_unsigned();
         let sealed = blob(row, path, RECORD_BYTES_MAX)?;
-        let record = seal::open(Place::Record(number), sealed)
+        let record = StoredRecord::read(number, sealed)
             .map_err(|problem| OpenError::damaged(path, format!("record {number}: {problem}")))?;
         each(number, record)?;
     }

@@ -22,12 +22,15 @@ use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};
 use crate::options::Options;
 use crate::reach;
-use crate::recover::{Recovered, add_rows, open_and_recover, recover};
+use crate::recover::{Recovered, RowReader, open_and_recover, recover};
 use crate::trail::check_trail;
-use forewarn_control::{ControlState, RestoringState};
+use forewarn_control::ControlState;
 
 /// The first line of an export; the number is that of its format.
-const FIRST_LINE: &[u8] = b"forewarn export 0\n";
+const FIRST_LINE: &[u8] = b"forewarn export 1\n";
+
+/// The first line of an export of format 0.
+const OLD_FIRST_LINE: &[u8] = b"forewarn export 0\n";
 
 /// What was found in a journal that is in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -156,26 +159,26 @@ fn read_export(source: &Path) -> Result<Recovered, OpenError> {
     let file = File::open(source).map_err(OpenError::io("open", source))?;
     let mut input = BufReader::new(file);
     let mut first = [0; FIRST_LINE.len()];
-    if input.read_exact(&mut first).is_err() || first != FIRST_LINE {
+    if input.read_exact(&mut first).is_err() || ![FIRST_LINE, OLD_FIRST_LINE].contains(&first.as_slice()) {
         return Err(OpenError::Foreign(source.to_owned()));
     }
     let wrong = |problem: &dyn std::fmt::Display| OpenError::damaged(source, problem.to_string());
     let preface = read_frame(&mut input, source)?;
     let Preface { identity, created, clock, rows } =
         seal::open(Place::Head, &preface).map_err(|problem| wrong(&problem))?;
-    let mut restoring = RestoringState::default();
-    let (mut read, mut number) = (0, 0);
-    while read < rows {
+    let mut reader = RowReader::default();
+    let mut number = 0;
+    while reader.count() < rows {
         let sealed = read_frame(&mut input, source)?;
         let place = Place::Chunk { generation: 0, number };
-        let content = seal::open_bytes(place, &sealed).map_err(|problem| wrong(&problem))?;
-        read += add_rows(&mut restoring, content, wrong)?;
+        let content = seal::open_any(place, &sealed).map_err(|problem| wrong(&problem))?;
+        reader.add(&content, wrong)?;
         number += 1;
     }
-    if read != rows || input.read(&mut first).map_err(OpenError::io("read", source))? != 0 {
+    if reader.count() != rows || input.read(&mut first).map_err(OpenError::io("read", source))? != 0 {
         return Err(wrong(&"something follows its end"));
     }
-    let state = restoring.finish().map_err(|problem| wrong(&problem))?;
+    let state = reader.finish().map_err(|problem| wrong(&problem))?;
     let (trail, unread) = (Chain::default(), Vec::new());
     Ok(Recovered { state, identity, created, clock, replayed: 0, trail, unread })
 }

@@ -18,8 +18,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc;
 
-use forewarn_control::shared::ClusterId;
-use forewarn_control::{ControlState, Entry, INCARNATION_STEP, Record};
+use forewarn_control::ClusterId;
+use forewarn_control::{ClusterEntry, ControlState, Entry, INCARNATION_STEP, Record, shared};
 use forewarn_control::{Details, Home, Site};
 use forewarn_lifecycle::*;
 use forewarn_store::{
@@ -46,7 +46,7 @@ fn host(number: u32) -> Record {
     let change = Change::HostAdmitted { host: HostId(number), name, zone: None };
     Record {
         now: Now::at_millis(1_000 + i64::from(number)),
-        entry: Entry::Change(ClusterId::DEFAULT, change),
+        entry: Entry::Cluster(ClusterId::DEFAULT, ClusterEntry::Rules(change)),
     }
 }
 
@@ -68,9 +68,7 @@ fn with_hosts(count: u32) -> (TempDir, ControlState) {
 
 fn records(world: &World) -> Vec<Record> {
     let journal = world.journal.iter();
-    journal
-        .map(|(now, change)| Record { now: *now, entry: Entry::Change(ClusterId::DEFAULT, change.clone()) })
-        .collect()
+    journal.map(|(now, change)| Record::rules(*now, ClusterId::DEFAULT, change.clone())).collect()
 }
 
 proptest! {
@@ -184,7 +182,7 @@ fn lose_last_commit(directory: &Path) {
     let file = directory.join("journal.db");
     let before = fs::read(&file).unwrap();
     let (mut journal, _) = open(directory);
-    journal.append(&[Record { now: Now::at_millis(5), entry: Entry::Clock }], &[]).unwrap();
+    journal.append(&[Record::clock(Now::at_millis(5))], &[]).unwrap();
     journal.close().unwrap();
     fs::write(file, before).unwrap();
 }
@@ -208,7 +206,7 @@ fn the_highest_that_each_clock_has_shown_is_kept() {
     let directory = tempdir().unwrap();
     let at = |wall, steady| Record {
         now: Now { wall: Timestamp::from_millis(wall), steady: Steady::from_millis(steady) },
-        entry: Entry::Clock,
+        entry: Entry::Shared(shared::Change::Clock),
     };
     let (mut journal, _) = open(directory.path());
     journal.append(&[at(5_000, 7_000), at(9_000, 2_000)], &[]).unwrap();
@@ -244,10 +242,11 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     let site = Site { location: "north".to_owned(), ..Site::default() };
     let now = world.now;
     for machine in [MachineId(0), MachineId(1)] {
-        let entry = Entry::Described { cluster: ClusterId::DEFAULT, machine, details: details.clone() };
+        let entry =
+            Entry::Cluster(ClusterId::DEFAULT, ClusterEntry::Described { machine, details: details.clone() });
         all.insert(before, Record { now, entry });
     }
-    all.push(Record { now, entry: Entry::Site(ClusterId::DEFAULT, site.clone()) });
+    all.push(Record::in_cluster(now, ClusterId::DEFAULT, ClusterEntry::Site(site.clone())));
     let (mut journal, _) = open(directory.path());
     journal.append(&all, &[]).unwrap();
     drop(journal);
@@ -260,7 +259,7 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
             [(MachineId(0), &details)]
         );
         journal.fold(found.state);
-        journal.append(&[Record { now, entry: Entry::Clock }], &[]).unwrap();
+        journal.append(&[Record::clock(now)], &[]).unwrap();
     }
     let (_journal, found) = open(directory.path());
     assert_eq!(found.replayed, 1);
@@ -273,7 +272,7 @@ fn a_journal_does_not_grow_for_ever() {
     let mut state = found.state;
     let mut folded = 0;
     for number in 0..2_000i64 {
-        let record = Record { now: Now::at_millis(number), entry: Entry::Clock };
+        let record = Record::clock(Now::at_millis(number));
         journal.append(std::slice::from_ref(&record), &[]).unwrap();
         state.apply(&record);
         if journal.wants_fold() {
@@ -388,7 +387,7 @@ fn a_record_beyond_all_limits_is_not_written() {
     let directory = tempdir().unwrap();
     let (mut journal, _) = open(directory.path());
     let site = Site { location: "x".repeat(2 << 20), ..Site::default() };
-    let record = Record { now: Now::at_millis(0), entry: Entry::Site(ClusterId::DEFAULT, site) };
+    let record = Record::in_cluster(Now::at_millis(0), ClusterId::DEFAULT, ClusterEntry::Site(site));
     assert!(matches!(journal.append(&[host(0), record], &[]), Err(AppendFailed::TooLarge(_))));
     drop(journal);
     assert_eq!(open(directory.path()).1.state, ControlState::new(SEED));
@@ -400,13 +399,13 @@ fn the_reason_of_a_failure_is_kept_until_its_work_is_over() {
     let (now, cluster, machine) = (Now::at_millis(2_000), ClusterId::DEFAULT, MachineId(1));
     let failed = |work: u64| {
         let (maintenance, reason) = (MaintenanceId(work), format!("no domain {work}"));
-        Record { now, entry: Entry::Failed { cluster, maintenance, machine, reason } }
+        Record::in_cluster(now, cluster, ClusterEntry::Failed { maintenance, machine, reason })
     };
     let (mut journal, _) = open(from.path());
     journal.append(&[failed(3), failed(4), failed(5)], &[]).unwrap();
     // None of that work is there any more when it is completed.
     let over = Change::Completed { maintenance: MaintenanceId(4), machine, report: Report::Failed };
-    journal.append(&[Record { now, entry: Entry::Change(cluster, over) }], &[]).unwrap();
+    journal.append(&[Record::rules(now, cluster, over)], &[]).unwrap();
     journal.close().unwrap();
     let file = files.path().join("export");
     export(from.path(), &mut fs::File::create(&file).unwrap()).unwrap();

@@ -16,10 +16,14 @@ mod world;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use forewarn_control::shared::ClusterId;
-use forewarn_control::{Boot, Entry, Record};
+use forewarn_control::ClusterId;
+use forewarn_control::resources::{
+    Body, Leaving, Link, Operation, OperationResult, Resource, ResourceChange,
+};
+use forewarn_control::shared::{Boot, Change};
+use forewarn_control::{Answer, ClusterEntry, Entry, NewReceipt, Record};
 use forewarn_control::{Details, Home, Site};
-use forewarn_lifecycle::{MachineId, MaintenanceId, Now, Steady, Timestamp};
+use forewarn_lifecycle::{MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
 use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -32,7 +36,7 @@ fn records(layout: &Layout, history: &[Happening]) -> Vec<Record> {
     let mut world = build(layout);
     history.iter().for_each(|happening| world.happen(happening));
     let journal = world.journal.into_iter();
-    journal.map(|(now, change)| Record { now, entry: Entry::Change(ClusterId(0), change) }).collect()
+    journal.map(|(now, change)| Record::rules(now, ClusterId(0), change)).collect()
 }
 
 fn histories() -> impl Strategy<Value = Vec<Record>> {
@@ -44,6 +48,50 @@ fn changes() -> impl Strategy<Value = Record> {
     (histories(), any::<prop::sample::Index>()).prop_map(|(records, which)| which.get(&records).clone())
 }
 
+fn receipts() -> impl Strategy<Value = ClusterEntry> {
+    let parts = ("[a-z ]{1,20}", "[!-~]{1,20}", any::<[u8; 32]>(), prop::collection::vec(any::<u8>(), 0..50));
+    parts.prop_map(|(by, key, fingerprint, answer)| {
+        ClusterEntry::ReceiptKept(NewReceipt { by, key, fingerprint, answer: Answer(answer.into()) })
+    })
+}
+
+fn resources() -> impl Strategy<Value = ClusterEntry> {
+    let links = prop_oneof![
+        any::<u32>().prop_map(|id| Link::Machine(MachineId(id))),
+        any::<u32>().prop_map(|id| Link::Tenant(TenantId(id))),
+        any::<u32>().prop_map(|id| Link::ScaleSet(ScaleSetId(id))),
+    ];
+    let leaving = prop_oneof![Just(Leaving::Stays), Just(Leaving::Leaves)];
+    let failed = OperationResult::Failed { code: "Failed".to_owned(), message: "it failed".to_owned() };
+    let results = prop::sample::select(vec![OperationResult::Succeeded, OperationResult::Canceled, failed]);
+    let put = (".{0,20}", prop::option::of(links), any::<u64>(), leaving.clone());
+    let put = put.prop_map(|(id, link, edition, leaving)| {
+        let (cluster, created) = (ClusterId(1), Timestamp::from_millis(5));
+        let (body, notes) = (Body(b"{}".as_slice().into()), Body::default());
+        ResourceChange::Put(Resource { id, cluster, link, edition, created, body, notes, leaving })
+    });
+    let open = (any::<u64>(), ".{0,20}", prop::option::of(any::<u32>()), results.clone());
+    let waits = prop::collection::btree_set(any::<u64>().prop_map(MaintenanceId), 0..4);
+    let open = (open, waits).prop_map(|((number, name, token, result), waits)| {
+        ResourceChange::Opened(Operation {
+            number,
+            name: name.clone(),
+            about: name,
+            cluster: ClusterId(1),
+            token,
+            ended: waits.is_empty().then(|| Timestamp::from_millis(7)),
+            waits: waits.into_iter().collect(),
+            began: Timestamp::from_millis(6),
+            result,
+        })
+    });
+    let marked = (".{0,20}", leaving).prop_map(|(key, leaving)| ResourceChange::Marked { key, leaving });
+    let ended = (any::<u64>(), results)
+        .prop_map(|(work, result)| ResourceChange::WorkEnded { maintenance: MaintenanceId(work), result });
+    let removed = ".{0,20}".prop_map(ResourceChange::Removed);
+    prop_oneof![put, open, marked, ended, removed].prop_map(ClusterEntry::Resource)
+}
+
 fn others() -> impl Strategy<Value = Record> {
     let addresses = prop::collection::vec(any::<IpAddr>(), 0..4);
     let tags = prop::collection::btree_map(".{0,20}", ".{0,20}", 0..4);
@@ -51,32 +99,25 @@ fn others() -> impl Strategy<Value = Record> {
     let home = home.prop_map(|home| home.map(|(resource_group, location)| Home { resource_group, location }));
     let details =
         (addresses, tags, home).prop_map(|(addresses, tags, home)| Details { addresses, tags, home });
-    let described = (any::<u32>(), details).prop_map(|(machine, details)| Entry::Described {
-        cluster: ClusterId(2),
-        machine: MachineId(machine),
-        details,
-    });
+    let described = (any::<u32>(), details)
+        .prop_map(|(machine, details)| ClusterEntry::Described { machine: MachineId(machine), details });
     let site = (".{0,20}", ".{0,20}", ".{0,20}").prop_map(|(location, subscription, resource_group)| {
-        Entry::Site(ClusterId(1), Site { location, subscription, resource_group })
+        ClusterEntry::Site(Site { location, subscription, resource_group })
     });
     let now = (any::<i64>(), any::<u64>()).prop_map(|(wall, steady)| Now {
         wall: Timestamp::from_millis(wall),
         steady: Steady::from_millis(steady),
     });
     let booted = (any::<[u8; 16]>(), any::<i64>())
-        .prop_map(|(id, offset_millis)| Entry::Booted(Boot { id, offset_millis }));
-    let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| Entry::Failed {
-        cluster: ClusterId(3),
-        maintenance: MaintenanceId(work),
-        machine: MachineId(machine),
-        reason,
+        .prop_map(|(id, offset_millis)| Entry::Shared(Change::Booted(Boot { id, offset_millis })));
+    let failed = (any::<u64>(), any::<u32>(), ".{0,20}").prop_map(|(work, machine, reason)| {
+        ClusterEntry::Failed { maintenance: MaintenanceId(work), machine: MachineId(machine), reason }
     });
-    let announcements = prop::collection::vec((any::<u32>(), any::<u64>()), 0..9);
-    let unread = announcements.prop_map(|all| {
-        let announced = |(cluster, work)| (ClusterId(cluster), MaintenanceId(work));
-        Entry::Unread(all.into_iter().map(announced).collect())
-    });
-    (now, prop_oneof![described, site, booted, failed, unread, Just(Entry::Clock)])
+    let announcements = prop::collection::vec(any::<u64>().prop_map(MaintenanceId), 0..9);
+    let unread = announcements.prop_map(ClusterEntry::Unread);
+    let of_cluster = (any::<u32>(), prop_oneof![described, site, failed, unread, receipts(), resources()])
+        .prop_map(|(cluster, change)| Entry::Cluster(ClusterId(cluster), change));
+    (now, prop_oneof![4 => of_cluster, 1 => booted, 1 => Just(Entry::Shared(Change::Clock))])
         .prop_map(|(now, entry)| Record { now, entry })
 }
 
@@ -145,7 +186,7 @@ fn random_histories_have_changes_of_almost_every_kind() {
     for _ in 0..100 {
         let history = histories().new_tree(&mut runner).unwrap().current();
         let names = history.iter().filter_map(|record| match &record.entry {
-            Entry::Change(_, change) => Some(format!("{change:?}")),
+            Entry::Cluster(_, ClusterEntry::Rules(change)) => Some(format!("{change:?}")),
             _ => None,
         });
         kinds.extend(names.map(|name| name.split([' ', '{', '(']).next().unwrap().to_owned()));

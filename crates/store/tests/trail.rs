@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_control::shared::{ClusterId, Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
+use forewarn_control::ClusterId;
+use forewarn_control::Record;
+use forewarn_control::shared::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
 use forewarn_control::{BrokenLink, Chain, Subject, Told, TrailEntry};
-use forewarn_control::{Entry, Record};
 use forewarn_lifecycle::{MaintenanceId, Name, Now, Seed, Timestamp};
 use forewarn_store::{
     AppendFailed, Direction, Journal, OpenError, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage,
@@ -58,7 +59,7 @@ fn with_entries(count: i64) -> (TempDir, Vec<Arc<TrailEntry>>) {
     let directory = tempdir().unwrap();
     let entries = sealed((0..count).map(|number| number * MINUTE));
     let mut journal = open(directory.path());
-    journal.append(&[Record { now: Now::at_millis(5), entry: Entry::Clock }], &entries).unwrap();
+    journal.append(&[Record::clock(Now::at_millis(5))], &entries).unwrap();
     journal.close().unwrap();
     (directory, entries)
 }
@@ -276,7 +277,7 @@ fn a_trail_goes_on_where_it_stopped() {
 
 #[test]
 fn an_entry_that_does_not_follow_is_not_written_and_neither_are_its_records() {
-    let record = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let record = Record::clock(Now::at_millis(5));
     let (directory, entries) = with_entries(3);
     let mut later = Chain::at(&entries[2]).unwrap();
     later.seal(told(4, 0));
@@ -319,7 +320,7 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
     // Records alone let time pass, too; in the end all of it is gone, and the next entry still follows the last.
     let (mut journal, found) = Journal::open(directory.path(), &keep).unwrap();
     for _ in 0..10 {
-        let record = Record { now: Now::at_millis(2_000 * MINUTE), entry: Entry::Clock };
+        let record = Record::clock(Now::at_millis(2_000 * MINUTE));
         journal.append(&[record], &[]).unwrap();
     }
     assert_eq!(journal.trail_reader().read(TrailQuery::default()).unwrap().swept, 1_000);
@@ -350,7 +351,7 @@ fn an_import_begins_a_new_trail() {
         progress: Progress::from(3),
     };
     let added = forewarn_control::shared::Change::Webhook(WebhookChange::Added(Arc::new(webhook)));
-    journal.append(&[Record { now: Now::at_millis(6), entry: Entry::Catalogue(added) }], &[]).unwrap();
+    journal.append(&[Record::shared(Now::at_millis(6), added)], &[]).unwrap();
     journal.close().unwrap();
     let (to, file) = (tempdir().unwrap(), directory.path().join("export"));
     export(directory.path(), &mut std::fs::File::create(&file).unwrap()).unwrap();
@@ -502,7 +503,7 @@ fn texts(journal: &Journal) -> (Vec<String>, u64) {
 #[test]
 fn entries_that_are_hidden_are_rewritten_before_a_reader_sees_them() {
     let directory = tempdir().unwrap();
-    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let clock = Record::clock(Now::at_millis(5));
     let entries = sealed((0..6).map(|number| number * MINUTE));
     for mut journal in [Journal::memory(), open(directory.path())] {
         journal.append(std::slice::from_ref(&clock), &entries[..3]).unwrap();
@@ -527,7 +528,7 @@ fn entries_that_are_hidden_are_rewritten_before_a_reader_sees_them() {
 #[test]
 fn a_kill_right_after_entries_were_rewritten_is_no_loss() {
     let directory = tempdir().unwrap();
-    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let clock = Record::clock(Now::at_millis(5));
     let entries = sealed((0..6).map(|number| number * MINUTE));
     let mut journal = open(directory.path());
     journal.append(std::slice::from_ref(&clock), &entries[..3]).unwrap();
@@ -545,7 +546,7 @@ fn a_kill_right_after_entries_were_rewritten_is_no_loss() {
 
 #[test]
 fn only_the_last_entries_are_rewritten_and_by_entries_about_the_same() {
-    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let clock = Record::clock(Now::at_millis(5));
     let entries = sealed((0..6).map(|number| number * MINUTE));
     let others: Vec<_> = sealed((0..6).map(|number| number * MINUTE + 1));
     let again = sealed_again(&entries, 1);
@@ -570,7 +571,7 @@ fn a_journal_that_ends_with_announcements_names_them_until_something_follows() {
     let announced = |works: std::ops::Range<u64>| -> Vec<_> {
         works.map(|work| (ClusterId::DEFAULT, MaintenanceId(work))).collect()
     };
-    let clock = Record { now: Now::at_millis(5), entry: Entry::Clock };
+    let clock = Record::clock(Now::at_millis(5));
     // More than one record can hold.
     let all = announced(0..25_000);
     let mut records = vec![clock.clone()];

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::request::Transaction;
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_control::{EventSelection, NamedCommand};
 use forewarn_lifecycle::{Cluster, EventId, TenantId};
 use forewarn_server::State;

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_control::shared::Operation;
+use forewarn_control::resources::Operation;
 use serde_json::{Map, Value};
 
 use super::request::{ArmRequest, encoded};

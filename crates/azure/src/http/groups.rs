@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
 use forewarn_control::Permit;
 use forewarn_control::request::{ResourceWrite, Transaction};
 use forewarn_control::resource_id::GroupId;
-use forewarn_control::shared::{ClusterId, Link, Role};
+use forewarn_control::resources::Link;
+use forewarn_control::shared::Role;
 use forewarn_lifecycle::Shape;
 use forewarn_server::State;
 use forewarn_server::{ResourceGroup, group_in_cluster, group_of, groups_with_id};
@@ -170,7 +172,7 @@ fn links_of(state: &State<'_>, group: &GroupId) -> Vec<Link> {
 
 /// Other entries of a group; they are removed at once.
 fn others_of(state: &State<'_>, group: &GroupId) -> Vec<ResourceWrite> {
-    let below = state.catalogue.entries_below(&format!("{}/", group.key()));
+    let below = state.all.resources_below(&format!("{}/", group.key()));
     let others = below.filter(|(_, entry)| entry.link.is_none());
     others.map(|(_, entry)| ResourceWrite::Remove(entry.id.clone())).collect()
 }
@@ -192,7 +194,7 @@ fn check_name(name: &str) -> Result<(), ArmError> {
 
 /// Body of a group: the stored one, or that of the fleet's group.
 fn body(state: &State<'_>, cluster: ClusterId, id: &GroupId) -> Value {
-    let entry = state.catalogue.entry(&id.key()).filter(|entry| entry.cluster == cluster);
+    let entry = state.all.resource(&id.key()).filter(|entry| entry.cluster == cluster);
     let written = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
     let site = || {
         let group = groups_with_id(state, id).into_iter().find(|group| group.cluster == cluster);
@@ -202,8 +204,8 @@ fn body(state: &State<'_>, cluster: ClusterId, id: &GroupId) -> Value {
 }
 
 fn shown(state: &State<'_>, group: &ResourceGroup) -> Value {
-    let entry = state.catalogue.entry(&group.id.key()).filter(|entry| entry.cluster == group.cluster);
-    let is_leaving = entry.is_some_and(|entry| entry.leaving == forewarn_control::shared::Leaving::Leaves);
+    let entry = state.all.resource(&group.id.key()).filter(|entry| entry.cluster == group.cluster);
+    let is_leaving = entry.is_some_and(|entry| entry.leaving == forewarn_control::resources::Leaving::Leaves);
     resource(
         &group.id,
         &body(state, group.cluster, &group.id),

@@ -39,7 +39,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::resource_id::GroupId;
-use forewarn_control::shared::Body as StoredBody;
+use forewarn_control::resources::Body as StoredBody;
 use forewarn_server::{Engine, Scheme, State as ClusterState};
 use forewarn_types::Moment;
 

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use forewarn_control::Permit;
-use forewarn_control::shared::{Ending, Operation};
+use forewarn_control::resources::{Operation, OperationResult};
 use forewarn_server::State;
 use forewarn_types::Moment;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub(super) async fn result(
 async fn find(context: &ArmContext, request: &ArmRequest, name: &str) -> Result<Operation, ArmError> {
     let (wanted, permit) = (name.to_lowercase(), std::sync::Arc::clone(&request.permit));
     let look = move |state: &State<'_>| {
-        state.catalogue.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
+        state.all.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
     };
     let found = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
     found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))
@@ -56,7 +56,7 @@ fn may_read(state: &State<'_>, permit: &Permit, operation: &Operation) -> bool {
         return true;
     }
     let Some(cluster) = state.all.cluster(operation.cluster) else { return false };
-    let link = state.catalogue.entry(&operation.about).and_then(|entry| entry.link);
+    let link = state.all.resource(&operation.about).and_then(|entry| entry.link);
     link.is_some_and(|link| sees(cluster.rules(), permit, link))
 }
 
@@ -75,11 +75,11 @@ fn status(operation: &Operation) -> Value {
     if let Some(at) = operation.ended {
         status["endTime"] = json!(Moment(at).to_string());
     }
-    status["status"] = json!(match (&operation.ending, operation.is_open()) {
+    status["status"] = json!(match (&operation.result, operation.is_open()) {
         (_, true) => "InProgress",
-        (Ending::Succeeded, false) => "Succeeded",
-        (Ending::Canceled, false) => "Canceled",
-        (Ending::Failed { .. }, false) => "Failed",
+        (OperationResult::Succeeded, false) => "Succeeded",
+        (OperationResult::Canceled, false) => "Canceled",
+        (OperationResult::Failed { .. }, false) => "Failed",
     });
     if let Some(error) = ended(operation).filter(|_| !operation.is_open()) {
         status["error"] = error.inner();
@@ -90,11 +90,11 @@ fn status(operation: &Operation) -> Value {
 
 /// The error of an operation that did not succeed.
 fn ended(operation: &Operation) -> Option<ArmError> {
-    match &operation.ending {
-        Ending::Succeeded => None,
-        Ending::Canceled => {
+    match &operation.result {
+        OperationResult::Succeeded => None,
+        OperationResult::Canceled => {
             Some(ArmError::new(409, "OperationCanceled", "An operator has taken the operation back."))
         }
-        Ending::Failed { code, message } => Some(ArmError::new(409, code.clone(), message.clone())),
+        OperationResult::Failed { code, message } => Some(ArmError::new(409, code.clone(), message.clone())),
     }
 }

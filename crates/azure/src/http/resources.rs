@@ -5,7 +5,8 @@ use std::sync::Arc;
 use axum::response::Response;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::{GroupId, ResourceId};
-use forewarn_control::shared::{Link, Role};
+use forewarn_control::resources::Link;
+use forewarn_control::shared::Role;
 use forewarn_server::State;
 use forewarn_server::{Engine, group_of};
 use serde_json::{Value, json};
@@ -135,7 +136,7 @@ fn all_of(state: &State<'_>, asker: (&Permit, ApiVersion), wanted: &Wanted) -> V
         // Opaque resources belong to no tenant.
         return items;
     }
-    let written = state.catalogue.entries_below("/subscriptions/");
+    let written = state.all.resources_below("/subscriptions/");
     let written = written.filter(|(_, entry)| entry.cluster == state.id && entry.link.is_none());
     let kept = written.filter_map(|(_, entry)| {
         let id = ResourceId::parse(&entry.id)?;

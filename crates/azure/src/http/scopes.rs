@@ -1,9 +1,9 @@
 //! Subscriptions and resource groups of a request: the clusters that have them, within the permit.
 
+use forewarn_control::ClusterId;
 use forewarn_control::Permit;
 use forewarn_control::Site;
 use forewarn_control::resource_id::{GroupId, ResourceId};
-use forewarn_control::shared::ClusterId;
 use forewarn_server::State;
 use forewarn_server::{Engine, ResourceGroup, groups_with_id, is_removed};
 
@@ -47,7 +47,7 @@ pub(crate) fn find_group(
 /// The groups of a subscription within the permit, in the order of their names.
 pub(crate) fn groups_of(state: &State<'_>, permit: &Permit, subscription: &str) -> Vec<ResourceGroup> {
     let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
-    let entries = state.catalogue.entries_below(&prefix);
+    let entries = state.all.resources_below(&prefix);
     let own = entries.filter(|(key, entry)| !key[prefix.len()..].contains('/') && !is_removed(state, entry));
     let own = own.filter_map(|(_, entry)| ResourceGroup::of_entry(entry));
     let mut groups: Vec<_> = own.filter(|group| permit.reaches(group.cluster)).collect();

@@ -8,7 +8,8 @@ use forewarn_lifecycle::{Cluster, MachineId, Name, Shape, TenantId, Timestamp};
 use super::role::{is_within, named_host, needs};
 use crate::command::NamedCommand;
 use crate::request::RequestContext;
-use crate::shared::{ClusterId, Reach, Role, Scope, Token};
+use crate::shared::{Reach, Role, Scope, Token};
+use crate::stream::ClusterId;
 
 /// Permission of a request's sender: a role, and the clusters and tenants that it applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::audit::notice::Notice;
+use crate::stream::{ClusterId, Stream};
 use forewarn_types::Moment;
 
 /// Bytes of an entry as JSON: whatever is told, no sealed entry has more.
@@ -312,6 +313,12 @@ impl fmt::Debug for Chain {
 }
 
 impl TrailEntry {
+    /// The part of the state that the entry belongs to.
+    #[must_use]
+    pub fn stream(&self) -> Stream {
+        if self.cluster.is_empty() { Stream::Shared } else { Stream::Cluster(ClusterId(self.cluster_number)) }
+    }
+
     /// The entry as one line of compact JSON, without the end of the line.
     #[must_use]
     pub fn to_line(&self) -> String {

@@ -8,7 +8,8 @@ use super::draft::Draft;
 use super::receipts::empty_outcome;
 use crate::error::ControlError;
 use crate::request::{Administration, Reply, RequestContext, SharedRequest};
-use crate::shared::{Catalogue, ClusterId, Command, Filter, NewWebhook, WebhookCommand};
+use crate::shared::{Catalogue, Command, Filter, NewWebhook, WebhookCommand};
+use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
 
 impl Draft<'_> {
@@ -17,16 +18,16 @@ impl Draft<'_> {
             SharedRequest::Administer { change, context } => self.administer(change, context),
             SharedRequest::SetClock { order, context } => {
                 self.check_token(context)?;
-                if let Some(outcome) = self.receipt(context)? {
+                if let Some(outcome) = self.receipt(Stream::Shared, context)? {
                     return Ok(Reply::Repeated(outcome));
                 }
                 let asked = serde_json::to_value(order).unwrap_or_default();
                 self.audit_request(None, &context.by, &asked);
-                self.keep_receipt(context, &empty_outcome(self.now()))?;
+                self.keep_receipt(Stream::Shared, context, &empty_outcome(self.now()))?;
                 Ok(Reply::Done)
             }
             SharedRequest::KeepReceipt { context } => {
-                self.keep_receipt(context, &empty_outcome(self.now()))?;
+                self.keep_receipt(Stream::Shared, context, &empty_outcome(self.now()))?;
                 Ok(Reply::Done)
             }
             SharedRequest::ConfirmWebhook { webhook, per_minute } => {
@@ -47,7 +48,7 @@ impl Draft<'_> {
         context: &RequestContext,
     ) -> Result<Reply, ControlError> {
         self.check_token(context)?;
-        if let Some(outcome) = self.receipt(context)? {
+        if let Some(outcome) = self.receipt(Stream::Shared, context)? {
             return match change {
                 Administration::IssueToken { name, .. } => Err(ControlError::ShownOnce(name.clone())),
                 Administration::CreateCluster(_)
@@ -67,13 +68,9 @@ impl Draft<'_> {
         }
         let asked = told(&command, self.state.shared());
         let entry = self.audit_request(None, &context.by, &asked);
-        let next = self.state.shared().next_cluster();
         let changes = self.change_shared(&command)?;
-        if self.state.shared().next_cluster() != next {
-            self.give_site(next);
-        }
         let outcome = Outcome { changes, entry: Some(entry), ..empty_outcome(self.now()) };
-        self.keep_receipt(context, &outcome)?;
+        self.keep_receipt(Stream::Shared, context, &outcome)?;
         Ok(Reply::Outcome(outcome))
     }
 
@@ -87,7 +84,8 @@ impl Draft<'_> {
                 // that was copied may have made a cluster of the same number from it.
                 let first = self.rules(ClusterId::DEFAULT)?;
                 let seed = first.seed_of_cluster(self.state.shared().next_cluster().0);
-                Command::CreateCluster { name, seed }
+                let site = self.site_of_new_cluster(&name);
+                Command::CreateCluster { name, seed, site }
             }
             Administration::RenameCluster { cluster, name } => {
                 let cluster = named(&cluster)?;
@@ -143,7 +141,7 @@ fn told(command: &Command, catalogue: &Catalogue) -> Value {
         }),
         Command::RevokeToken(name) => json!({ "command": "revoke_token", "token": name.as_str() }),
         Command::Webhook(command) => told_of_webhook(command, called),
-        Command::KeepReceipt { .. } | Command::File(_) => Value::Null,
+        Command::KeepReceipt(_) => Value::Null,
     }
 }
 

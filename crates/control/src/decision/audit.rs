@@ -12,8 +12,9 @@ use crate::command::{NamedCommand, find_event, find_machine, full_name};
 use crate::push::{Beside, Notice, Owner, notices};
 use crate::request::{ITSELF, RequestContext};
 use crate::resource_id::ResourceId;
-use crate::shared::{ClusterId, Link};
+use crate::resources::Link;
 use crate::state::ClusterState;
+use crate::stream::ClusterId;
 
 /// The cause of what a draft records.
 #[derive(Clone, Debug)]
@@ -103,7 +104,7 @@ impl Draft<'_> {
                 Owner::Tenant(tenant) => Link::Tenant(tenant),
                 Owner::ScaleSet(set) => Link::ScaleSet(set),
             };
-            self.state.shared().entry_of(id, link).map(|(_, entry)| entry.id.clone())
+            cluster.resources().linked(link).map(|(_, resource)| resource.id.clone())
         };
         let failure_of = |work, machine| cluster.failure(work, machine).map(str::to_owned);
         notices(cluster.rules(), change, Beside { decided, id_of: &id_of, failure_of: &failure_of })

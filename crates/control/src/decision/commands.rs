@@ -10,10 +10,10 @@ use super::draft::Draft;
 use crate::command::{Details, NamedCommand, Resolved};
 use crate::error::{ControlError, RefusedCommand};
 use crate::placement::Wish;
-use crate::record::{Entry, Record};
+use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::{CommandBatch, HostNames, PermitCheck, Reply, RequestContext};
-use crate::shared::ClusterId;
 use crate::state::{ClusterState, ControlState, Effect};
+use crate::stream::{ClusterId, Stream};
 use crate::view::{Outcome, outcome};
 
 /// Details of a machine that commands have set.
@@ -33,7 +33,7 @@ impl Draft<'_> {
         let CommandBatch { commands, context } = batch;
         self.check_token(context)?;
         self.check_permit(id, commands, context)?;
-        if let Some(outcome) = self.receipt(context)? {
+        if let Some(outcome) = self.receipt(Stream::Cluster(id), context)? {
             return Ok(Reply::Repeated(outcome));
         }
         self.check_revision(context)?;
@@ -48,7 +48,7 @@ impl Draft<'_> {
         context: &RequestContext,
     ) -> Result<Reply, ControlError> {
         self.check_token(context)?;
-        if let Some(outcome) = self.receipt(context)? {
+        if let Some(outcome) = self.receipt(Stream::Cluster(id), context)? {
             return Ok(Reply::Repeated(outcome));
         }
         self.check_revision(context)?;
@@ -76,7 +76,7 @@ impl Draft<'_> {
         let changes: Vec<_> = decided.cloned().collect();
         let outcome = outcome(self.rules(id)?, self.now(), &changes);
         let outcome = Outcome { changes: outcome.changes + own, entry, ..outcome };
-        self.keep_receipt(context, &outcome)?;
+        self.keep_receipt(Stream::Cluster(id), context, &outcome)?;
         Ok(outcome)
     }
 
@@ -111,7 +111,7 @@ impl Draft<'_> {
                     if let Change::MachineAdmitted { machine, .. } = change {
                         let details = Details { home: self.home_of(id, machine), ..details.clone() };
                         described.insert(machine, Described { command: index, details: details.clone() });
-                        self.write(Entry::Described { cluster: id, machine, details });
+                        self.write_in_cluster(id, ClusterEntry::Described { machine, details });
                     }
                 }
             }
@@ -120,14 +120,14 @@ impl Draft<'_> {
                 let details = change.apply(known);
                 if *known != details {
                     described.insert(machine, Described { command: index, details: details.clone() });
-                    self.write(Entry::Described { cluster: id, machine, details });
+                    self.write_in_cluster(id, ClusterEntry::Described { machine, details });
                     return Ok(1);
                 }
             }
             Resolved::Site(change) => {
                 let site = self.changed_site(id, cluster.site(), &change)?;
                 if site != *cluster.site() {
-                    self.write(Entry::Site(id, site));
+                    self.write_in_cluster(id, ClusterEntry::Site(site));
                     return Ok(1);
                 }
             }
@@ -215,17 +215,10 @@ impl Draft<'_> {
     }
 }
 
-/// The change of that cluster in a record.
+/// The change of the rules of that cluster in a record.
 fn change_of(id: ClusterId, record: &Record) -> Option<&Change> {
     match &record.entry {
-        Entry::Change(of, change) if *of == id => Some(change),
-        Entry::Change(..)
-        | Entry::Clock
-        | Entry::Described { .. }
-        | Entry::Site(..)
-        | Entry::Booted(_)
-        | Entry::Unread(_)
-        | Entry::Failed { .. }
-        | Entry::Catalogue(_) => None,
+        Entry::Cluster(of, ClusterEntry::Rules(change)) if *of == id => Some(change),
+        Entry::Cluster(..) | Entry::Shared(_) => None,
     }
 }

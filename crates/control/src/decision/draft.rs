@@ -8,10 +8,10 @@ use super::audit::Attribution;
 use super::{Decision, Environment};
 use crate::audit::{Chain, TrailEntry, happening};
 use crate::error::ControlError;
-use crate::record::{Entry, Record};
+use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::{ClusterRequest, Decided, Reply};
-use crate::shared::ClusterId;
 use crate::state::{ClusterState, ControlState, Effect};
+use crate::stream::ClusterId;
 
 /// A draft of a decision.
 pub(super) struct Draft<'a> {
@@ -61,6 +61,11 @@ impl<'a> Draft<'a> {
         self.records.push(record);
     }
 
+    /// Applies a change of a cluster and records it.
+    pub(super) fn write_in_cluster(&mut self, id: ClusterId, change: ClusterEntry) {
+        self.write(Entry::Cluster(id, change));
+    }
+
     pub(super) fn cluster_request(
         &mut self,
         id: ClusterId,
@@ -103,7 +108,7 @@ impl<'a> Draft<'a> {
                 let notices = self.notices(id, change, &changes);
                 self.audit_happening(id, happening.with_reason(reason.as_deref()), notices);
             }
-            self.write(Entry::Change(id, change.clone()));
+            self.write_in_cluster(id, ClusterEntry::Rules(change.clone()));
             self.follow_up(id, change);
         }
         Ok(changes)
@@ -114,7 +119,8 @@ impl<'a> Draft<'a> {
         let Change::Completed { maintenance, machine, report: Report::Failed } = change else { return None };
         let reason = self.attribution.reason.clone()?;
         let (maintenance, machine) = (*maintenance, *machine);
-        self.write(Entry::Failed { cluster: id, maintenance, machine, reason: reason.clone() });
+        let failed = ClusterEntry::Failed { maintenance, machine, reason: reason.clone() };
+        self.write_in_cluster(id, failed);
         Some(reason)
     }
 

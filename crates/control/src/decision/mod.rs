@@ -28,8 +28,8 @@ use crate::command::NamedCommand;
 use crate::error::{ControlError, RefusedCommand};
 use crate::record::Record;
 use crate::request::{Reply, Request};
-use crate::shared::ClusterId;
 use crate::state::{ControlState, Effect};
+use crate::stream::ClusterId;
 use draft::Draft;
 
 /// Everything besides the state that a decision depends on.

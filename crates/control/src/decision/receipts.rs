@@ -5,26 +5,45 @@ use forewarn_types::Moment;
 
 use super::draft::Draft;
 use crate::error::ControlError;
+use crate::limits::ANSWER_BYTES_MAX;
+use crate::receipts::{Answer, NewReceipt, Receipt};
+use crate::record::ClusterEntry;
+use crate::refusal::Refusal;
 use crate::request::{IdempotencyKey, RequestContext};
-use crate::shared::limits::ANSWER_BYTES_MAX;
-use crate::shared::{Answer, Command, Refusal};
+use crate::shared::Command;
+use crate::stream::Stream;
 use crate::view::Outcome;
 
 impl Draft<'_> {
     /// The answer to the same request under the same key.
-    pub(super) fn receipt(&self, context: &RequestContext) -> Result<Option<Outcome>, ControlError> {
+    pub(super) fn receipt(
+        &self,
+        stream: Stream,
+        context: &RequestContext,
+    ) -> Result<Option<Outcome>, ControlError> {
         let Some(IdempotencyKey { key, fingerprint }) = &context.once else { return Ok(None) };
         let now = self.now();
-        let Some(receipt) = self.state.shared().receipt(&context.by, key, now) else { return Ok(None) };
+        let Some(receipt) = self.find_receipt(stream, &context.by, key) else { return Ok(None) };
         if receipt.fingerprint != *fingerprint {
             return Err(Refusal::KeyUsed(key.clone()).into());
         }
         Ok(Some(serde_json::from_slice(&receipt.answer.0).unwrap_or_else(|_| empty_outcome(now))))
     }
 
+    /// Receipts of older versions are all in the shared state. So a key that was used there cannot be used in a cluster.
+    fn find_receipt(&self, stream: Stream, by: &str, key: &str) -> Option<&Receipt> {
+        let now = self.now().steady;
+        let of_cluster = match stream {
+            Stream::Cluster(id) => self.state.cluster(id).and_then(|it| it.receipts().find(by, key, now)),
+            Stream::Shared => None,
+        };
+        of_cluster.or_else(|| self.state.shared().receipts().find(by, key, now))
+    }
+
     /// Stores the answer if the request has a key.
     pub(super) fn keep_receipt(
         &mut self,
+        stream: Stream,
         context: &RequestContext,
         outcome: &Outcome,
     ) -> Result<(), ControlError> {
@@ -35,8 +54,15 @@ impl Draft<'_> {
             // There are more events than can be stored: a repeated request gets the number of changes only.
             answer = bytes(&Outcome { events: Vec::new(), untold: Vec::new(), ..outcome.clone() });
         }
-        let answer = Answer(answer.into());
-        self.change_shared(&Command::KeepReceipt { by: context.by.clone(), key, fingerprint, answer })?;
+        let new = NewReceipt { by: context.by.clone(), key, fingerprint, answer: Answer(answer.into()) };
+        match stream {
+            Stream::Shared => drop(self.change_shared(&Command::KeepReceipt(new))?),
+            Stream::Cluster(id) => {
+                if self.cluster(id)?.receipts().check(self.now().steady, &new)? {
+                    self.write_in_cluster(id, ClusterEntry::ReceiptKept(new));
+                }
+            }
+        }
         Ok(())
     }
 }

@@ -5,65 +5,78 @@ use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Shape, Withd
 
 use super::draft::Draft;
 use crate::command::Home;
-use crate::record::Entry as RecordEntry;
+use crate::error::ControlError;
+use crate::record::{ClusterEntry, Entry};
+use crate::refusal::Refusal;
 use crate::resource_id::ResourceId;
-use crate::shared::{self, ClusterId, Ending, Entry, Filing, Leaving, Link, Refusal};
+use crate::resources::{Leaving, Link, OperationResult, Resource, ResourceCommand};
+use crate::shared;
+use crate::state::ClusterState;
+use crate::stream::ClusterId;
 
 impl Draft<'_> {
-    /// Decides and applies a change of the stored resources. Returns the number of changes.
-    pub(super) fn file(&mut self, filing: Filing) -> Result<usize, Refusal> {
-        self.change_shared(&shared::Command::File(filing))
+    /// Decides and applies a change of the resources of a cluster. Returns the number of changes.
+    pub(super) fn change_resources(
+        &mut self,
+        id: ClusterId,
+        command: &ResourceCommand,
+    ) -> Result<usize, ControlError> {
+        let changes = self.cluster(id)?.resources().decide(self.now(), id, command)?;
+        let count = changes.len();
+        changes.into_iter().for_each(|change| self.write_in_cluster(id, ClusterEntry::Resource(change)));
+        Ok(count)
     }
 
     /// Decides and applies a change of the shared state. Returns the number of changes.
     pub(super) fn change_shared(&mut self, command: &shared::Command) -> Result<usize, Refusal> {
         let changes = self.state.shared().decide(self.now(), command)?;
         let count = changes.len();
-        changes.into_iter().for_each(|change| self.write(RecordEntry::Catalogue(change)));
+        changes.into_iter().for_each(|change| self.write(Entry::Shared(change)));
         Ok(count)
     }
 
-    /// Where somebody has put a machine, or the scale set that it is of.
-    pub(super) fn home_of(&self, cluster: ClusterId, machine: MachineId) -> Option<Home> {
-        let rules = self.cluster(cluster).ok()?.rules();
-        let own = self.state.shared().entry_of(cluster, Link::Machine(machine));
+    /// The resource group and the location that a client has given a machine, or its scale set.
+    pub(super) fn home_of(&self, id: ClusterId, machine: MachineId) -> Option<Home> {
+        let cluster = self.cluster(id).ok()?;
+        let (rules, resources) = (cluster.rules(), cluster.resources());
+        let own = resources.linked(Link::Machine(machine));
         let of_set = || match rules.tenant(rules.machine(machine)?.tenant)?.shape {
-            Shape::PlacementGroup(set) => self.state.shared().entry_of(cluster, Link::ScaleSet(set)),
+            Shape::PlacementGroup(set) => resources.linked(Link::ScaleSet(set)),
             Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
         };
-        let entries = [own, of_set()].map(|entry| entry.map(|(_, entry)| entry));
-        let (first, site) = (entries.iter().flatten().next()?, self.cluster(cluster).ok()?.site());
-        let location = |entry: &&Entry| {
-            let body: serde_json::Value = serde_json::from_slice(&entry.body.0).ok()?;
+        let written = [own, of_set()].map(|found| found.map(|(_, resource)| resource));
+        let (first, site) = (written.iter().flatten().next()?, cluster.site());
+        let location = |resource: &&Resource| {
+            let body: serde_json::Value = serde_json::from_slice(&resource.body.0).ok()?;
             Some(body["location"].as_str()?.to_owned())
         };
-        let location = entries.iter().flatten().find_map(location).unwrap_or_else(|| site.location.clone());
+        let location = written.iter().flatten().find_map(location).unwrap_or_else(|| site.location.clone());
         Some(Home { resource_group: ResourceId::parse(&first.id)?.group.name, location })
     }
 
-    /// A change of a cluster may end what somebody waits for, or take along what was written of something.
-    pub(super) fn follow_up(&mut self, cluster: ClusterId, change: &Change) {
-        let filing = self.work_over(cluster, change).or_else(|| self.gone_with(cluster, change));
-        if let Some(filing) = filing {
-            let followed = self.file(filing);
+    /// Changes resources after a change of the rules: operations end, and resources go with the objects that they stand for.
+    pub(super) fn follow_up(&mut self, id: ClusterId, change: &Change) {
+        let command = self.work_ended(id, change).or_else(|| self.gone_with(id, change));
+        if let Some(command) = command {
+            let followed = self.change_resources(id, &command);
             debug_assert!(followed.is_ok(), "the resources refuse what follows from the rules: {followed:?}");
         }
     }
 
-    /// Work that has started, or has been taken back, ends what waits for it.
-    fn work_over(&self, cluster: ClusterId, change: &Change) -> Option<Filing> {
-        let (maintenance, how) = if let Change::Started { maintenance, .. } = change {
-            (*maintenance, Ending::Succeeded)
+    /// Work that has started, or was withdrawn, ends operations that wait for it.
+    fn work_ended(&self, id: ClusterId, change: &Change) -> Option<ResourceCommand> {
+        let (maintenance, result) = if let Change::Started { maintenance, .. } = change {
+            (*maintenance, OperationResult::Succeeded)
         } else if let Change::Withdrawn { maintenance, why, .. } = change {
-            (self.is_gone(cluster, *maintenance).then_some(*maintenance)?, ending_of(*why))
+            (self.is_gone(id, *maintenance).then_some(*maintenance)?, result_of(*why))
         } else {
             return None;
         };
-        Some(Filing::Over { cluster, maintenance, how })
+        Some(ResourceCommand::EndWork { maintenance, result })
     }
 
-    /// What was written of something goes with it.
-    fn gone_with(&self, cluster: ClusterId, change: &Change) -> Option<Filing> {
+    /// The resource of an object goes with the object.
+    fn gone_with(&self, id: ClusterId, change: &Change) -> Option<ResourceCommand> {
         let link = if let Change::Completed { machine, .. } | Change::MachineForgotten(machine) = change {
             Link::Machine(*machine)
         } else if let Change::TenantRemoved(tenant) = change {
@@ -73,112 +86,106 @@ impl Draft<'_> {
         } else {
             return None;
         };
-        self.entry_if_gone(cluster, link).map(Filing::Remove)
+        self.resource_if_gone(id, link).map(ResourceCommand::Remove)
     }
 
     fn is_gone(&self, cluster: ClusterId, maintenance: MaintenanceId) -> bool {
         self.rules(cluster).is_ok_and(|rules| rules.maintenance(maintenance).is_none())
     }
 
-    /// The id under which something was written that the rules no longer know.
-    fn entry_if_gone(&self, cluster: ClusterId, link: Link) -> Option<String> {
-        let rules = self.cluster(cluster).ok()?.rules();
+    /// The id of the resource of an object that the rules no longer know.
+    fn resource_if_gone(&self, id: ClusterId, link: Link) -> Option<String> {
+        let cluster = self.cluster(id).ok()?;
+        let rules = cluster.rules();
         let is_there = match link {
             Link::Machine(machine) => rules.machine(machine).is_some(),
             Link::Tenant(tenant) => rules.tenant(tenant).is_some(),
             Link::ScaleSet(set) => rules.scale_set(set).is_some(),
         };
-        let (_, entry) = self.state.shared().entry_of(cluster, link)?;
-        (!is_there).then(|| entry.id.clone())
+        let (_, resource) = cluster.resources().linked(link)?;
+        (!is_there).then(|| resource.id.clone())
     }
 
     /// Removes the first resource of a cluster that is marked to go and has nothing left. Returns false if there is none.
-    pub(super) fn sweep(&mut self, cluster: ClusterId) -> bool {
-        let leaving: Vec<_> = self.state.shared().entries_leaving().map(str::to_owned).collect();
-        leaving.iter().any(|key| self.sweep_one(cluster, key))
+    pub(super) fn sweep(&mut self, id: ClusterId) -> bool {
+        let Ok(cluster) = self.cluster(id) else { return false };
+        let leaving: Vec<_> = cluster.resources().leaving().map(str::to_owned).collect();
+        leaving.iter().any(|key| self.sweep_one(id, key))
     }
 
-    fn sweep_one(&mut self, cluster: ClusterId, key: &str) -> bool {
-        let entry = self.state.shared().entry(key).filter(|entry| entry.cluster == cluster);
-        let Some(entry) = entry.cloned() else { return false };
-        match self.fate(key, &entry) {
-            Fate::Waits => false,
-            Fate::Goes(Some(command)) => match self.change(entry.cluster, &command) {
-                // The entry goes with what it is linked to.
-                Ok(changes) => !changes.is_empty(),
-                // Something still needs it.
-                Err(_) => false,
-            },
-            Fate::Goes(None) => self.file(Filing::Remove(entry.id)).is_ok_and(|changes| changes > 0),
-            Fate::Stays => {
-                let stays = Filing::Mark { id: entry.id, leaving: Leaving::Stays };
-                self.file(stays).is_ok_and(|changes| changes > 0)
-            }
-        }
-    }
-
-    /// What becomes of an entry that is on its way out.
-    fn fate(&self, key: &str, entry: &Entry) -> Fate {
-        let Ok(rules) = self.rules(entry.cluster) else { return Fate::Goes(None) };
-        let of = |machines: Vec<MachineId>, command| {
-            if machines.is_empty() {
-                return Fate::Goes(Some(command));
-            }
-            // What was to be deleted and could not be keeps its set.
-            if machines.iter().any(|machine| rules.is_leaving(*machine)) { Fate::Waits } else { Fate::Stays }
+    fn sweep_one(&mut self, id: ClusterId, key: &str) -> bool {
+        let Ok(cluster) = self.cluster(id) else { return false };
+        let Some(resource) = cluster.resources().get(key).cloned() else { return false };
+        let command = match fate(cluster, key, &resource) {
+            Fate::Waits => return false,
+            // The resource goes with the object that it stands for, unless something still needs that.
+            Fate::Goes(Some(command)) => return self.change(id, &command).is_ok_and(|it| !it.is_empty()),
+            Fate::Goes(None) => ResourceCommand::Remove(resource.id),
+            Fate::Stays => ResourceCommand::Mark { id: resource.id, leaving: Leaving::Stays },
         };
-        match entry.link {
-            Some(Link::ScaleSet(id)) => match rules.scale_set(id) {
-                None => Fate::Goes(None),
-                Some(set) => {
-                    let groups = set.groups.iter().filter_map(|group| rules.tenant(*group));
-                    let machines = groups.flat_map(|tenant| tenant.machines().iter().copied()).collect();
-                    of(machines, Command::RemoveScaleSet(id))
-                }
-            },
-            Some(Link::Tenant(id)) => match rules.tenant(id) {
-                None => Fate::Goes(None),
-                Some(tenant) => of(tenant.machines().to_vec(), Command::RemoveTenant(id)),
-            },
-            Some(Link::Machine(_)) => Fate::Waits,
-            None => self.fate_of_group(key, entry),
-        }
-    }
-
-    fn fate_of_group(&self, key: &str, entry: &Entry) -> Fate {
-        let catalogue = &self.state.shared();
-        let Ok(rules) = self.rules(entry.cluster) else { return Fate::Goes(None) };
-        let (mut any, mut any_leaves) = (false, false);
-        for (_, inside) in catalogue.entries_below(&format!("{key}/")) {
-            any = true;
-            any_leaves |= inside.leaving == Leaving::Leaves
-                || matches!(inside.link, Some(Link::Machine(machine)) if rules.is_leaving(machine));
-        }
-        match (any, any_leaves) {
-            (false, _) => Fate::Goes(None),
-            (true, true) => Fate::Waits,
-            (true, false) => Fate::Stays,
-        }
+        self.change_resources(id, &command).is_ok_and(|changes| changes > 0)
     }
 }
 
-/// What becomes of an entry that is on its way out.
+/// Decides what happens to a resource that is marked to go.
+fn fate(cluster: &ClusterState, key: &str, resource: &Resource) -> Fate {
+    let rules = cluster.rules();
+    let of = |machines: Vec<MachineId>, command| {
+        if machines.is_empty() {
+            return Fate::Goes(Some(command));
+        }
+        // A machine that could not be deleted keeps its set.
+        if machines.iter().any(|machine| rules.is_leaving(*machine)) { Fate::Waits } else { Fate::Stays }
+    };
+    match resource.link {
+        Some(Link::ScaleSet(id)) => match rules.scale_set(id) {
+            None => Fate::Goes(None),
+            Some(set) => {
+                let groups = set.groups.iter().filter_map(|group| rules.tenant(*group));
+                let machines = groups.flat_map(|tenant| tenant.machines().iter().copied()).collect();
+                of(machines, Command::RemoveScaleSet(id))
+            }
+        },
+        Some(Link::Tenant(id)) => match rules.tenant(id) {
+            None => Fate::Goes(None),
+            Some(tenant) => of(tenant.machines().to_vec(), Command::RemoveTenant(id)),
+        },
+        Some(Link::Machine(_)) => Fate::Waits,
+        None => fate_of_group(cluster, key),
+    }
+}
+
+fn fate_of_group(cluster: &ClusterState, key: &str) -> Fate {
+    let (mut any, mut any_leaves) = (false, false);
+    for (_, inside) in cluster.resources().below(&format!("{key}/")) {
+        any = true;
+        any_leaves |= inside.leaving == Leaving::Leaves
+            || matches!(inside.link, Some(Link::Machine(machine)) if cluster.rules().is_leaving(machine));
+    }
+    match (any, any_leaves) {
+        (false, _) => Fate::Goes(None),
+        (true, true) => Fate::Waits,
+        (true, false) => Fate::Stays,
+    }
+}
+
+/// The future of a resource that is marked to go.
 enum Fate {
     /// Something of it is still there.
     Waits,
-    /// Nothing is left of it: it goes by itself, or with this.
+    /// Nothing is left of it: it goes by itself, or with this command.
     Goes(Option<Command>),
-    /// What it has will stay.
+    /// Its machines will stay.
     Stays,
 }
 
-fn ending_of(why: Withdrawal) -> Ending {
+fn result_of(why: Withdrawal) -> OperationResult {
     match why {
-        Withdrawal::Cancelled | Withdrawal::Postponed => Ending::Canceled,
+        Withdrawal::Cancelled | Withdrawal::Postponed => OperationResult::Canceled,
         Withdrawal::Superseded
         | Withdrawal::Unconcerned
         | Withdrawal::HostFailed
-        | Withdrawal::HostRecovered => Ending::Failed {
+        | Withdrawal::HostRecovered => OperationResult::Failed {
             code: "OperationPreempted".to_owned(),
             message: "The operation has been preempted by a more recent operation.".to_owned(),
         },

@@ -5,10 +5,12 @@ use forewarn_lifecycle::{EventId, MachineId, MaintenanceId, Stage};
 use super::draft::Draft;
 use crate::command::{BadCommand, Details, find_machine, find_scale_set, find_tenant};
 use crate::error::ControlError;
-use crate::record::Entry;
+use crate::limits::OPERATION_WAITS_MAX;
+use crate::record::ClusterEntry;
+use crate::refusal::Refusal;
 use crate::request::{LinkTarget, Reply, RequestContext, ResourceWrite, Transacted, Transaction};
-use crate::shared::limits::OPERATION_WAITS_MAX;
-use crate::shared::{ClusterId, Filing, Leaving, Link, Operation, Refusal};
+use crate::resources::{Leaving, Link, NewOperation, Operation, ResourceCommand};
+use crate::stream::ClusterId;
 
 /// Names of operations are made like ids of events, of a secret of their own.
 const OPERATIONS: u8 = 3;
@@ -25,7 +27,7 @@ impl Draft<'_> {
         let Transaction { commands, writes, asked, operation } = transaction;
         self.check_room(id, writes)?;
         if let Some(about) = operation {
-            self.state.shared().check_room_for_operation(about, commands.len())?;
+            self.cluster(id)?.resources().check_room_for_operation(about, commands.len())?;
         }
         let context = RequestContext { asked: asked.clone(), ..context.clone() };
         let outcome = self.carry_out_for(id, commands, &context)?;
@@ -40,20 +42,22 @@ impl Draft<'_> {
             ResourceWrite::Put { id, body, notes, .. } => Some((id, body, notes)),
             ResourceWrite::Remove(_) | ResourceWrite::Leave(_) => None,
         });
-        self.state.shared().check_room(cluster, put)
+        self.state.check_room(cluster, put)
     }
 
     fn write_resource(&mut self, cluster: ClusterId, write: &ResourceWrite) -> Result<(), ControlError> {
-        let (filing, link) = match write {
+        let (command, link) = match write {
             ResourceWrite::Put { id, link, body, notes } => {
                 let link = link.as_ref().map(|link| self.linked(cluster, link)).transpose()?;
                 let (id, body, notes) = (id.clone(), body.clone(), notes.clone());
-                (Filing::Put { id, cluster, link, body, notes }, link)
+                (ResourceCommand::Put { id, link, body, notes }, link)
             }
-            ResourceWrite::Remove(id) => (Filing::Remove(id.clone()), None),
-            ResourceWrite::Leave(id) => (Filing::Mark { id: id.clone(), leaving: Leaving::Leaves }, None),
+            ResourceWrite::Remove(id) => (ResourceCommand::Remove(id.clone()), None),
+            ResourceWrite::Leave(id) => {
+                (ResourceCommand::Mark { id: id.clone(), leaving: Leaving::Leaves }, None)
+            }
         };
-        self.file(filing)?;
+        self.change_resources(cluster, &command)?;
         link.into_iter().try_for_each(|link| self.set_resource_groups(cluster, link))
     }
 
@@ -64,7 +68,7 @@ impl Draft<'_> {
             let home = self.home_of(cluster, machine);
             if home.is_some() && known.home != home {
                 let details = Details { home, ..known.clone() };
-                self.write(Entry::Described { cluster, machine, details });
+                self.write_in_cluster(cluster, ClusterEntry::Described { machine, details });
             }
         }
         Ok(())
@@ -106,12 +110,22 @@ impl Draft<'_> {
             work.is_some_and(|work| matches!(work.stage, Stage::Waiting(_)) && work.plan.cause.is_asked_for())
         };
         let waits = work.iter().copied().map(MaintenanceId).filter(waits).take(OPERATION_WAITS_MAX).collect();
-        let mut secret = self.environment.identity;
-        secret.0[0] ^= OPERATIONS;
-        let number = self.state.shared().next_operation();
-        let name = EventId::nth(&secret, number).to_string().to_lowercase();
+        let (number, name) = self.new_operation_name(cluster)?;
         let about = about.to_owned();
-        self.file(Filing::Open { name: name.clone(), about, cluster, waits, token })?;
-        self.state.shared().operation(&name).cloned().ok_or(ControlError::Unavailable)
+        let new = NewOperation { number, name: name.clone(), about, waits, token };
+        self.change_resources(cluster, &ResourceCommand::Open(new))?;
+        self.cluster(cluster)?.resources().operation(&name).cloned().ok_or(ControlError::Unavailable)
+    }
+
+    /// The number and the name of the next operation. Names are unique over all clusters: numbers of operations of older versions
+    /// were too, so that a name which another cluster has is passed over.
+    fn new_operation_name(&self, id: ClusterId) -> Result<(u64, String), ControlError> {
+        let identity = self.environment.identity;
+        let mut secret = if id == ClusterId::DEFAULT { identity } else { identity.nth(id.0) };
+        secret.0[0] ^= OPERATIONS;
+        let name = |number| EventId::nth(&secret, number).to_string().to_lowercase();
+        let mut numbers =
+            (self.cluster(id)?.resources().next_operation()..).map(|number| (number, name(number)));
+        numbers.find(|(_, name)| self.state.operation(name).is_none()).ok_or(ControlError::Unavailable)
     }
 }

@@ -1,20 +1,19 @@
-//! The state: names of clusters, tokens, receipts, the register, webhooks.
+//! The shared state: names of clusters, tokens, webhooks, receipts, and the boot of the computer.
 
 use std::sync::Arc;
 
+use forewarn_lifecycle::Name;
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{Name, Now};
 
-use crate::shared::cluster::ClusterId;
-use crate::shared::command::Refusal;
-use crate::shared::receipt::{Receipt, Receipts};
-use crate::shared::register::{Body, Entry, Link, Operation, Register};
+use crate::receipts::Receipts;
+use crate::shared::boot::Boot;
 use crate::shared::token::Token;
 use crate::shared::webhook::Webhook;
+use crate::stream::ClusterId;
 
-/// What a server keeps beside its clusters.
+/// The state that clusters share.
 ///
-/// A copy is a few pointers. A change of one copies a path to what it changes; the rest stays shared.
+/// A copy is a few pointers. A change of one copies the path to the changed item; the copies go on sharing the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalogue {
     pub(crate) next: Counters,
@@ -22,7 +21,7 @@ pub struct Catalogue {
     pub(crate) tokens: PagedMap<u32, Arc<Token>>,
     pub(crate) webhooks: PagedMap<u32, Arc<Webhook>>,
     pub(crate) receipts: Receipts,
-    pub(crate) register: Register,
+    pub(crate) boot: Option<Boot>,
 
     pub(crate) cluster_names: PagedMap<Name, ClusterId>,
     pub(crate) token_names: PagedMap<Name, u32>,
@@ -35,7 +34,6 @@ pub struct Counters {
     pub cluster: u32,
     pub token: u32,
     pub webhook: u32,
-    pub receipt: u64,
 }
 
 impl Default for Catalogue {
@@ -60,7 +58,7 @@ impl Catalogue {
             tokens: PagedMap::new(),
             webhooks: PagedMap::new(),
             receipts: Receipts::default(),
-            register: Register::default(),
+            boot: None,
             cluster_names: PagedMap::new(),
             token_names: PagedMap::new(),
         }
@@ -112,77 +110,21 @@ impl Catalogue {
         self.next.token
     }
 
-    /// What was answered to whoever that is, under that key, within the last day.
+    /// The receipts of requests to the shared state.
     #[must_use]
-    pub fn receipt(&self, by: &str, key: &str, now: Now) -> Option<&Receipt> {
-        self.receipts.find(by, key, now.steady)
+    pub fn receipts(&self) -> &Receipts {
+        &self.receipts
     }
 
-    /// What was written under an id, whose key is given: the id in lower case.
+    /// The boot of the computer that the steady clock last belonged to.
     #[must_use]
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
-        self.register.entry(key)
+    pub fn boot(&self) -> Option<Boot> {
+        self.boot
     }
 
-    /// What was written under ids that begin so, in lower case, by key.
-    pub fn entries_below<'a>(&'a self, prefix: &str) -> impl Iterator<Item = (&'a str, &'a Entry)> + use<'a> {
-        self.register.below(prefix)
-    }
-
-    /// What was written of something that the rules know, with its key.
-    #[must_use]
-    pub fn entry_of(&self, cluster: ClusterId, link: Link) -> Option<(&str, &Entry)> {
-        self.register.linked(cluster, link)
-    }
-
-    /// The keys of entries that go, once nothing of them is left.
-    pub fn entries_leaving(&self) -> impl Iterator<Item = &str> {
-        self.register.leaving()
-    }
-
-    /// Whether an operation about it is under way, by key.
-    #[must_use]
-    pub fn is_operated_on(&self, key: &str) -> bool {
-        self.register.has_open(key)
-    }
-
-    /// The operation of that name, if it is under way or ended not long ago.
-    #[must_use]
-    pub fn operation(&self, name: &str) -> Option<&Operation> {
-        self.register.operation(name)
-    }
-
-    /// The number that the next operation will have.
-    #[must_use]
-    pub fn next_operation(&self) -> u64 {
-        self.register.next_operation()
-    }
-
-    /// Whether all that can be written in a cluster: ids, bodies and notes.
-    ///
-    /// # Errors
-    /// When it is too much, or an id is that of something in another cluster.
-    pub fn check_room<'a>(
-        &self,
-        cluster: ClusterId,
-        put: impl Iterator<Item = (&'a String, &'a Body, &'a Body)>,
-    ) -> Result<(), Refusal> {
-        self.register.check_room(cluster, put)
-    }
-
-    /// Whether an operation about that can be opened, for as much work as those commands may come to. Without commands it waits
-    /// for nothing, and takes no room.
-    ///
-    /// # Errors
-    /// When it is too much.
-    pub fn check_room_for_operation(&self, about: &str, commands: usize) -> Result<(), Refusal> {
-        self.register.check_room_for_operation(about, commands)
-    }
-
-    /// How many receipts are kept, and how many bytes they are.
-    #[must_use]
-    pub fn receipts_kept(&self) -> (usize, usize) {
-        (self.receipts.len(), self.receipts.bytes())
+    /// The state continues on another computer.
+    pub(crate) fn forget_boot(&mut self) {
+        self.boot = None;
     }
 }
 
@@ -193,11 +135,12 @@ pub(crate) fn default_name() -> Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::Site;
+    use crate::receipts::{Answer, NewReceipt};
     use crate::shared::{
-        Answer, Change, Ending, Filed, Handshake, Leaving, Progress, Restoring, Role, Schema, Scope,
-        TokenHash, WebhookChange,
+        Change, Handshake, Progress, Restoring, Role, Schema, Scope, TokenHash, WebhookChange,
     };
-    use forewarn_lifecycle::{MachineId, MaintenanceId, Seed, Steady, Timestamp};
+    use forewarn_lifecycle::{Now, Seed, Steady, Timestamp};
 
     const NOW: Now = Now { wall: Timestamp::from_millis(0), steady: Steady::START };
     /// So many of each kind that they take several pages.
@@ -205,33 +148,6 @@ mod tests {
 
     fn name(text: &str) -> Name {
         Name::new(text).unwrap()
-    }
-
-    fn entry(number: u32) -> Entry {
-        Entry {
-            id: format!("/Entries/{number}"),
-            cluster: ClusterId(1),
-            link: Some(Link::Machine(MachineId(number))),
-            edition: 1,
-            created: NOW.wall,
-            body: Body::default(),
-            notes: Body::default(),
-            leaving: Leaving::Stays,
-        }
-    }
-
-    fn operation(number: u32) -> Operation {
-        Operation {
-            number: number.into(),
-            name: format!("operation-{number}"),
-            about: format!("/entries/{number}"),
-            cluster: ClusterId(1),
-            token: None,
-            waits: [number, COUNT].map(|work| MaintenanceId(work.into())).into_iter().collect(),
-            began: NOW.wall,
-            ended: None,
-            ending: Ending::Succeeded,
-        }
     }
 
     fn token(number: u32, clusters: &[u32]) -> Token {
@@ -264,37 +180,25 @@ mod tests {
 
     fn receipt(number: u32) -> Change {
         let (by, key) = (format!("token {}", number % 3), number.to_string());
-        Change::ReceiptKept { by, key, fingerprint: [0; 32], answer: Answer([].into()) }
+        Change::ReceiptKept(NewReceipt { by, key, fingerprint: [0; 32], answer: Answer([].into()) })
     }
 
     /// One of each kind.
-    fn additions(number: u32) -> [Change; 6] {
+    fn additions(number: u32) -> [Change; 4] {
         [
             Change::ClusterCreated {
                 cluster: ClusterId(number + 1),
                 name: name(&format!("cluster-{number}")),
                 seed: Seed([0; 16]),
+                site: Site::default(),
             },
             Change::TokenIssued(token(number, &[number % 2 + 1, 1])),
             receipt(number),
-            Change::Filed(Filed::Put(entry(number))),
-            Change::Filed(Filed::Opened(operation(number))),
             Change::Webhook(WebhookChange::Added(Arc::new(webhook(number)))),
         ]
     }
 
     fn later_changes() -> Vec<Change> {
-        let (cluster, how) = (ClusterId(1), Ending::Canceled);
-        let over =
-            |maintenance| Filed::Over { cluster, maintenance: MaintenanceId(maintenance), how: how.clone() };
-        let key = |number: u32| format!("/entries/{number}");
-        let filed = [
-            Filed::Put(Entry { edition: 2, link: None, ..entry(4) }),
-            Filed::Removed(key(5)),
-            Filed::Marked { key: key(6), leaving: Leaving::Leaves },
-            over(7),
-            over(COUNT.into()),
-        ];
         let progress = Progress::from(9);
         let webhooks = [
             WebhookChange::Removed(1),
@@ -304,15 +208,16 @@ mod tests {
         let others = [
             Change::ClusterRenamed { cluster: ClusterId(2), name: name("renamed") },
             Change::TokenRevoked(3),
-            Change::ClusterRemoved(cluster),
+            Change::ClusterRemoved(ClusterId(1)),
         ];
-        let changes = filed.into_iter().map(Change::Filed).chain(webhooks.into_iter().map(Change::Webhook));
+        let booted = Change::Booted(Boot { id: [1; 16], offset_millis: 5 });
+        let changes = webhooks.into_iter().map(Change::Webhook).chain([booted]);
         changes.chain(additions(COUNT)).chain(others).collect()
     }
 
     /// The same catalogue without shared memory.
     fn rebuilt(catalogue: &Catalogue) -> Catalogue {
-        let mut restoring = Restoring::new();
+        let mut restoring = Restoring::default();
         catalogue.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
         restoring.finish().unwrap()
     }
@@ -340,11 +245,10 @@ mod tests {
         let mut catalogue = Catalogue::new();
         (0..COUNT).flat_map(additions).for_each(|change| catalogue.evolve(NOW, &change));
         let copy = catalogue.clone();
-        catalogue.evolve(
-            NOW,
-            &Change::Filed(Filed::Marked { key: "/entries/6".to_owned(), leaving: Leaving::Leaves }),
-        );
-        let is_shared = |key: &str| std::ptr::eq(catalogue.entry(key).unwrap(), copy.entry(key).unwrap());
-        assert!(is_shared("/entries/7") && !is_shared("/entries/6"));
+        catalogue.evolve(NOW, &Change::Webhook(WebhookChange::Confirmed { webhook: 6, per_minute: None }));
+        let is_shared = |number| {
+            std::ptr::eq(catalogue.find_webhook(number).unwrap(), copy.find_webhook(number).unwrap())
+        };
+        assert!(is_shared(7) && !is_shared(6));
     }
 }

@@ -1,31 +1,47 @@
-//! What has been decided. The journal holds these, each with its time.
+//! Changes of the shared state.
 
 use forewarn_lifecycle::{Name, Seed};
 
-use crate::shared::cluster::ClusterId;
-use crate::shared::receipt::Answer;
-use crate::shared::register::Filed;
+use crate::command::Site;
+use crate::receipts::NewReceipt;
+use crate::shared::boot::Boot;
 use crate::shared::token::Token;
 use crate::shared::webhook::WebhookChange;
+use crate::stream::ClusterId;
 
-/// One step of the catalogue. Applying it cannot fail.
+/// A change of the state that clusters share. Applying it cannot fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the fields are what the step sets")]
 pub enum Change {
-    /// There is another cluster; its event ids are made of that secret.
-    ClusterCreated { cluster: ClusterId, name: Name, seed: Seed },
-    /// A cluster is called otherwise.
-    ClusterRenamed { cluster: ClusterId, name: Name },
+    /// A cluster was created.
+    ClusterCreated {
+        /// The cluster.
+        cluster: ClusterId,
+        /// Its name.
+        name: Name,
+        /// The secret that its event ids are made of.
+        seed: Seed,
+        /// Its location and resource group.
+        site: Site,
+    },
+    /// A cluster has a new name.
+    ClusterRenamed {
+        /// The cluster.
+        cluster: ClusterId,
+        /// Its name from now on.
+        name: Name,
+    },
     /// A cluster is gone. Tokens that were limited to it and others are limited to the others.
     ClusterRemoved(ClusterId),
-    /// A token is good from now on.
+    /// A token was issued.
     TokenIssued(Token),
-    /// A token is good no longer, and forgotten.
+    /// A token was revoked, by number.
     TokenRevoked(u32),
-    /// A request was answered so.
-    ReceiptKept { by: String, key: String, fingerprint: [u8; 32], answer: Answer },
-    /// A step of the register.
-    Filed(Filed),
-    /// A step of a webhook.
+    /// The answer to a request was stored.
+    ReceiptKept(NewReceipt),
+    /// A change of a webhook.
     Webhook(WebhookChange),
+    /// The clocks showed the time of this record: they never go back over a restart.
+    Clock,
+    /// The steady clock belongs to that boot of the computer.
+    Booted(Boot),
 }

@@ -1,17 +1,16 @@
-//! Deciding: reads the catalogue, changes nothing, may refuse. An empty list of changes means "already so".
+//! Decisions about the shared state. No changes mean that the state is as wanted already.
 
 use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
 
+use crate::command::Site;
+use crate::limits::{CLUSTERS_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX, TOKENS_MAX};
+use crate::receipts::{NewReceipt, check_by};
+use crate::refusal::Refusal;
 use crate::shared::catalogue::Catalogue;
 use crate::shared::change::Change;
-use crate::shared::cluster::ClusterId;
-use crate::shared::command::{Command, Refusal};
-use crate::shared::limits::{
-    ANSWER_BYTES_MAX, BY_BYTES_MAX, CLUSTERS_MAX, CLUSTERS_PER_SCOPE_MAX, KEY_BYTES_MAX,
-    TENANTS_PER_SCOPE_MAX, TOKENS_MAX,
-};
-use crate::shared::receipt::Answer;
+use crate::shared::command::Command;
 use crate::shared::token::{Reach, Role, Scope, Token};
+use crate::stream::ClusterId;
 
 type Decision = Result<Vec<Change>, Refusal>;
 
@@ -22,7 +21,7 @@ impl Catalogue {
     /// When something is in the way. The refusal says what, in words for people.
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         match command {
-            Command::CreateCluster { name, seed } => self.create_cluster(name, *seed),
+            Command::CreateCluster { name, seed, site } => self.create_cluster(name, *seed, site),
             Command::RenameCluster { cluster, name } => self.rename_cluster(*cluster, name),
             Command::RemoveCluster(cluster) => self.remove_cluster(*cluster),
             Command::IssueToken { number, name, role, scope, hash, expires, by } => {
@@ -33,24 +32,20 @@ impl Catalogue {
                 self.issue_token(now.wall, token)
             }
             Command::RevokeToken(name) => self.revoke_token(name),
-            Command::KeepReceipt { by, key, fingerprint, answer } => {
-                self.keep_receipt(now, by, key, fingerprint, answer)
-            }
-            Command::File(filing) => {
-                Ok(self.register.decide(now, filing)?.into_iter().map(Change::Filed).collect())
-            }
+            Command::KeepReceipt(new) => self.keep_receipt(now, new),
             Command::Webhook(command) => {
                 Ok(self.decide_webhook(now, command)?.into_iter().map(Change::Webhook).collect())
             }
         }
     }
 
-    fn create_cluster(&self, name: &Name, seed: Seed) -> Decision {
+    fn create_cluster(&self, name: &Name, seed: Seed, site: &Site) -> Decision {
         self.check_cluster_name(name)?;
         Refusal::check(self.clusters.len() + 1, CLUSTERS_MAX, "clusters")?;
         check_number(self.next.cluster, "clusters")?;
         let cluster = ClusterId(self.next.cluster);
-        Ok(vec![Change::ClusterCreated { cluster, name: name.clone(), seed }])
+        let (name, site) = (name.clone(), site.clone());
+        Ok(vec![Change::ClusterCreated { cluster, name, seed, site }])
     }
 
     fn rename_cluster(&self, cluster: ClusterId, name: &Name) -> Decision {
@@ -99,29 +94,9 @@ impl Catalogue {
         Ok(vec![Change::TokenRevoked(token.number)])
     }
 
-    fn keep_receipt(
-        &self,
-        now: Now,
-        by: &str,
-        key: &str,
-        fingerprint: &[u8; 32],
-        answer: &Answer,
-    ) -> Decision {
-        check_by(by)?;
-        if !(1..=KEY_BYTES_MAX).contains(&key.len()) || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Refusal::BadKey);
-        }
-        if answer.0.len() > ANSWER_BYTES_MAX {
-            return Err(Refusal::AnswerTooLong { max: ANSWER_BYTES_MAX });
-        }
-        match self.receipt(by, key, now) {
-            Some(before) if before.fingerprint == *fingerprint => Ok(Vec::new()),
-            Some(_) => Err(Refusal::KeyUsed(key.to_owned())),
-            None => {
-                let (by, key, answer) = (by.to_owned(), key.to_owned(), answer.clone());
-                Ok(vec![Change::ReceiptKept { by, key, fingerprint: *fingerprint, answer }])
-            }
-        }
+    fn keep_receipt(&self, now: Now, new: &NewReceipt) -> Decision {
+        let is_new = self.receipts.check(now.steady, new)?;
+        Ok(is_new.then(|| Change::ReceiptKept(new.clone())).into_iter().collect())
     }
 
     fn known_cluster(&self, id: ClusterId) -> Result<&Name, Refusal> {
@@ -171,11 +146,6 @@ fn check_reach<T: Ord>(
 
 fn check_not_default(cluster: ClusterId) -> Result<(), Refusal> {
     if cluster == ClusterId::DEFAULT { Err(Refusal::DefaultCluster) } else { Ok(()) }
-}
-
-pub(crate) fn check_by(by: &str) -> Result<(), Refusal> {
-    let fits = (1..=BY_BYTES_MAX).contains(&by.len()) && !by.chars().any(char::is_control);
-    if fits { Ok(()) } else { Err(Refusal::BadBy) }
 }
 
 /// The last number is not given: there would be none after it.

@@ -6,9 +6,8 @@ use forewarn_lifecycle::{Name, Now};
 
 use crate::shared::catalogue::Catalogue;
 use crate::shared::change::Change;
-use crate::shared::cluster::ClusterId;
-use crate::shared::receipt::Receipt;
 use crate::shared::token::{Reach, Token};
+use crate::stream::ClusterId;
 
 impl Catalogue {
     /// Applies a change that was decided, then or now.
@@ -19,14 +18,10 @@ impl Catalogue {
             Change::ClusterRemoved(cluster) => self.cluster_removed(*cluster),
             Change::TokenIssued(token) => self.token_issued(token),
             Change::TokenRevoked(number) => self.token_revoked(*number),
-            Change::ReceiptKept { by, key, fingerprint, answer } => {
-                let (by, key, answer) = (by.clone(), key.clone(), answer.clone());
-                let receipt = Receipt { by, key, fingerprint: *fingerprint, at: now.steady, answer };
-                self.receipts.keep(self.next.receipt, receipt);
-                self.next.receipt = self.next.receipt.saturating_add(1);
-            }
-            Change::Filed(filed) => self.register.evolve(now, filed),
+            Change::ReceiptKept(new) => self.receipts.keep(now.steady, new),
             Change::Webhook(change) => self.evolve_webhook(now, change),
+            Change::Clock => {}
+            Change::Booted(boot) => self.boot = Some(*boot),
         }
     }
 
@@ -47,7 +42,6 @@ impl Catalogue {
     fn cluster_removed(&mut self, id: ClusterId) {
         let Some(name) = self.clusters.remove(&id) else { return };
         self.cluster_names.remove(&name);
-        self.register.forget(id);
         let limited = self.tokens().filter(|token| token.scope.clusters.named().any(|named| *named == id));
         let limited: Vec<_> = limited.map(|token| token.number).collect();
         for number in limited {

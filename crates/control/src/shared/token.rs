@@ -9,7 +9,7 @@ use std::fmt;
 
 use forewarn_lifecycle::{Name, Timestamp};
 
-use crate::shared::cluster::ClusterId;
+use crate::stream::ClusterId;
 
 /// What is kept of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]

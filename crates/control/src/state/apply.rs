@@ -1,7 +1,6 @@
 //! Applying records: the only code that changes a [`ControlState`].
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{
@@ -10,10 +9,10 @@ use forewarn_lifecycle::{
 
 use super::effect::{Effect, FinishedWork, StartedWork};
 use super::{ClusterState, ControlState};
-use crate::command::Details;
 use crate::command::find::full_name;
-use crate::record::{Entry, Record};
-use crate::shared::{self, ClusterId, WebhookChange};
+use crate::record::{ClusterEntry, Entry, Record};
+use crate::shared::{self, WebhookChange};
+use crate::stream::ClusterId;
 use crate::view::{Ending, FAILURES_MAX, FailureView};
 
 impl ControlState {
@@ -23,28 +22,42 @@ impl ControlState {
     pub fn apply(&mut self, record: &Record) -> Vec<Effect> {
         let mut effects = Vec::new();
         match &record.entry {
-            Entry::Change(cluster, change) => self.apply_change(record.now, *cluster, change, &mut effects),
-            Entry::Clock | Entry::Unread(_) => {}
-            Entry::Described { cluster, machine, details } => {
-                if self.describe(*cluster, *machine, details) {
-                    effects.push(Effect::MachineChanged(*cluster, *machine));
-                }
-            }
-            Entry::Site(cluster, site) => {
-                if let Some(state) = self.cluster_mut(*cluster) {
-                    state.site = site.clone();
-                    effects.push(Effect::ClusterChanged(*cluster));
-                }
-            }
-            Entry::Booted(boot) => self.boot = Some(*boot),
-            Entry::Failed { cluster, maintenance, machine, reason } => {
-                if let Some(state) = self.cluster_mut(*cluster) {
-                    state.failures.insert((*maintenance, *machine), reason.clone());
-                }
-            }
-            Entry::Catalogue(change) => self.apply_shared(record.now, change, &mut effects),
+            Entry::Shared(change) => self.apply_shared(record.now, change, &mut effects),
+            Entry::Cluster(id, change) => self.apply_to_cluster(record.now, *id, change, &mut effects),
         }
         effects
+    }
+
+    fn apply_to_cluster(
+        &mut self,
+        now: Now,
+        id: ClusterId,
+        change: &ClusterEntry,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(state) = self.clusters.get_mut(&id).map(Arc::make_mut) else { return };
+        match change {
+            ClusterEntry::Rules(change) => self.apply_change(now, id, change, effects),
+            ClusterEntry::Described { machine, details } => {
+                let former = state.details.insert(*machine, details.clone());
+                self.claims.release_addresses(id, *machine, &former.unwrap_or_default());
+                self.claims.claim_addresses(id, *machine, details);
+                effects.push(Effect::MachineChanged(id, *machine));
+            }
+            ClusterEntry::Site(site) => {
+                state.site = site.clone();
+                effects.push(Effect::ClusterChanged(id));
+            }
+            ClusterEntry::Unread(_) => {}
+            ClusterEntry::Failed { maintenance, machine, reason } => {
+                state.failures.insert((*maintenance, *machine), reason.clone());
+            }
+            ClusterEntry::ReceiptKept(new) => state.receipts.keep(now.steady, new),
+            ClusterEntry::Resource(change) => {
+                state.resources.apply(now, change);
+                self.claims.follow(id, change);
+            }
+        }
     }
 
     fn cluster_mut(&mut self, id: ClusterId) -> Option<&mut ClusterState> {
@@ -70,25 +83,7 @@ impl ControlState {
         {
             let gone = state.details.remove(machine);
             effects.push(Effect::MachineGone(id, *machine));
-            self.release_addresses(id, *machine, &gone.unwrap_or_default());
-        }
-    }
-
-    /// Sets the details of a machine. Returns false if its cluster is gone.
-    fn describe(&mut self, id: ClusterId, machine: MachineId, details: &Details) -> bool {
-        let Some(state) = self.cluster_mut(id) else { return false };
-        let former = state.details.insert(machine, details.clone());
-        self.release_addresses(id, machine, &former.unwrap_or_default());
-        self.addresses.extend(details.addresses.iter().map(|one| (one.to_canonical(), (id, machine))));
-        true
-    }
-
-    /// Releases the addresses of a machine, except those that another machine has taken over.
-    fn release_addresses(&mut self, id: ClusterId, machine: MachineId, former: &Details) {
-        for address in former.addresses.iter().map(IpAddr::to_canonical) {
-            if self.addresses.get(&address) == Some(&(id, machine)) {
-                self.addresses.remove(&address);
-            }
+            self.claims.release_addresses(id, *machine, &gone.unwrap_or_default());
         }
     }
 
@@ -97,15 +92,13 @@ impl ControlState {
         use shared::Change as Step;
         Arc::make_mut(&mut self.shared).evolve(now, change);
         match change {
-            Step::ClusterCreated { cluster, seed, .. } => {
-                self.clusters.insert(*cluster, Arc::new(ClusterState::new(*seed)));
+            Step::ClusterCreated { cluster, seed, site, .. } => {
+                self.clusters.insert(*cluster, Arc::new(ClusterState::new(*seed, site.clone())));
                 effects.push(Effect::ClusterCreated(*cluster));
             }
             Step::ClusterRemoved(cluster) => {
                 if let Some(gone) = self.clusters.remove(cluster) {
-                    for (machine, details) in gone.details.iter() {
-                        self.release_addresses(*cluster, machine, details);
-                    }
+                    self.claims.release_all(*cluster, &gone);
                 }
                 effects.push(Effect::ClusterGone(*cluster));
             }
@@ -114,24 +107,12 @@ impl ControlState {
             Step::Webhook(
                 WebhookChange::Added(_) | WebhookChange::Removed(_) | WebhookChange::Confirmed { .. },
             ) => {}
-            Step::ReceiptKept { .. } | Step::Filed(_) | Step::Webhook(WebhookChange::Advanced { .. }) => {
-                return;
-            }
+            Step::ReceiptKept(_)
+            | Step::Webhook(WebhookChange::Advanced { .. })
+            | Step::Clock
+            | Step::Booted(_) => return,
         }
         effects.push(Effect::AccessChanged);
-    }
-
-    /// Builds the index of addresses from the details of all machines.
-    pub(super) fn index_addresses(&mut self) {
-        let of_machine = |id: ClusterId| {
-            move |(machine, details): (MachineId, &Details)| {
-                let owner = (id, machine);
-                details.addresses.iter().map(move |one| (one.to_canonical(), owner)).collect::<Vec<_>>()
-            }
-        };
-        let clusters = self.clusters.iter();
-        let all = clusters.flat_map(|(id, state)| state.details.iter().flat_map(of_machine(*id)));
-        self.addresses = all.collect();
     }
 }
 

@@ -7,6 +7,8 @@ use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed};
 
 use super::details::DetailsTable;
 use crate::command::{Details, Site};
+use crate::receipts::Receipts;
+use crate::resources::Resources;
 
 /// The durable state of one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +17,8 @@ pub struct ClusterState {
     pub(super) site: Site,
     pub(super) details: DetailsTable,
     pub(super) failures: PagedMap<(MaintenanceId, MachineId), String>,
+    pub(super) receipts: Receipts,
+    pub(super) resources: Resources,
 }
 
 /// The details of a machine that has none.
@@ -23,9 +27,15 @@ static NO_DETAILS: Details = Details { addresses: Vec::new(), tags: BTreeMap::ne
 impl ClusterState {
     /// An empty cluster.
     #[must_use]
-    pub fn new(seed: Seed) -> Self {
-        let (details, failures) = (DetailsTable::default(), PagedMap::default());
-        Self { rules: Cluster::new(seed), site: Site::default(), details, failures }
+    pub fn new(seed: Seed, site: Site) -> Self {
+        Self {
+            rules: Cluster::new(seed),
+            site,
+            details: DetailsTable::default(),
+            failures: PagedMap::default(),
+            receipts: Receipts::default(),
+            resources: Resources::default(),
+        }
     }
 
     /// The state of the rules.
@@ -50,6 +60,18 @@ impl ClusterState {
     #[must_use]
     pub fn details(&self) -> &DetailsTable {
         &self.details
+    }
+
+    /// The receipts of requests to the cluster.
+    #[must_use]
+    pub fn receipts(&self) -> &Receipts {
+        &self.receipts
+    }
+
+    /// The resources and operations of the cluster.
+    #[must_use]
+    pub fn resources(&self) -> &Resources {
+        &self.resources
     }
 
     /// The reason why some work, which is not finished, failed for a machine.

@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{Action, MachineId, MaintenanceId, Name, TenantId};
 
-use crate::shared::ClusterId;
+use crate::stream::ClusterId;
 use crate::view::{Ending, FailureView};
 
 /// Work that the driver does once a record is durable.

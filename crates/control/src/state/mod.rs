@@ -9,21 +9,25 @@
 //! common, so that a copy is cheap.
 
 mod apply;
+mod claims;
 mod cluster;
 mod details;
 mod effect;
 mod renew;
 mod rows;
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{MachineId, Seed};
 
-use crate::record::Boot;
-use crate::shared::{Catalogue, ClusterId};
+use crate::command::Site;
+use crate::refusal::Refusal;
+use crate::resources::{Body, Operation, Resource, key_of};
+use crate::shared::Catalogue;
+use crate::stream::ClusterId;
+use claims::Claims;
 
 pub use cluster::ClusterState;
 pub use details::DetailsTable;
@@ -31,25 +35,25 @@ pub use effect::{Effect, FinishedWork, StartedWork};
 pub use renew::INCARNATION_STEP;
 pub use rows::{RestoringState, StateRow};
 
-/// The durable state: the state of each cluster, and the state that clusters share.
+/// The durable state: the state that clusters share, and the state of each cluster. A change of it belongs to one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlState {
     shared: Arc<Catalogue>,
-    clusters: BTreeMap<ClusterId, Arc<ClusterState>>,
-    boot: Option<Boot>,
-    /// Index: the machine that has an address.
-    addresses: PagedMap<IpAddr, (ClusterId, MachineId)>,
+    clusters: PagedMap<ClusterId, Arc<ClusterState>>,
+    /// Index: the clusters that have addresses and ids of resources.
+    claims: Claims,
 }
 
 impl ControlState {
     /// The state of a new server: one empty cluster.
     #[must_use]
     pub fn new(seed: Seed) -> Self {
-        let clusters = BTreeMap::from([(ClusterId::DEFAULT, Arc::new(ClusterState::new(seed)))]);
-        Self { shared: Arc::new(Catalogue::new()), clusters, boot: None, addresses: PagedMap::default() }
+        let mut clusters = PagedMap::default();
+        clusters.insert(ClusterId::DEFAULT, Arc::new(ClusterState::new(seed, Site::default())));
+        Self { shared: Arc::new(Catalogue::new()), clusters, claims: Claims::default() }
     }
 
-    /// The state that clusters share: names, tokens, webhooks, receipts, resources.
+    /// The state that clusters share: names, tokens, webhooks.
     #[must_use]
     pub fn shared(&self) -> &Catalogue {
         &self.shared
@@ -66,15 +70,54 @@ impl ControlState {
         self.clusters.iter().map(|(id, cluster)| (*id, &**cluster))
     }
 
-    /// The boot of the computer that the steady clock last belonged to.
-    #[must_use]
-    pub fn boot(&self) -> Option<Boot> {
-        self.boot
-    }
-
     /// The machine that has an address.
     #[must_use]
     pub fn machine_at(&self, address: &IpAddr) -> Option<(ClusterId, MachineId)> {
-        self.addresses.get(&address.to_canonical()).copied()
+        self.claims.machine_at(address)
+    }
+
+    /// The resource with a key, in any cluster. The key is the id in lower case.
+    #[must_use]
+    pub fn resource(&self, key: &str) -> Option<&Resource> {
+        self.cluster(self.claims.cluster_of(key)?)?.resources.get(key)
+    }
+
+    /// Resources whose key begins with a prefix, in all clusters, by key.
+    pub fn resources_below<'a>(
+        &'a self,
+        prefix: &str,
+    ) -> impl Iterator<Item = (&'a str, &'a Resource)> + use<'a> {
+        let claimed = self.claims.resources_below(prefix);
+        claimed.filter_map(|(key, id)| Some((key, self.cluster(id)?.resources.get(key)?)))
+    }
+
+    /// The operation with a name, in any cluster, if it is open or ended not long ago.
+    #[must_use]
+    pub fn operation(&self, name: &str) -> Option<&Operation> {
+        self.clusters.values().find_map(|cluster| cluster.resources.operation(name))
+    }
+
+    /// Returns true while an operation about a resource is open.
+    #[must_use]
+    pub fn is_operated_on(&self, resource: &Resource) -> bool {
+        self.cluster(resource.cluster)
+            .is_some_and(|cluster| cluster.resources.is_operated_on(&resource.key()))
+    }
+
+    /// Checks that resources can be written in a cluster: ids, bodies and notes.
+    ///
+    /// # Errors
+    /// When they exceed a limit, or an id is that of a resource in another cluster.
+    pub fn check_room<'a>(
+        &self,
+        id: ClusterId,
+        put: impl Iterator<Item = (&'a String, &'a Body, &'a Body)> + Clone,
+    ) -> Result<(), Refusal> {
+        let is_taken = |key: &String| self.claims.cluster_of(&key_of(key)).is_some_and(|owner| owner != id);
+        let mut ids = put.clone().map(|(key, _, _)| key);
+        if let Some(taken) = ids.find(|key| is_taken(key)) {
+            return Err(Refusal::IdTaken(taken.clone()));
+        }
+        self.cluster(id).map_or(Ok(()), |cluster| cluster.resources.check_room(put))
     }
 }

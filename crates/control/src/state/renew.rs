@@ -5,7 +5,7 @@ use std::sync::Arc;
 use forewarn_lifecycle::{BadRows, Brake, EventId, MaintenanceId, Restoring, Row, Seed};
 
 use super::{ClusterState, ControlState};
-use crate::shared::ClusterId;
+use crate::stream::ClusterId;
 
 /// Step of every incarnation: larger than the number of changes that a tenant can have seen since any copy was made.
 pub const INCARNATION_STEP: u64 = 1 << 20;
@@ -16,13 +16,14 @@ impl ControlState {
     /// # Errors
     /// When the state is inconsistent.
     pub fn renewed(self, seed: Seed) -> Result<Self, BadRows> {
-        let Self { shared, clusters, boot: _, addresses } = self;
+        let Self { mut shared, clusters, claims } = self;
+        Arc::make_mut(&mut shared).forget_boot();
         let renew = |(id, cluster): (ClusterId, Arc<ClusterState>)| {
             let renewed = Arc::unwrap_or_clone(cluster).renewed(seed.nth(id.0))?;
             Ok((id, Arc::new(renewed)))
         };
         let clusters = clusters.into_iter().map(renew).collect::<Result<_, BadRows>>()?;
-        Ok(Self { shared, clusters, boot: None, addresses })
+        Ok(Self { shared, clusters, claims })
     }
 
     /// The state with a new, empty audit log: webhooks begin with its first entry.

@@ -1,16 +1,18 @@
 //! The durable state as rows, and back. A row is something that cannot be derived; indexes are built anew.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row};
 
+use super::claims::Claims;
 use super::details::DetailsTable;
 use super::{ClusterState, ControlState};
 use crate::command::{Details, Site};
-use crate::record::Boot;
-use crate::shared::{self, ClusterId};
+use crate::receipts::{ReceiptRow, Receipts};
+use crate::resources::{ResourceRow, Resources};
+use crate::shared;
+use crate::stream::ClusterId;
 
 /// One row of the state. Rows of a cluster follow the row that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,39 +22,40 @@ pub enum StateRow {
     Site(Site),
     Described(MachineId, Details),
     Failed(MaintenanceId, MachineId, String),
-    Booted(Boot),
+    Receipt(ReceiptRow),
+    Resource(ResourceRow),
     Cluster(ClusterId),
-    Catalogue(shared::Row),
+    Shared(shared::Row),
 }
 
 /// A state that is being built from rows.
 #[derive(Debug, Default)]
 pub struct RestoringState {
     shared: shared::Restoring,
-    clusters: BTreeMap<ClusterId, Arc<ClusterState>>,
+    clusters: PagedMap<ClusterId, Arc<ClusterState>>,
     /// The cluster whose rows come now.
     current: Option<RestoringCluster>,
-    boot: Option<Boot>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct RestoringCluster {
     id: ClusterId,
     rules: Restoring,
     site: Site,
     details: DetailsTable,
     failures: PagedMap<(MaintenanceId, MachineId), String>,
+    receipts: Receipts,
+    resources: Resources,
 }
 
 impl ControlState {
     /// The state as rows.
     pub fn into_rows(self) -> impl Iterator<Item = StateRow> + Send + 'static {
-        let boot = self.boot.map(StateRow::Booted);
-        let shared = Arc::unwrap_or_clone(self.shared).into_rows().map(StateRow::Catalogue);
+        let shared = Arc::unwrap_or_clone(self.shared).into_rows().map(StateRow::Shared);
         let clusters = self.clusters.into_iter().flat_map(|(id, cluster)| {
             std::iter::once(StateRow::Cluster(id)).chain(Arc::unwrap_or_clone(cluster).into_rows())
         });
-        shared.chain(clusters).chain(boot)
+        shared.chain(clusters)
     }
 }
 
@@ -64,7 +67,10 @@ impl ClusterState {
             self.details.into_rows().map(|(machine, details)| StateRow::Described(machine, details));
         let failures = self.failures.into_iter();
         let failures = failures.map(|((work, machine), reason)| StateRow::Failed(work, machine, reason));
-        rules.chain([StateRow::Site(self.site)]).chain(details).chain(failures)
+        let receipts = self.receipts.into_rows().map(StateRow::Receipt);
+        let resources = self.resources.into_rows().map(StateRow::Resource);
+        let shell = details.chain(failures).chain(receipts).chain(resources);
+        rules.chain([StateRow::Site(self.site)]).chain(shell)
     }
 }
 
@@ -81,13 +87,18 @@ impl RestoringState {
             StateRow::Failed(work, machine, reason) => {
                 self.current()?.failures.insert((work, machine), reason);
             }
-            StateRow::Booted(boot) => self.boot = Some(boot),
-            StateRow::Catalogue(row) => self.shared.add(row).map_err(bad_shared_rows)?,
+            StateRow::Receipt(row) => self.current()?.receipts.restore(row)?,
+            StateRow::Resource(row) => {
+                let current = self.current()?;
+                if row.cluster().is_some_and(|cluster| cluster != current.id) {
+                    return Err(BadRows("a resource is in another cluster"));
+                }
+                current.resources.restore(row)?;
+            }
+            StateRow::Shared(row) => self.shared.add(row)?,
             StateRow::Cluster(id) => {
                 self.close_current()?;
-                let (rules, site) = (Restoring::default(), Site::default());
-                let (details, failures) = (DetailsTable::default(), PagedMap::default());
-                self.current = Some(RestoringCluster { id, rules, site, details, failures });
+                self.current = Some(RestoringCluster { id, ..RestoringCluster::default() });
             }
         }
         Ok(())
@@ -99,14 +110,13 @@ impl RestoringState {
     /// When some are missing.
     pub fn finish(mut self) -> Result<ControlState, BadRows> {
         self.close_current()?;
-        let shared = self.shared.finish().map_err(bad_shared_rows)?;
+        let shared = self.shared.finish()?;
         if !shared.clusters().map(|(id, _)| id).eq(self.clusters.keys().copied()) {
-            return Err(BadRows("the clusters are not those of the catalogue"));
+            return Err(BadRows("the clusters are not those of the shared state"));
         }
-        let (shared, addresses) = (Arc::new(shared), PagedMap::default());
-        let mut state = ControlState { shared, clusters: self.clusters, boot: self.boot, addresses };
-        state.index_addresses();
-        Ok(state)
+        let mut claims = Claims::default();
+        self.clusters.iter().for_each(|(id, cluster)| claims.claim_all(*id, cluster));
+        Ok(ControlState { shared: Arc::new(shared), clusters: self.clusters, claims })
     }
 
     fn current(&mut self) -> Result<&mut RestoringCluster, BadRows> {
@@ -115,15 +125,12 @@ impl RestoringState {
 
     fn close_current(&mut self) -> Result<(), BadRows> {
         let Some(current) = self.current.take() else { return Ok(()) };
-        let RestoringCluster { id, rules, site, details, failures } = current;
-        let cluster = ClusterState { rules: rules.finish()?, site, details, failures };
+        let RestoringCluster { id, rules, site, details, failures, receipts, resources } = current;
+        let rules = rules.finish()?;
+        let cluster = ClusterState { rules, site, details, failures, receipts, resources };
         match self.clusters.insert(id, Arc::new(cluster)) {
             Some(_) => Err(BadRows("a cluster is there twice")),
             None => Ok(()),
         }
     }
-}
-
-fn bad_shared_rows(shared::BadRows(what): shared::BadRows) -> BadRows {
-    BadRows(what)
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use forewarn_control::ClusterId;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, IdempotencyKey, Request, RequestContext, SharedRequest,
 };
-use forewarn_control::shared::{ClusterId, Role, Scope, TokenHash};
+use forewarn_control::shared::{Role, Scope, TokenHash};
 use forewarn_control::{
     Chain, ControlState, Decision, Environment, HypervisorKind, Record, RestoringState, decide,
 };
@@ -41,7 +42,10 @@ impl Live {
             jammed: &BTreeSet::new(),
         };
         let Ok(decision) = decide(&self.state, &environment, request) else { return false };
-        let Decision { state, records, audit_end, .. } = decision;
+        let Decision { state, records, audit, audit_end, .. } = decision;
+        let stream = request.stream();
+        assert!(records.iter().all(|record| record.stream() == stream), "{request:?}: {records:?}");
+        assert!(audit.iter().all(|entry| entry.stream() == stream), "{request:?}: {audit:?}");
         (self.state, self.audit) = (state, audit_end);
         self.records.extend(records);
         true

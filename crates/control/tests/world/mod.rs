@@ -1,7 +1,9 @@
 //! Random histories of a catalogue: few names, so that they collide, and clocks that jump.
 
+use forewarn_control::refusal::Refusal;
 use forewarn_control::shared::*;
-use forewarn_lifecycle::{EventKind, MachineId, MaintenanceId, Name, Now, Seed, Steady, Timestamp};
+use forewarn_control::{Answer, ClusterId, NewReceipt, Site};
+use forewarn_lifecycle::{EventKind, Name, Now, Seed, Steady, Timestamp};
 use forewarn_url::Url;
 use proptest::prelude::*;
 
@@ -107,15 +109,20 @@ fn wishes() -> impl Strategy<Value = Wish> {
 }
 
 fn commands() -> impl Strategy<Value = Command> {
-    let create = (names(), any::<[u8; 16]>())
-        .prop_map(|(name, seed)| Command::CreateCluster { name, seed: Seed(seed) });
+    let create = (names(), any::<[u8; 16]>()).prop_map(|(name, seed)| Command::CreateCluster {
+        name,
+        seed: Seed(seed),
+        site: Site::default(),
+    });
     let rename = (clusters(), names()).prop_map(|(cluster, name)| Command::RenameCluster { cluster, name });
     let receipt = (0..3u8, 0..8u8, 0..2u8, prop::collection::vec(any::<u8>(), 0..50)).prop_map(
-        |(by, key, request, answer)| Command::KeepReceipt {
-            by: format!("token t{by}"),
-            key: format!("key-{key}"),
-            fingerprint: [request; 32],
-            answer: Answer(answer.into()),
+        |(by, key, request, answer)| {
+            Command::KeepReceipt(NewReceipt {
+                by: format!("token t{by}"),
+                key: format!("key-{key}"),
+                fingerprint: [request; 32],
+                answer: Answer(answer.into()),
+            })
         },
     );
     prop_oneof![
@@ -124,48 +131,9 @@ fn commands() -> impl Strategy<Value = Command> {
         clusters().prop_map(Command::RemoveCluster),
         names().prop_map(Command::RevokeToken),
         receipt,
-        filings().prop_map(Command::File),
-        filings().prop_map(Command::File),
         webhooks().prop_map(Command::Webhook),
         webhooks().prop_map(Command::Webhook),
     ]
-}
-
-fn filings() -> impl Strategy<Value = Filing> {
-    let put = (ids(), prop::option::of(0..3u32), prop::collection::vec(any::<u8>(), 0..20));
-    let put = put.prop_map(|(id, link, body)| Filing::Put {
-        id,
-        cluster: ClusterId::DEFAULT,
-        link: link.map(|number| Link::Machine(MachineId(number))),
-        body: Body(body.into()),
-        notes: Body::default(),
-    });
-    let leaving = prop_oneof![Just(Leaving::Stays), Just(Leaving::Leaves)];
-    let mark = (ids(), leaving).prop_map(|(id, leaving)| Filing::Mark { id, leaving });
-    let waits = prop::collection::btree_set((0..5u64).prop_map(MaintenanceId), 0..3);
-    let open = (0..20u8, ids(), waits).prop_map(|(name, about, waits)| Filing::Open {
-        name: format!("operation {name}"),
-        about,
-        cluster: ClusterId::DEFAULT,
-        waits,
-        token: (name % 2 == 0).then_some(u32::from(name)),
-    });
-    let failed = Ending::Failed { code: "Failed".to_owned(), message: "it failed".to_owned() };
-    let how = prop::sample::select(vec![Ending::Succeeded, Ending::Canceled, failed]);
-    let over = (0..5u64, how).prop_map(|(number, how)| Filing::Over {
-        cluster: ClusterId::DEFAULT,
-        maintenance: MaintenanceId(number),
-        how,
-    });
-    prop_oneof![3 => put, 1 => ids().prop_map(Filing::Remove), 1 => mark, 3 => open, 3 => over]
-}
-
-/// Groups and what is in them, in two spellings.
-fn ids() -> impl Strategy<Value = String> {
-    (0..2u8, 0..3u8, any::<bool>()).prop_map(|(group, inside, loud)| {
-        let id = if inside == 0 { format!("/g{group}") } else { format!("/g{group}/vm{inside}") };
-        if loud { id.to_uppercase() } else { id }
-    })
 }
 
 fn webhooks() -> impl Strategy<Value = WebhookCommand> {

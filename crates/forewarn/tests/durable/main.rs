@@ -13,6 +13,7 @@
 //! | a disk that takes nothing stops writes, not reads, and is gone on with by itself | `disk` |
 //! | a log or a directory that is lost is noticed, and nothing goes back without a word | `lost` |
 //! | a slow disk, a stop or a kill before the publication takes nothing from a notice | `notice` |
+//! | a directory of the previous format is upgraded, and answers as before | `format` |
 //! | a directory that is another's, damaged or of a later format is refused | `refused` |
 //! | a stop is clean | `stop` |
 //! | a JSON log has one object for each line | `json_log` |
@@ -28,6 +29,7 @@ mod books;
 mod client;
 mod clock;
 mod disk;
+mod format;
 mod gaps;
 #[path = "../harness/mod.rs"]
 mod harness;

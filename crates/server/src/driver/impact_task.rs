@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::shared::ClusterId;
+use forewarn_control::ClusterId;
 use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Report};
 use tokio::sync::{mpsc, oneshot, watch};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
 use forewarn_control::request::{Reply, Request, RequestContext};
-use forewarn_control::shared::ClusterId;
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now};
 use forewarn_store::CopyError;
 use tokio::sync::oneshot;

@@ -17,9 +17,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forewarn_control::ClusterId;
 use forewarn_control::notice::Announced;
 use forewarn_control::request::{ClusterRequest, Reply, Request};
-use forewarn_control::shared::ClusterId;
 use forewarn_control::{
     Chain, ControlError, ControlState, Decision, Effect, Environment, HypervisorKind, Record, TrailEntry,
     decide,
@@ -328,11 +328,10 @@ impl Driver {
     /// Removes a resource that is marked to go, in any cluster.
     fn sweep(&mut self, now: Now) -> bool {
         let before = self.batch.records.len();
-        let shared = self.state.shared();
-        let leaving = shared.entries_leaving().filter_map(|key| shared.entry(key)).map(|entry| entry.cluster);
-        let clusters: BTreeSet<_> = leaving.collect();
+        let clusters = self.state.clusters();
+        let leaving = clusters.filter(|(_, cluster)| cluster.resources().leaving().next().is_some());
+        let clusters: Vec<_> = leaving.map(|(id, _)| id).collect();
         clusters.into_iter().any(|id| {
-            // A cluster that is gone has nothing to remove.
             let swept = self.decide(now, &Request::Cluster(id, ClusterRequest::Sweep));
             swept.is_ok() && self.batch.records.len() > before
         })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use forewarn_control::shared::ClusterId;
+use forewarn_control::ClusterId;
 use forewarn_control::{ClusterState, Effect};
 use forewarn_lifecycle::{Action, MachineId, TenantId};
 

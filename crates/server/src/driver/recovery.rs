@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forewarn_control::notice::Announced;
-use forewarn_control::{Chain, ControlError, ControlState, Entry, Record};
+use forewarn_control::shared::Change;
+use forewarn_control::{Chain, ControlError, ControlState, Record};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{AppendFailed, Recovered, TrailQuery};
 use tokio::sync::{mpsc, watch};
@@ -82,10 +83,10 @@ impl Driver {
             clusters.flat_map(|(id, one)| one.rules().unfinished().map(move |action| (id, action)));
         let unfinished: Vec<_> = unfinished.collect();
         unfinished.into_iter().for_each(|(id, action)| self.perform(id, action));
-        if let Some(boot) = self.clock.boot().filter(|boot| self.state.boot() != Some(*boot))
+        if let Some(boot) = self.clock.boot().filter(|boot| self.state.shared().boot() != Some(*boot))
             && self.journal.is_durable()
         {
-            self.record(Record { now: self.clock.now(), entry: Entry::Booted(boot) });
+            self.record(Record::shared(self.clock.now(), Change::Booted(boot)));
         }
         let now = self.clock.now();
         if self.clock_limit().is_some_and(|limit| limit.steady < now.steady) {

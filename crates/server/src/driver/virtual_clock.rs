@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use forewarn_control::request::{Reply, Request, RequestContext, SharedRequest};
-use forewarn_control::{ClockOrder, ControlError, Entry, Record};
+use forewarn_control::{ClockOrder, ControlError, Record};
 use forewarn_lifecycle::Now;
 use forewarn_types::Span;
 
@@ -122,7 +122,7 @@ impl Driver {
 
     pub(super) fn record_clock(&mut self, now: Now) {
         self.noted = now;
-        self.record(Record { now, entry: Entry::Clock });
+        self.record(Record::clock(now));
     }
 
     /// The latest time that readers may see: a virtual clock must not go back over a restart.

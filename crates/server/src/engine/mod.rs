@@ -11,12 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use forewarn_control::ClusterId;
 use forewarn_control::decision::find_refused;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, Decided, Reply, Request, RequestContext, SharedRequest,
     Transacted, Transaction,
 };
-use forewarn_control::shared::{ClusterId, Progress};
+use forewarn_control::shared::Progress;
 use forewarn_control::{
     Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit,
     RefusedCommand, TrailEntry, Wish,

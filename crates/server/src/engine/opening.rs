@@ -70,7 +70,7 @@ impl Engine {
         };
         let options = Options { trail_keep, ..Options::new(seed, start) };
         let (journal, found) = Journal::open(place, &options)?;
-        let clock = Clock::resumed(clock, found.clock, found.state.boot());
+        let clock = Clock::resumed(clock, found.clock, found.state.shared().boot());
         let journal_handle = JournalHandle::in_directory(place.to_owned(), journal, trail_keep);
         let found = Found {
             state: found.state,

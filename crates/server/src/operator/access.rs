@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_control::shared::{ClusterId, Reach, Refusal, Role, Scope, Token};
+use forewarn_control::ClusterId;
+use forewarn_control::refusal::Refusal;
+use forewarn_control::shared::{Reach, Role, Scope, Token};
 use forewarn_control::{
     ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, Outcome, RoleWord, TokenView,
     cluster_view, similar,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use forewarn_control::shared::ClusterId;
+use forewarn_control::ClusterId;
 use forewarn_control::{Subject, TrailEntry, cluster_key};
 use forewarn_lifecycle::Name;
 use forewarn_store::SUBJECTS_PER_QUERY_MAX;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, Query};
 use forewarn_control::resource_id::GroupId;
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_control::{
     Azure, Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
     ScaleSetExplanation, Scene, Subject, TrailEntry, Wanted, explain_event, explain_machine,

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_control::shared::Refusal as NotThere;
+use forewarn_control::refusal::Refusal as NotThere;
 use forewarn_control::{BadCommand, BadFleet, BadWish, FleetPlace, Unknown};
 use forewarn_store::ReadFailed;
 use schemars::JsonSchema;

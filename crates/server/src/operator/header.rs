@@ -19,7 +19,7 @@ pub(super) enum Header {
 const NUMBER_DIGITS_MAX: usize = 19;
 
 /// Bytes of an idempotency key.
-const KEY_BYTES_MAX: usize = forewarn_control::shared::limits::KEY_BYTES_MAX;
+const KEY_BYTES_MAX: usize = forewarn_control::limits::KEY_BYTES_MAX;
 
 impl Header {
     pub(super) const fn name(self) -> &'static str {

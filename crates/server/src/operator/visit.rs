@@ -5,11 +5,12 @@ use std::sync::Arc;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use forewarn_control::ClusterId;
+use forewarn_control::refusal::Refusal;
 use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, HostNames, IdempotencyKey, PermitCheck, Request,
     RequestContext, SharedRequest,
 };
-use forewarn_control::shared::{ClusterId, Refusal};
 use forewarn_control::{ControlError, Denied, NamedCommand, Outcome, Permit, cluster_key, schema, similar};
 use forewarn_lifecycle::Name;
 use schemars::JsonSchema;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_control::shared::{Authorization, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
+use forewarn_control::ClusterId;
+use forewarn_control::refusal::Refusal;
+use forewarn_control::shared::{Authorization, Filter, Reach, Schema, Scope, Webhook};
 use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };

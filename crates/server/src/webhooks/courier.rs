@@ -11,8 +11,9 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use forewarn_control::ClusterId;
 use forewarn_control::push::{Notice, Push, pushes};
-use forewarn_control::shared::{ClusterId, Failing, Handshake, Progress, Webhook};
+use forewarn_control::shared::{Failing, Handshake, Progress, Webhook};
 use forewarn_control::{Site, Subject, TrailEntry};
 use forewarn_store::{TrailPage, TrailQuery};
 use tokio::sync::watch;

@@ -25,8 +25,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use forewarn_control::ClusterId;
 use forewarn_control::push::sample;
-use forewarn_control::shared::{ClusterId, Handshake, Webhook};
+use forewarn_control::shared::{Handshake, Webhook};
 use forewarn_control::{Site, WebhookState, WebhookTest};
 use forewarn_http_client::{HeaderValue, Trust};
 use forewarn_types::Moment;

@@ -7,12 +7,14 @@
 //! Reading is total: whatever the bytes are, it gives a value or says what is wrong, and takes no more memory than the
 //! bytes could fill.
 
-mod catalogue;
+pub(crate) mod old;
 mod plain;
+mod resources;
 mod rollouts;
 mod rows;
 mod rules;
 pub(crate) mod seal;
+mod shared;
 mod shell;
 mod webhooks;
 

@@ -15,10 +15,11 @@ use siphasher::sip::SipHasher13;
 
 use super::{Malformed, Reader, Stored, from_bytes, to_bytes};
 
-/// The version of the stored form that is written here.
-///
-/// Until the first release it may change without a word; from then on older ones stay readable.
-pub(crate) const VERSION: u8 = 0;
+/// The version of everything except records and parts of the state.
+const VERSION: u8 = 0;
+
+/// The version of records and parts of the state. Version 0 is still read: see [`super::old`].
+const STATE_VERSION: u8 = 1;
 
 /// Where something is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,16 @@ pub(crate) enum Place {
     Head,
     /// The reach of the journal, in a file of its own.
     Reach,
+}
+
+impl Place {
+    /// The version in which content is written here.
+    const fn version(self) -> u8 {
+        match self {
+            Self::Record(_) | Self::Chunk { .. } => STATE_VERSION,
+            Self::Entry(_) | Self::Head | Self::Reach => VERSION,
+        }
+    }
 }
 
 const KEY: [u8; 16] = *b"forewarn journal";
@@ -61,14 +72,30 @@ fn checksum(place: Place, version: u8, content: &[u8]) -> [u8; 8] {
 /// Content with what stands around it.
 pub(crate) fn seal_bytes(place: Place, content: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(content.len() + 9);
-    sealed.push(VERSION);
-    sealed.extend_from_slice(&checksum(place, VERSION, content));
+    sealed.push(place.version());
+    sealed.extend_from_slice(&checksum(place, place.version(), content));
     sealed.extend_from_slice(content);
     sealed
 }
 
-/// The content, if it is what was written there.
+/// Content of the present version, if it is what was written there.
 pub(crate) fn open_bytes(place: Place, sealed: &[u8]) -> Result<&[u8], Malformed> {
+    match open_any(place, sealed)? {
+        Content::Present(content) => Ok(content),
+        Content::Old(_) => Err(Malformed::Version(0)),
+    }
+}
+
+/// Content, by version.
+pub(crate) enum Content<'a> {
+    /// Of the present version.
+    Present(&'a [u8]),
+    /// Of version 0, which is not written any more.
+    Old(&'a [u8]),
+}
+
+/// The content, if it is what was written there, in this version or in an older one.
+pub(crate) fn open_any(place: Place, sealed: &[u8]) -> Result<Content<'_>, Malformed> {
     let mut input = Reader::new(sealed);
     let version = input.byte()?;
     let written = input.array()?;
@@ -76,7 +103,11 @@ pub(crate) fn open_bytes(place: Place, sealed: &[u8]) -> Result<&[u8], Malformed
     if written != checksum(place, version, content) {
         return Err(Malformed::Checksum);
     }
-    if version == VERSION { Ok(content) } else { Err(Malformed::Version(version)) }
+    match version {
+        present if present == place.version() => Ok(Content::Present(content)),
+        0 => Ok(Content::Old(content)),
+        unknown => Err(Malformed::Version(unknown)),
+    }
 }
 
 pub(crate) fn seal<T: Stored>(place: Place, value: &T) -> Vec<u8> {

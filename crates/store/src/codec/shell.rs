@@ -1,38 +1,38 @@
-//! Records, and what the shell knows besides the rules.
+//! Records, the details of machines, and rows of the state.
 
-use forewarn_control::{Details, Home, Site};
+use forewarn_control::{ClusterEntry, Details, Entry, Home, Record, Site, StateRow};
 
 use super::seal::{self, Place};
 use super::{Malformed, stored_enum, stored_struct};
-use forewarn_control::{Boot, Entry, Record, StateRow};
 
 stored_struct! {
     Record { now, entry }
-    Boot { id, offset_millis }
     Details { addresses, tags, home }
     Home { resource_group, location }
     Site { location, subscription, resource_group }
 }
 
-stored_enum!(Entry {
-    0 => Change(cluster, change),
-    1 => Clock,
-    2 => Described { cluster, machine, details },
-    3 => Site(cluster, site),
-    4 => Booted(boot),
-    5 => Catalogue(change),
-    20 => Unread(announcements),
-    30 => Failed { cluster, maintenance, machine, reason },
+stored_enum!(Entry { 0 => Shared(change), 1 => Cluster(cluster, change) });
+
+stored_enum!(ClusterEntry {
+    0 => Rules(change),
+    1 => Described { machine, details },
+    2 => Site(site),
+    3 => Unread(announcements),
+    4 => Failed { maintenance, machine, reason },
+    5 => ReceiptKept(receipt),
+    6 => Resource(change),
 });
 
 stored_enum!(StateRow {
     0 => Rules(row),
     1 => Site(site),
     2 => Described(machine, details),
-    3 => Booted(boot),
+    3 => Failed(maintenance, machine, reason),
     4 => Cluster(cluster),
-    5 => Catalogue(row),
-    30 => Failed(maintenance, machine, reason),
+    5 => Shared(row),
+    6 => Receipt(row),
+    7 => Resource(row),
 });
 
 /// The bytes of the record of that number: a version, a checksum, and the content.

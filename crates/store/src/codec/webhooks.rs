@@ -50,8 +50,9 @@ stored_enum!(Handshake { 0 => Wanted, 1 => Done { at, per_minute } });
 mod tests {
     use std::sync::Arc;
 
-    use forewarn_control::shared::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX};
-    use forewarn_control::shared::{Change, ClusterId, Reach, Scope};
+    use forewarn_control::ClusterId;
+    use forewarn_control::limits::{AUTHORIZATION_BYTES_MAX, TENANTS_PER_SCOPE_MAX};
+    use forewarn_control::shared::{Change, Reach, Scope};
     use forewarn_lifecycle::{Name, Timestamp};
 
     use super::super::{RECORD_BYTES_MAX, from_bytes, to_bytes};

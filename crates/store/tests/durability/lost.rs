@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use forewarn_control::shared::ClusterId;
+use forewarn_control::ClusterId;
 use forewarn_lifecycle::{Brake, Now, Seed};
 use forewarn_store::{
     Journal, Missing, OpenError, Options, Recovered, Syncs, TrailQuery, accept_loss, check, export,

@@ -10,9 +10,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use forewarn_control::shared::ClusterId;
+use forewarn_control::ClusterId;
 use forewarn_control::{Chain, Details, Site, Told, TrailEntry};
-use forewarn_control::{ControlState, Entry, Record};
+use forewarn_control::{ClusterEntry, ControlState, Record};
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
 use forewarn_store::{AppendFailed, Journal, Options, Syncs, check};
 use forewarn_types::Moment;
@@ -39,25 +39,22 @@ pub(crate) fn options(sync: Syncs) -> Options {
 /// The record of that number: always the same.
 pub(crate) fn record(number: u64) -> Record {
     let mut random = Random::new(number);
-    let entry = match random.below(5) {
+    let now = Now::at_millis(i64::try_from(number).unwrap() * 10);
+    let change = match random.below(5) {
         0 | 1 => {
             let name = Name::new(&format!("h{number}")).unwrap();
             let host = HostId(u32::try_from(number).unwrap());
-            Entry::Change(ClusterId::DEFAULT, Change::HostAdmitted { host, name, zone: None })
+            ClusterEntry::Rules(Change::HostAdmitted { host, name, zone: None })
         }
         2 => {
             let value = "v".repeat(random.below(3_000));
             let details = Details { tags: [(number.to_string(), value)].into(), ..Details::default() };
-            Entry::Described {
-                cluster: ClusterId::DEFAULT,
-                machine: MachineId(u32::try_from(number % 40).unwrap()),
-                details,
-            }
+            ClusterEntry::Described { machine: MachineId(u32::try_from(number % 40).unwrap()), details }
         }
-        3 => Entry::Site(ClusterId::DEFAULT, Site { location: format!("place {number}"), ..Site::default() }),
-        _ => Entry::Clock,
+        3 => ClusterEntry::Site(Site { location: format!("place {number}"), ..Site::default() }),
+        _ => return Record::clock(now),
     };
-    Record { now: Now::at_millis(i64::try_from(number).unwrap() * 10), entry }
+    Record::in_cluster(now, ClusterId::DEFAULT, change)
 }
 
 /// The state after that many records.

@@ -6,7 +6,7 @@ use axum::response::Response;
 use forewarn_control::ControlError;
 use forewarn_control::full_name;
 use forewarn_control::request::Transaction;
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_lifecycle::MachineId;
 use forewarn_server::State;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use forewarn_control::ControlError;
 use forewarn_control::full_name;
 use forewarn_control::request::{LinkTarget, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_lifecycle::MachineId;
 use forewarn_server::State;
 use serde_json::{Value, json};
@@ -112,7 +112,7 @@ fn show(
 
 /// Body that clients have written of an instance itself, and the number of writes.
 fn own(state: &State<'_>, machine: MachineId) -> (Option<Value>, u64) {
-    let entry = state.catalogue.entry_of(state.id, Link::Machine(machine)).map(|(_, entry)| entry);
+    let entry = state.durable.resources().linked(Link::Machine(machine)).map(|(_, entry)| entry);
     let body = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
     (body, entry.map_or(0, |entry| entry.edition))
 }
@@ -179,7 +179,7 @@ async fn write(scope: &GroupScope<'_>, set: &str, id: &str) -> Result<Response, 
         let body = settle(INSTANCES, Some(&before), &without_ours(own_part(&sent)), version)?;
         let commands = plan_instance(state.cluster, machine, &before, &body)?;
         check_permit(state, &permit, &commands)?;
-        let known = state.catalogue.entry_of(state.id, Link::Machine(machine));
+        let known = state.durable.resources().linked(Link::Machine(machine));
         let id = known.map_or_else(|| instance.to_string(), |(_, entry)| entry.id.clone());
         let link = Some(LinkTarget::Known(Link::Machine(machine)));
         let put = ResourceWrite::Put { id: id.clone(), link, body: bytes(&body), notes: bytes(&json!({})) };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::response::Response;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::{GroupId, scale_set_id};
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
 use forewarn_server::State;
 use forewarn_server::{Engine, group_of};

@@ -2,7 +2,7 @@
 
 use forewarn_control::Permit;
 use forewarn_control::resource_id::{GroupId, ResourceId, availability_set_id, scale_set_id};
-use forewarn_control::shared::{Entry, Leaving, Link};
+use forewarn_control::resources::{Leaving, Link, Resource};
 use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSetId, Shape, Tenant, TenantId, Timestamp};
 use forewarn_server::State;
 use forewarn_server::{ResourceGroup, group_of, is_removed};
@@ -105,7 +105,7 @@ pub(crate) fn found(
     if !sees(state.cluster, permit, link) {
         return None;
     }
-    let entry = state.catalogue.entry_of(state.id, link).map(|(_, entry)| entry);
+    let entry = state.durable.resources().linked(link).map(|(_, entry)| entry);
     if entry.is_some_and(|entry| is_removed(state, entry)) {
         return None;
     }
@@ -132,7 +132,7 @@ pub(crate) fn found(
 fn of_entry(
     state: &State<'_>,
     link: Link,
-    entry: Option<&Entry>,
+    entry: Option<&Resource>,
     (id, plain): (ResourceId, Value),
 ) -> FoundResource {
     let Some(entry) = entry else {
@@ -148,7 +148,7 @@ fn of_entry(
         };
     };
     let read = |bytes: &[u8]| serde_json::from_slice(bytes).unwrap_or_else(|_| json!({}));
-    let state = match (entry.leaving, state.catalogue.is_operated_on(&entry.key())) {
+    let state = match (entry.leaving, state.all.is_operated_on(entry)) {
         (Leaving::Leaves, _) => Provisioning::Deleting,
         (Leaving::Stays, true) => Provisioning::Updating,
         (Leaving::Stays, false) => Provisioning::Succeeded,
@@ -220,7 +220,7 @@ fn availability_set_named(state: &State<'_>, group: &GroupId, name: &str) -> Opt
 
 fn machine_named(state: &State<'_>, group: &GroupId, name: &str) -> Option<MachineId> {
     let key = group.resource("Microsoft.Compute", "virtualMachines", name).key();
-    let entry = state.catalogue.entry(&key).filter(|entry| entry.cluster == state.id);
+    let entry = state.all.resource(&key).filter(|entry| entry.cluster == state.id);
     if let Some(Link::Machine(machine)) = entry.and_then(|entry| entry.link) {
         return Some(machine);
     }

@@ -8,7 +8,7 @@ use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
 use forewarn_control::Permit;
 use forewarn_control::request::{LinkTarget, ResourceWrite, Transaction};
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_lifecycle::MachineId;
 use forewarn_server::State;
 

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::{ResourceId, machine_id};
-use forewarn_control::shared::Link;
+use forewarn_control::resources::Link;
 use forewarn_lifecycle::ScaleSetId;
 use forewarn_server::State;
 use forewarn_server::group_of;
@@ -32,7 +32,7 @@ pub(crate) fn show(
             let set = set.and_then(|set| found_set(state, (permit, version), set));
             let shown = match set {
                 Some(set) => {
-                    let body = state.catalogue.entry_of(state.id, found.link).map(|_| &found.body);
+                    let body = state.durable.resources().linked(found.link).map(|_| &found.body);
                     let own = InstanceBody { body, etag: found.edition };
                     show_flexible_machine(&context, &set.stored(), own, machine, expand)
                 }

@@ -9,7 +9,7 @@ use forewarn_control::NamedCommand;
 use forewarn_control::Permit;
 use forewarn_control::request::{LinkTarget, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::shared::{Link, Operation};
+use forewarn_control::resources::{Link, Operation};
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use forewarn_server::State;
 use forewarn_server::{Engine, ResourceGroup};
@@ -241,7 +241,7 @@ fn tenant(link: Link) -> Option<TenantId> {
 fn domains(state: &State<'_>, body: &Value) -> Domains {
     let set = body.pointer("/properties/availabilitySet/id").and_then(Value::as_str);
     let key = set.and_then(ResourceId::parse).map(|id| id.key());
-    let entry = key.and_then(|key| state.catalogue.entry(&key));
+    let entry = key.and_then(|key| state.all.resource(&key));
     let body = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
     let read = body.and_then(|body: Value| read_availability_set(&body).ok());
     read.map(|wanted| wanted.domains).unwrap_or_default()

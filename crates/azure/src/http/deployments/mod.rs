@@ -169,7 +169,7 @@ impl Writer {
         let context = RequestContext { asked, token, ..self.permit.context() };
         let (id, notes, body) = (self.id.clone(), written(&record.notes()), written(body));
         let plan = move |state: &State<'_>| {
-            let entry = state.catalogue.entry(&id.key());
+            let entry = state.all.resource(&id.key());
             let is_underway = entry.and_then(Record::of).is_some_and(|record| record.is_underway());
             if begins == Begins::Yes && is_underway {
                 return Err(active(&id));
@@ -184,8 +184,8 @@ impl Writer {
         transacted?;
         let id = self.id.clone();
         let look = move |state: &State<'_>| {
-            let entry = state.catalogue.entry(&id.key())?;
-            shown(state.catalogue, state.now.wall, entry)
+            let entry = state.all.resource(&id.key())?;
+            shown(state.all, state.now.wall, entry)
         };
         let found = self.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
         let (mut shown, _) = found.ok_or_else(interrupted)?;
@@ -216,8 +216,8 @@ async fn look(
 ) -> Result<Response, ArmError> {
     opaque_resources::check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| {
-        let entry = state.catalogue.entry(&id.key());
-        entry.and_then(|entry| shown(state.catalogue, state.now.wall, entry)).ok_or_else(|| absent(&id))
+        let entry = state.all.resource(&id.key());
+        entry.and_then(|entry| shown(state.all, state.now.wall, entry)).ok_or_else(|| absent(&id))
     };
     let found = scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
     found.map(|(body, standing)| answer(body, standing))
@@ -234,8 +234,8 @@ fn progress((progress, error): &Standing) -> Response {
 async fn operations(scope: &GroupScope<'_>, id: ResourceId) -> Result<Vec<Value>, ArmError> {
     opaque_resources::check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| {
-        let record = state.catalogue.entry(&id.key()).and_then(Record::of).ok_or_else(|| absent(&id))?;
-        Ok(record.operations(state.catalogue, &id))
+        let record = state.all.resource(&id.key()).and_then(Record::of).ok_or_else(|| absent(&id))?;
+        Ok(record.operations(state.all, &id))
     };
     scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?
 }
@@ -244,9 +244,9 @@ async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
     opaque_resources::check(&scope.request.permit, Role::Viewer)?;
     let prefix = format!("{}/providers/microsoft.resources/deployments/", scope.group.id.key());
     let look = move |state: &State<'_>| {
-        let mut all: Vec<_> = state.catalogue.entries_below(&prefix).map(|(_, entry)| entry).collect();
+        let mut all: Vec<_> = state.all.resources_below(&prefix).map(|(_, entry)| entry).collect();
         all.sort_by_key(|entry| std::cmp::Reverse(entry.created));
-        let shown = all.into_iter().filter_map(|entry| shown(state.catalogue, state.now.wall, entry));
+        let shown = all.into_iter().filter_map(|entry| shown(state.all, state.now.wall, entry));
         shown.map(|(body, _)| body).take(LISTED_MAX).collect()
     };
     scope.engine.look(look).await.map(answer::list).map_err(|problem| errors::of_problem(&problem))
@@ -258,7 +258,7 @@ async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmE
     let told = json!({ "command": "delete_resource", "resource": id.to_string() });
     let context = RequestContext { asked: Some(told), ..scope.request.permit.context() };
     let plan = move |state: &State<'_>| {
-        let record = state.catalogue.entry(&id.key()).and_then(Record::of);
+        let record = state.all.resource(&id.key()).and_then(Record::of);
         if record.is_some_and(|record| record.is_underway()) {
             return Err(active(&id));
         }

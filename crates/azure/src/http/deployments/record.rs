@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use forewarn_control::ControlState;
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::shared::{Catalogue, Ending, Entry};
+use forewarn_control::resources::{OperationResult, Resource};
 use forewarn_lifecycle::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl Record {
     }
 
     /// The record of an entry.
-    pub(super) fn of(entry: &Entry) -> Option<Self> {
+    pub(super) fn of(entry: &Resource) -> Option<Self> {
         serde_json::from_slice(&entry.notes.0).ok()
     }
 
@@ -74,7 +75,7 @@ impl Record {
     }
 
     /// Progress of the deployment.
-    pub(super) fn standing(&self, catalogue: &Catalogue, id: &ResourceId) -> Standing {
+    pub(super) fn standing(&self, state: &ControlState, id: &ResourceId) -> Standing {
         if self.is_underway() {
             return (Progress::Running, None);
         }
@@ -89,7 +90,7 @@ impl Record {
             );
             return (Progress::Failed, Some(failure(id, cause).inner()));
         }
-        let steps: Vec<_> = self.steps.iter().map(|step| step.standing(catalogue)).collect();
+        let steps: Vec<_> = self.steps.iter().map(|step| step.standing(state)).collect();
         let has = |wanted: Progress| steps.iter().find(|(progress, _)| *progress == wanted);
         if has(Progress::Running).is_some() {
             return (Progress::Running, None);
@@ -105,9 +106,9 @@ impl Record {
     }
 
     /// The steps as clients see them.
-    pub(super) fn operations(&self, catalogue: &Catalogue, id: &ResourceId) -> Vec<Value> {
+    pub(super) fn operations(&self, state: &ControlState, id: &ResourceId) -> Vec<Value> {
         let shown = |(number, step): (usize, &Step)| {
-            let (progress, error) = step.standing(catalogue);
+            let (progress, error) = step.standing(state);
             let at = Timestamp::from_millis(step.at);
             let resource = ResourceId::parse(&step.resource)?;
             Some(operation(id, number, &resource, (progress, at, error.as_ref())))
@@ -117,23 +118,23 @@ impl Record {
 }
 
 impl Step {
-    fn standing(&self, catalogue: &Catalogue) -> Standing {
+    fn standing(&self, state: &ControlState) -> Standing {
         if let Some(error) = &self.error {
             return (Progress::Failed, Some(error.clone()));
         }
         // Operations that ended long ago are forgotten.
-        let operation = self.operation.as_ref().and_then(|name| catalogue.operation(name));
+        let operation = self.operation.as_ref().and_then(|name| state.operation(name));
         let Some(operation) = operation else { return (Progress::Succeeded, None) };
         if operation.is_open() {
             return (Progress::Running, None);
         }
-        match &operation.ending {
-            Ending::Succeeded => (Progress::Succeeded, None),
-            Ending::Canceled => {
+        match &operation.result {
+            OperationResult::Succeeded => (Progress::Succeeded, None),
+            OperationResult::Canceled => {
                 let message = "An operator has taken the operation back.";
                 (Progress::Canceled, Some(ArmError::new(409, "OperationCanceled", message).inner()))
             }
-            Ending::Failed { code, message } => {
+            OperationResult::Failed { code, message } => {
                 (Progress::Failed, Some(ArmError::new(409, code.clone(), message.clone()).inner()))
             }
         }
@@ -141,10 +142,10 @@ impl Step {
 }
 
 /// A deployment as clients see it.
-pub(super) fn shown(catalogue: &Catalogue, now: Timestamp, entry: &Entry) -> Option<(Value, Standing)> {
+pub(super) fn shown(state: &ControlState, now: Timestamp, entry: &Resource) -> Option<(Value, Standing)> {
     let (id, record) = (ResourceId::parse(&entry.id)?, Record::of(entry)?);
     let kept: Value = serde_json::from_slice(&entry.body.0).ok()?;
-    let standing = record.standing(catalogue, &id);
+    let standing = record.standing(state, &id);
     let shown = show(&Shown {
         id: &id,
         kept: &kept,
@@ -190,15 +191,15 @@ mod tests {
         let id = ResourceId::parse(
             "/subscriptions/s/resourceGroups/g/providers/Microsoft.Resources/deployments/d",
         );
-        let (id, catalogue) = (id.unwrap(), Catalogue::new());
+        let (id, state) = (id.unwrap(), ControlState::new(forewarn_lifecycle::Seed([0; 16])));
         let (record, live) = Record::begun(Timestamp::from_millis(1_000));
         assert!(record.is_underway());
-        assert_eq!(record.standing(&catalogue, &id), (Progress::Running, None));
+        assert_eq!(record.standing(&state, &id), (Progress::Running, None));
         drop(live);
-        let (progress, error) = record.standing(&catalogue, &id);
+        let (progress, error) = record.standing(&state, &id);
         assert_eq!((progress, record.is_underway()), (Progress::Failed, false));
         assert_eq!(error.unwrap()["details"][0]["code"], "DeploymentInterrupted");
         let over = record.over(Timestamp::from_millis(2_000), None);
-        assert_eq!(over.standing(&catalogue, &id), (Progress::Succeeded, None));
+        assert_eq!(over.standing(&state, &id), (Progress::Succeeded, None));
     }
 }

@@ -135,7 +135,7 @@ async fn a_template_that_is_none_makes_nothing() {
     let body = json!({ "properties": { "template": { "resources": [address("a", &json!({}))] } } });
     let checked = client.send("POST", &deployment("d/validate"), body).await.body;
     assert_eq!(checked["properties"]["validatedResources"].as_array().unwrap().len(), 1);
-    let left = client.engine.look(|state| state.catalogue.entries_below("/").count()).await.unwrap();
+    let left = client.engine.look(|state| state.all.resources_below("/").count()).await.unwrap();
     assert_eq!(left, 1, "the group and nothing besides");
     let long = client.send("PUT", &deployment(&"x".repeat(65)), json!({})).await;
     assert_eq!(long.body["error"]["code"], "InvalidDeploymentName");

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::shared::{Entry, Role};
+use forewarn_control::resources::Resource;
+use forewarn_control::shared::Role;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
@@ -33,7 +34,7 @@ pub(super) async fn in_group(
     let from = from(scope.request);
     let look = move |state: &State<'_>| {
         let depth = prefix.matches('/').count();
-        let own = state.catalogue.entries_below(&prefix);
+        let own = state.all.resources_below(&prefix);
         page(own.filter(|(key, _)| key.matches('/').count() == depth), from.as_deref())
     };
     let page = scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
@@ -54,7 +55,7 @@ pub(in crate::http) async fn in_subscription(
     let look = move |state: &State<'_>| {
         check_subscription(state, &permit, &subscription)?;
         let prefix = format!("/subscriptions/{}/resourcegroups/", subscription.to_lowercase());
-        let own = state.catalogue.entries_below(&prefix).filter(|(_, entry)| {
+        let own = state.all.resources_below(&prefix).filter(|(_, entry)| {
             permit.reaches(entry.cluster) && ResourceId::parse(&entry.id).is_some_and(|id| id.is(&kind))
         });
         Ok(page(own, from.as_deref()))
@@ -67,7 +68,7 @@ fn from(request: &ArmRequest) -> Option<String> {
     request.page().map(str::to_lowercase)
 }
 
-fn page<'a>(entries: impl Iterator<Item = (&'a str, &'a Entry)>, from: Option<&str>) -> Page {
+fn page<'a>(entries: impl Iterator<Item = (&'a str, &'a Resource)>, from: Option<&str>) -> Page {
     let mut page = Vec::new();
     let mut entries = entries.filter(|(key, _)| from.is_none_or(|from| from <= *key));
     let over = entries.try_for_each(|(key, entry)| {

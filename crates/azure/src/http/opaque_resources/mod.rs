@@ -12,7 +12,8 @@ use axum::response::{IntoResponse, Response};
 use forewarn_control::Permit;
 use forewarn_control::request::{RequestContext, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::shared::{Entry, Role};
+use forewarn_control::resources::Resource;
+use forewarn_control::shared::Role;
 use forewarn_server::Engine;
 use forewarn_server::State;
 use serde_json::{Value, json};
@@ -92,18 +93,18 @@ async fn inside(scope: &GroupScope<'_>, id: ResourceId, kind: &str) -> Result<Re
 /// An opaque resource as clients see it.
 pub(crate) fn shown(state: &State<'_>, id: &ResourceId) -> Option<Value> {
     let (outermost, path) = (top(id), &id.parts[1..]);
-    let entry = state.catalogue.entry(&outermost.key())?;
+    let entry = state.all.resource(&outermost.key())?;
     let whole = show_entry(entry, &outermost);
     if path.is_empty() { Some(whole) } else { child(&whole, path).cloned() }
 }
 
 /// An entry as clients see it.
-pub(super) fn show_entry(entry: &Entry, id: &ResourceId) -> Value {
+pub(super) fn show_entry(entry: &Resource, id: &ResourceId) -> Value {
     let spelled = ResourceId::parse(&entry.id);
     show(spelled.as_ref().unwrap_or(id), &body_of(entry), entry.edition)
 }
 
-fn body_of(entry: &Entry) -> Value {
+fn body_of(entry: &Resource) -> Value {
     serde_json::from_slice(&entry.body.0).unwrap_or_else(|_| json!({}))
 }
 
@@ -148,7 +149,7 @@ pub(crate) async fn write(engine: &Engine, wish: OpaqueWrite) -> Result<(bool, V
 
 fn plan_write(state: &State<'_>, wish: &OpaqueWrite) -> Result<(Transaction, bool), ArmError> {
     let outermost = top(&wish.id);
-    let entry = state.catalogue.entry(&outermost.key());
+    let entry = state.all.resource(&outermost.key());
     wish.conditions.check_edition(entry.map(|entry| entry.edition))?;
     let before = entry.map(body_of);
     let sent = without_ours(&wish.sent);
@@ -171,7 +172,7 @@ fn plan_write(state: &State<'_>, wish: &OpaqueWrite) -> Result<(Transaction, boo
     }
     tidy(&mut body);
     let mut others = neighbours(state, &outermost);
-    let network = |id: &ResourceId| state.catalogue.entry(&id.key()).map(body_of);
+    let network = |id: &ResourceId| state.all.resource(&id.key()).map(body_of);
     let mut besides = Neighbours { others: &mut others, network: &network };
     assign_addresses(&outermost, &mut body, before.as_ref(), &mut besides);
     let id = entry.map_or_else(|| outermost.to_string(), |entry| entry.id.clone());
@@ -183,7 +184,7 @@ fn plan_write(state: &State<'_>, wish: &OpaqueWrite) -> Result<(Transaction, boo
 fn neighbours<'a>(state: &State<'a>, id: &ResourceId) -> impl Iterator<Item = Value> + use<'a> {
     let own = id.key();
     let kind = own.rsplit_once('/').map_or_else(String::new, |(kind, _)| format!("{kind}/"));
-    let all = state.catalogue.entries_below(&kind);
+    let all = state.all.resources_below(&kind);
     all.filter(move |(key, _)| **key != own).map(|(_, entry)| body_of(entry))
 }
 
@@ -207,7 +208,7 @@ async fn remove(scope: &GroupScope<'_>, id: ResourceId) -> Result<Response, ArmE
     let context = RequestContext { asked: Some(told), ..scope.request.permit.context() };
     let conditions = Conditions::of(scope.request);
     let plan = move |state: &State<'_>| {
-        let Some(entry) = state.catalogue.entry(&top(&id).key()) else {
+        let Some(entry) = state.all.resource(&top(&id).key()) else {
             return Ok((Transaction::default(), false));
         };
         conditions.check_edition(Some(entry.edition))?;

@@ -183,7 +183,7 @@ async fn a_forgotten_machine_is_no_longer_a_resource_and_its_name_is_free() {
     let body = json!({ "location": "eastus", "tags": { "a": "b" }, "properties": {} });
     let path = compute("virtualMachines/Vm1");
     assert_eq!(client.send("PUT", &path, body.clone()).await.status, StatusCode::CREATED);
-    let entries = || client.engine.look(|state| state.catalogue.entries_below("").count());
+    let entries = || client.engine.look(|state| state.all.resources_below("").count());
     let written = entries().await.unwrap();
     let machine = "Vm1".to_owned();
     client.engine.order(vec![NamedCommand::Forget { machine }]).await.unwrap();
@@ -231,7 +231,7 @@ async fn a_group_goes_with_what_is_in_it() {
     assert_eq!(client.get(&group("")).await.status, StatusCode::NOT_FOUND);
     let left = client
         .engine
-        .look(|state| (state.cluster.scale_set_named("ss"), state.catalogue.entries_below("/").count()));
+        .look(|state| (state.cluster.scale_set_named("ss"), state.all.resources_below("/").count()));
     assert_eq!(left.await.unwrap(), (None, 0));
 }
 

@@ -1,12 +1,13 @@
 //! Operations: when there is room for one, and for what it waits.
 
 use axum::http::StatusCode;
+use forewarn_control::ClusterId;
 use forewarn_control::NamedCommand;
 use forewarn_control::Permit;
+use forewarn_control::limits::OPERATIONS_OPEN_MAX;
 use forewarn_control::request::{Administration, RequestContext, Transaction};
-use forewarn_control::shared::limits::OPERATIONS_OPEN_MAX;
-use forewarn_control::shared::{Change, ClusterId, Ending, Filed, Operation};
-use forewarn_control::{ControlState, Entry, Record};
+use forewarn_control::resources::{Operation, OperationResult, ResourceChange};
+use forewarn_control::{ClusterEntry, ControlState, Record};
 use forewarn_lifecycle::{Cause, MaintenanceId, Timestamp};
 use forewarn_server::State;
 use serde_json::{Value, json};
@@ -27,10 +28,10 @@ async fn full() -> Client {
             waits: [MaintenanceId(u64::MAX)].into_iter().collect(),
             began: Timestamp::from_millis(0),
             ended: None,
-            ending: Ending::Succeeded,
+            result: OperationResult::Succeeded,
         };
-        let change = Change::Filed(Filed::Opened(operation));
-        kept.apply(&Record { now, entry: Entry::Catalogue(change) });
+        let change = ClusterEntry::Resource(ResourceChange::Opened(operation));
+        kept.apply(&Record::in_cluster(now, ClusterId::DEFAULT, change));
     }
     Client::on(kept).await
 }

@@ -1,11 +1,12 @@
 //! Which cluster has a resource group, and who may know.
 
 use axum::http::StatusCode;
+use forewarn_control::ClusterId;
 use forewarn_control::ControlError;
 use forewarn_control::Permit;
 use forewarn_control::request::{Administration, RequestContext};
-use forewarn_control::shared::{ClusterId, Reach, Scope};
-use forewarn_control::{ControlState, Entry, Record};
+use forewarn_control::shared::{Reach, Scope};
+use forewarn_control::{ClusterEntry, ControlState, Record};
 use forewarn_control::{Fleet, NamedCommand, Site};
 use forewarn_lifecycle::Name;
 use forewarn_server::Engine;
@@ -45,7 +46,7 @@ async fn alike() -> Client {
     create(&client.engine, "north").await;
     let mut state = client.engine.look(|state| state.all.clone()).await.unwrap();
     let now = client.engine.clock().now();
-    state.apply(&Record { now, entry: Entry::Site(NORTH, Site::default()) });
+    state.apply(&Record::in_cluster(now, NORTH, ClusterEntry::Site(Site::default())));
     let engine = Engine::pretending_on(state, SEED, super::clock());
     fill(&engine.of(NORTH), "host = [{ name = 'n1' }]\nvm = [{ name = 'solo', host = 'n1' }]").await;
     Client::of(engine, Permit::unlimited("anyone"))
@@ -139,7 +140,7 @@ async fn a_group_is_made_where_whoever_asks_may_and_not_beside_another() {
         north.send("PUT", &target, json!({ "location": "eastus" })).await.status
     };
     assert_eq!(put("there").await, StatusCode::CREATED);
-    let cluster = |key: String| client.engine.look(move |state| state.catalogue.entry(&key).unwrap().cluster);
+    let cluster = |key: String| client.engine.look(move |state| state.all.resource(&key).unwrap().cluster);
     assert_eq!(cluster(format!("{SUBSCRIPTION}/resourcegroups/there")).await, Ok(NORTH));
     for taken in ["mine", "forewarn"] {
         assert_eq!(put(taken).await, StatusCode::NOT_FOUND, "{taken}");

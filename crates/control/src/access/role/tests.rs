@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Resolved;
-use crate::shared::{ClusterId, Scope, Token, TokenHash};
+use crate::shared::{Scope, Token, TokenHash};
+use crate::stream::ClusterId;
 use forewarn_lifecycle::{Command, Now, Seed, Timestamp};
 use serde_json::{Value, json};
 
@@ -301,7 +302,10 @@ fn a_permit_stands_while_its_token_is_the_same() {
     };
     for name in ["west", "east"] {
         let (name, seed) = (Name::new(name).unwrap(), forewarn_lifecycle::Seed([1; 16]));
-        submit(&mut catalogue, crate::shared::Command::CreateCluster { name, seed });
+        submit(
+            &mut catalogue,
+            crate::shared::Command::CreateCluster { name, seed, site: crate::command::Site::default() },
+        );
     }
     let issue = crate::shared::Command::IssueToken {
         number: 0,

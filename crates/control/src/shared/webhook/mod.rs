@@ -8,14 +8,13 @@
 //! ```
 
 mod change;
-mod rules;
 
 use std::fmt;
 
 use forewarn_lifecycle::{EventKind, Name, Timestamp};
 use forewarn_url::Url;
 
-use crate::shared::limits::AUTHORIZATION_BYTES_MAX;
+use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::shared::token::{Reach, Scope};
 
 pub use change::{NewWebhook, WebhookChange, WebhookCommand};

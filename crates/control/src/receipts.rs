@@ -1,7 +1,7 @@
-//! Receipts: what was answered to a request that carried a key, so that the same request again gets the same answer.
+//! Receipts: answers to requests that carried an idempotency key, so that a repeated request gets the same answer.
 //!
-//! They are kept for a day, and not many of them: whenever one comes, those that are too old go. Nothing is due at any
-//! moment, so that receipts need no deadline.
+//! Each cluster has receipts of the requests to it, and the shared state has those of the requests to itself. A receipt is kept
+//! for a day. Receipts that are too old are removed when another one is stored, so that receipts need no deadline.
 //!
 //! Callers share the room. When it is full, the caller that has the most loses its oldest receipt. So the quota of a caller is
 //! its share: the room divided by the number of callers that have receipts. A caller within its quota loses nothing, whatever
@@ -10,36 +10,63 @@
 use std::fmt;
 use std::sync::Arc;
 
-use forewarn_lifecycle::Steady;
 use forewarn_lifecycle::paged::{PagedMap, PagedSet};
+use forewarn_lifecycle::{BadRows, Steady};
 
-use crate::shared::limits::{RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX};
+use crate::limits::{
+    ANSWER_BYTES_MAX, BY_BYTES_MAX, KEY_BYTES_MAX, RECEIPT_KEPT_FOR, RECEIPTS_BYTES_MAX, RECEIPTS_MAX,
+};
+use crate::refusal::Refusal;
+use crate::rows::check_number_known;
 
-/// What was answered, to whom, and to what.
+/// A receipt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Who asked. Another's key is another key.
+    /// The caller. The same key of another caller is another key.
     pub by: String,
-    /// The key that came with the request.
+    /// The key of the request.
     pub key: String,
-    /// A hash of the request: the same key with another request is a mistake.
+    /// A hash of the request: the same key with another request is an error.
     pub fingerprint: [u8; 32],
-    /// When it was answered.
+    /// Time of the answer.
     pub at: Steady,
     /// The answer.
     pub answer: Answer,
 }
 
-/// The bytes of an answer. They may hold what is not for everybody, and do not show themselves; copies share them.
+/// A receipt that is about to be stored: its time is that of its record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewReceipt {
+    /// The caller.
+    pub by: String,
+    /// The key of the request.
+    pub key: String,
+    /// A hash of the request.
+    pub fingerprint: [u8; 32],
+    /// The answer, without secrets: those are shown once.
+    pub answer: Answer,
+}
+
+/// The bytes of an answer. `Debug` does not show them: they may be confidential. Copies share them.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer(pub Arc<[u8]>);
 
-/// All that are kept, by their number: the oldest first.
+/// The receipts of one cluster, or of the shared state, by number: the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Receipts {
+pub struct Receipts {
     kept: PagedMap<u64, Arc<Receipt>>,
     callers: PagedMap<Arc<str>, Caller>,
     bytes: usize,
+    next: u64,
+}
+
+/// One row of the stored form of receipts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReceiptRow {
+    /// A receipt and its number. They ascend.
+    Receipt(u64, Receipt),
+    /// The number of the next receipt. It follows the receipts.
+    Next(u64),
 }
 
 /// The receipts of one caller.
@@ -59,8 +86,7 @@ impl fmt::Debug for Answer {
 }
 
 impl Receipt {
-    /// Whether it is still good.
-    pub(crate) fn is_fresh(&self, now: Steady) -> bool {
+    fn is_fresh(&self, now: Steady) -> bool {
         now.since(self.at) < RECEIPT_KEPT_FOR
     }
 
@@ -70,16 +96,46 @@ impl Receipt {
 }
 
 impl Receipts {
-    pub(crate) fn find(&self, by: &str, key: &str, now: Steady) -> Option<&Receipt> {
+    /// The receipt of a caller under a key, unless it is older than a day.
+    #[must_use]
+    pub fn find(&self, by: &str, key: &str, now: Steady) -> Option<&Receipt> {
         let number = self.callers.get(by)?.keys.get(key)?;
         self.kept.get(number).map(Arc::as_ref).filter(|receipt| receipt.is_fresh(now))
     }
 
-    /// Keeps another one. Those that are too old go, then the oldest of the caller that has the most.
-    pub(crate) fn keep(&mut self, number: u64, receipt: Receipt) {
-        let now = receipt.at;
-        self.put(number, receipt);
-        while let Some((&oldest, _)) = self.kept.first().filter(|(_, oldest)| !oldest.is_fresh(now)) {
+    /// The number of receipts, and their size in bytes.
+    #[must_use]
+    pub fn size(&self) -> (usize, usize) {
+        (self.kept.len(), self.bytes)
+    }
+
+    /// Checks that a receipt can be stored. Returns false if the same request has one: the first answer stands.
+    ///
+    /// # Errors
+    /// When a part of it is invalid or too long, or another request has used the key.
+    pub fn check(&self, now: Steady, new: &NewReceipt) -> Result<bool, Refusal> {
+        let NewReceipt { by, key, fingerprint, answer } = new;
+        check_by(by)?;
+        if !(1..=KEY_BYTES_MAX).contains(&key.len()) || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Refusal::BadKey);
+        }
+        if answer.0.len() > ANSWER_BYTES_MAX {
+            return Err(Refusal::AnswerTooLong { max: ANSWER_BYTES_MAX });
+        }
+        match self.find(by, key, now) {
+            Some(former) if former.fingerprint == *fingerprint => Ok(false),
+            Some(_) => Err(Refusal::KeyUsed(key.clone())),
+            None => Ok(true),
+        }
+    }
+
+    /// Stores a receipt. Removes those that are too old, then the oldest of the caller that has the most.
+    pub(crate) fn keep(&mut self, at: Steady, new: &NewReceipt) {
+        let NewReceipt { by, key, fingerprint, answer } = new.clone();
+        let number = self.next;
+        self.next = self.next.saturating_add(1);
+        self.put(number, Receipt { by, key, fingerprint, at, answer });
+        while let Some((&oldest, _)) = self.kept.first().filter(|(_, oldest)| !oldest.is_fresh(at)) {
             self.remove(oldest);
         }
         while let Some(largest) = self.largest_if_full() {
@@ -87,8 +143,7 @@ impl Receipts {
         }
     }
 
-    /// Takes one as it is; those before it stay.
-    pub(crate) fn put(&mut self, number: u64, receipt: Receipt) {
+    fn put(&mut self, number: u64, receipt: Receipt) {
         self.bytes += receipt.bytes();
         let caller = self.callers.get_or_default(&receipt.by.as_str().into());
         caller.bytes += receipt.bytes();
@@ -97,20 +152,29 @@ impl Receipts {
         self.kept.insert(number, Arc::new(receipt));
     }
 
-    pub(crate) fn last_number(&self) -> Option<u64> {
-        self.kept.last().map(|(number, _)| *number)
+    /// The receipts as rows.
+    pub(crate) fn into_rows(self) -> impl Iterator<Item = ReceiptRow> + Send + 'static {
+        let next = self.next;
+        let row = |(number, receipt)| ReceiptRow::Receipt(number, Arc::unwrap_or_clone(receipt));
+        self.kept.into_iter().map(row).chain(std::iter::once(ReceiptRow::Next(next)))
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.kept.len()
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    pub(crate) fn into_rows(self) -> impl Iterator<Item = (u64, Receipt)> + Send + 'static {
-        self.kept.into_iter().map(|(number, receipt)| (number, Arc::unwrap_or_clone(receipt)))
+    /// Takes the next row.
+    pub(crate) fn restore(&mut self, row: ReceiptRow) -> Result<(), BadRows> {
+        let last = self.kept.last().map(|(number, _)| *number);
+        match row {
+            ReceiptRow::Receipt(number, receipt) => {
+                if last.is_some_and(|last| last >= number) {
+                    return Err(BadRows("receipts do not ascend"));
+                }
+                self.put(number, receipt);
+            }
+            ReceiptRow::Next(next) => {
+                last.map_or(Ok(()), |last| check_number_known(&last, &next))?;
+                self.next = next;
+            }
+        }
+        Ok(())
     }
 
     /// The caller with the most receipts if there are too many in all, or with the most bytes if those are too many.
@@ -147,6 +211,12 @@ impl Receipts {
     }
 }
 
+/// Checks the name of a caller.
+pub(crate) fn check_by(by: &str) -> Result<(), Refusal> {
+    let fits = (1..=BY_BYTES_MAX).contains(&by.len()) && !by.chars().any(char::is_control);
+    if fits { Ok(()) } else { Err(Refusal::BadBy) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +235,11 @@ mod tests {
         }
     }
 
+    fn keep(receipts: &mut Receipts, receipt: Receipt) {
+        let Receipt { by, key, fingerprint, at, answer } = receipt;
+        receipts.keep(at, &NewReceipt { by, key, fingerprint, answer });
+    }
+
     #[test]
     fn a_receipt_does_not_show_what_was_answered() {
         let shown = format!("{:?}", receipt("a", 5, 3));
@@ -174,8 +249,8 @@ mod tests {
     #[test]
     fn the_same_key_later_finds_the_later_one() {
         let mut receipts = Receipts::default();
-        receipts.keep(0, receipt("a", 0, 1));
-        receipts.keep(1, receipt("a", 1, 2));
+        keep(&mut receipts, receipt("a", 0, 1));
+        keep(&mut receipts, receipt("a", 1, 2));
         let found =
             |receipts: &Receipts| receipts.find("socket", "a", Steady::from_millis(1)).map(|it| it.at);
         assert_eq!(found(&receipts), Some(Steady::from_millis(1)));
@@ -188,23 +263,23 @@ mod tests {
     fn there_is_room_for_the_last_one_even_if_all_are_as_large_as_can_be() {
         let mut receipts = Receipts::default();
         for number in 0..200 {
-            receipts.keep(number, receipt(&number.to_string(), 0, crate::shared::limits::ANSWER_BYTES_MAX));
-            assert!(receipts.bytes() <= RECEIPTS_BYTES_MAX);
+            keep(&mut receipts, receipt(&number.to_string(), 0, crate::limits::ANSWER_BYTES_MAX));
+            assert!(receipts.bytes <= RECEIPTS_BYTES_MAX);
             assert!(receipts.find("socket", &number.to_string(), Steady::START).is_some());
         }
-        assert_eq!(receipts.len(), 63);
+        assert_eq!(receipts.kept.len(), 63);
         assert!(receipts.find("socket", "136", Steady::START).is_none());
     }
 
     #[test]
     fn a_flood_of_one_caller_costs_no_other_caller_a_receipt() {
         let mut receipts = Receipts::default();
-        receipts.keep(0, receipt_of("token admin", "k", 0, 300));
+        keep(&mut receipts, receipt_of("token admin", "k", 0, 300));
         for number in 1..=10_400 {
-            receipts.keep(number, receipt_of("token web", &number.to_string(), 0, 300));
+            keep(&mut receipts, receipt_of("token web", &number.to_string(), 0, 300));
         }
         assert!(receipts.find("token admin", "k", Steady::START).is_some());
-        assert_eq!(receipts.len(), RECEIPTS_MAX);
+        assert_eq!(receipts.kept.len(), RECEIPTS_MAX);
         let found = |number: u64| receipts.find("token web", &number.to_string(), Steady::START).is_some();
         assert!(found(10_400) && !found(1), "its own oldest go");
     }
@@ -213,10 +288,10 @@ mod tests {
     fn a_flood_of_long_answers_costs_no_other_caller_a_receipt() {
         let mut receipts = Receipts::default();
         for number in 0..100 {
-            receipts.keep(number, receipt_of("token admin", &number.to_string(), 0, 10_000));
+            keep(&mut receipts, receipt_of("token admin", &number.to_string(), 0, 10_000));
         }
-        for number in 100..300 {
-            receipts.keep(number, receipt_of("token web", "k", 0, crate::shared::limits::ANSWER_BYTES_MAX));
+        for _ in 100..300 {
+            keep(&mut receipts, receipt_of("token web", "k", 0, crate::limits::ANSWER_BYTES_MAX));
         }
         for number in 0..100 {
             assert!(receipts.find("token admin", &number.to_string(), Steady::START).is_some(), "{number}");
@@ -228,10 +303,8 @@ mod tests {
         const CALLERS: usize = 20;
         let mut receipts = Receipts::default();
         let share = RECEIPTS_MAX / CALLERS;
-        let mut number = 0;
-        let mut keep = |receipts: &mut Receipts, by: &str, key: usize| {
-            receipts.keep(number, receipt_of(by, &key.to_string(), 0, 1));
-            number += 1;
+        let keep = |receipts: &mut Receipts, by: &str, key: usize| {
+            keep(receipts, receipt_of(by, &key.to_string(), 0, 1));
         };
         for key in 0..share {
             keep(&mut receipts, "token small", key);
@@ -241,7 +314,7 @@ mod tests {
                 keep(&mut receipts, &format!("token {caller}"), key);
             }
         }
-        assert_eq!(receipts.len(), RECEIPTS_MAX);
+        assert_eq!(receipts.kept.len(), RECEIPTS_MAX);
         for key in 0..share {
             assert!(receipts.find("token small", &key.to_string(), Steady::START).is_some(), "{key}");
         }

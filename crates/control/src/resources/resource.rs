@@ -1,34 +1,34 @@
-//! An entry: what a client has written under an id.
+//! A resource: what a client has written under an id.
 
 use std::fmt;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId, Timestamp};
 
-use crate::shared::cluster::ClusterId;
+use crate::stream::ClusterId;
 
-/// What a client has written under an id.
+/// A resource that a client has written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// The id in the spelling of whoever wrote it first.
+pub struct Resource {
+    /// The id, in the spelling of the first write.
     pub id: String,
-    /// The cluster in which it is.
+    /// Its cluster.
     pub cluster: ClusterId,
-    /// What the rules know of it; nothing, if they know nothing.
+    /// The object of the rules that it stands for, if there is one.
     pub link: Option<Link>,
-    /// How often it was written.
+    /// Number of writes.
     pub edition: u64,
-    /// When it was first written.
+    /// Time of the first write.
     pub created: Timestamp,
-    /// What was written, as JSON.
+    /// The body, as JSON.
     pub body: Body,
-    /// What the server has noted of it, as JSON.
+    /// Notes of the server, as JSON.
     pub notes: Body,
-    /// Whether it goes, once nothing of it is left.
+    /// The mark that it goes.
     pub leaving: Leaving,
 }
 
-/// What an entry is in the rules.
+/// The object of the rules that a resource stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Link {
     /// A machine.
@@ -39,35 +39,36 @@ pub enum Link {
     ScaleSet(ScaleSetId),
 }
 
-/// Whether an entry goes.
+/// The mark that a resource goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Leaving {
     /// It stays.
     #[default]
     Stays,
-    /// It goes, once nothing of it is left.
+    /// It goes once nothing of it is left.
     Leaves,
 }
 
-/// The bytes of what was written. They may hold what is not for everybody, and do not show themselves; copies share them.
+/// The bytes of a body. `Debug` does not show them: they may be confidential. Copies share them.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Body(pub Arc<[u8]>);
 
-impl Entry {
-    /// Under what it is found: its id in lower case.
+impl Resource {
+    /// The key under which it is found: its id in lower case.
     #[must_use]
     pub fn key(&self) -> String {
         key_of(&self.id)
     }
 
     /// Bytes that it takes.
-    pub(crate) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.id.len() + self.body.0.len() + self.notes.0.len()
     }
 }
 
 /// The key of an id: case does not matter.
-pub(crate) fn key_of(id: &str) -> String {
+#[must_use]
+pub fn key_of(id: &str) -> String {
     id.to_lowercase()
 }
 

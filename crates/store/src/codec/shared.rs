@@ -1,11 +1,9 @@
-//! The catalogue: its changes and its rows.
+//! The shared state and receipts: changes and rows.
 
 use std::collections::BTreeSet;
 
-use forewarn_control::shared::{
-    Answer, Body, Change, ClusterId, Counters, Ending, Entry, Filed, Leaving, Link, Operation, Reach,
-    Receipt, Role, Row, Scope, Token, TokenHash,
-};
+use forewarn_control::shared::{Boot, Change, Counters, Reach, Role, Row, Scope, Token, TokenHash};
+use forewarn_control::{Answer, ClusterId, NewReceipt, Receipt, ReceiptRow};
 
 use super::rules::stored_number;
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -21,16 +19,6 @@ impl Stored for Answer {
     fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
         let length = input.length()?;
         Ok(Self(input.bytes(length)?.into()))
-    }
-}
-
-impl Stored for Body {
-    fn write(&self, out: &mut Writer) {
-        Answer(self.0.clone()).write(out);
-    }
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Answer::read(input).map(|Answer(bytes)| Self(bytes))
     }
 }
 
@@ -65,79 +53,36 @@ impl<T: Stored + Ord> Stored for Reach<T> {
 }
 
 stored_struct! {
-    Counters { cluster, token, webhook, receipt }
+    Boot { id, offset_millis }
+    Counters { cluster, token, webhook }
     Token { number, name, role, scope, hash, created, expires, by }
     Scope { clusters, tenants }
     Receipt { by, key, fingerprint, at, answer }
-    Entry { id, cluster, link, edition, created, body, notes, leaving }
-}
-
-/// Without its token, which is stored beside it: see [`Filed::OpenedWith`] and [`Row::OperationWith`].
-impl Stored for Operation {
-    fn write(&self, out: &mut Writer) {
-        let Self { number, name, about, cluster, token: _, waits, began, ended, ending } = self;
-        number.write(out);
-        name.write(out);
-        about.write(out);
-        cluster.write(out);
-        waits.write(out);
-        began.write(out);
-        ended.write(out);
-        ending.write(out);
-    }
-
-    fn read(input: &mut Reader<'_>) -> Result<Self, Malformed> {
-        Ok(Self {
-            number: Stored::read(input)?,
-            name: Stored::read(input)?,
-            about: Stored::read(input)?,
-            cluster: Stored::read(input)?,
-            token: None,
-            waits: Stored::read(input)?,
-            began: Stored::read(input)?,
-            ended: Stored::read(input)?,
-            ending: Stored::read(input)?,
-        })
-    }
+    NewReceipt { by, key, fingerprint, answer }
 }
 
 stored_enum!(Change {
-    0 => ClusterCreated { cluster, name, seed },
+    0 => ClusterCreated { cluster, name, seed, site },
     1 => ClusterRenamed { cluster, name },
     2 => ClusterRemoved(cluster),
     3 => TokenIssued(token),
     4 => TokenRevoked(number),
-    5 => ReceiptKept { by, key, fingerprint, answer },
-    6 => Filed(filed),
-    7 => Webhook(change),
+    5 => ReceiptKept(receipt),
+    6 => Webhook(change),
+    7 => Clock,
+    8 => Booted(boot),
 });
 
 stored_enum!(Row {
     0 => Head(next),
     1 => Cluster(id, name),
     2 => Token(token),
-    3 => Receipt(number, receipt),
-    4 => Entry(entry),
-    5 => Operation(operation),
-    6 => NextOperation(number),
-    7 => Webhook(webhook),
-    40 => OperationWith(operation, token),
+    3 => Receipt(row),
+    4 => Webhook(webhook),
+    5 => Booted(boot),
 });
 
-stored_enum!(Filed {
-    0 => Put(entry),
-    1 => Removed(key),
-    2 => Marked { key, leaving },
-    3 => Opened(operation),
-    4 => Over { cluster, maintenance, how },
-    40 => OpenedWith { operation, token },
-});
-
-stored_enum!(Link { 0 => Machine(machine), 1 => Tenant(tenant), 2 => ScaleSet(scale_set) });
-
-stored_enum!(Leaving { 0 => Stays, 1 => Leaves });
-
-stored_enum!(Ending { 0 => Succeeded, 1 => Canceled, 2 => Failed { code, message } });
+stored_enum!(ReceiptRow { 0 => Receipt(number, receipt), 1 => Next(number) });
 
 stored_enum!(Role { 0 => Viewer, 1 => Operator, 2 => Admin });
 
@@ -150,7 +95,7 @@ mod world;
 mod tests {
     use std::fmt::Debug;
 
-    use forewarn_control::shared::limits::{ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX};
+    use forewarn_control::limits::{ANSWER_BYTES_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX};
     use proptest::prelude::*;
     use proptest::test_runner::TestCaseError;
 
@@ -219,12 +164,12 @@ mod tests {
             expires: None,
             by: "x".repeat(255),
         };
-        let kept = Change::ReceiptKept {
+        let kept = Change::ReceiptKept(NewReceipt {
             by: "x".repeat(255),
             key: "x".repeat(255),
             fingerprint: [255; 32],
             answer: Answer(vec![0; ANSWER_BYTES_MAX].into()),
-        };
+        });
         for change in [Change::TokenIssued(token), kept] {
             let bytes = to_bytes(&change);
             assert!(bytes.len() < RECORD_BYTES_MAX / 2);

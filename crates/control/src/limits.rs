@@ -1,7 +1,7 @@
-//! How much of everything there may be.
+//! Limits.
 //!
-//! A command that would pass a limit is refused. Receipts are the exception: the oldest of the caller that has the most go,
-//! and all they cost is that a request which that caller repeats very late counts as a new one.
+//! A command that would exceed a limit is refused. Receipts are the exception: the oldest receipt of the caller that has the most
+//! is removed, so that a very late repetition of its request counts as a new request.
 
 use std::time::Duration;
 
@@ -17,46 +17,48 @@ pub const CLUSTERS_PER_SCOPE_MAX: usize = 100;
 /// Tenants to which one token is limited.
 pub const TENANTS_PER_SCOPE_MAX: usize = 100;
 
-/// Bytes in what says who has asked: `token NAME`, `socket`, `machine TENANT/NAME`.
+/// Bytes in the name of a caller: `token NAME`, `socket`, `machine TENANT/NAME`.
 pub const BY_BYTES_MAX: usize = 255;
 
 /// Characters in an idempotency key.
 pub const KEY_BYTES_MAX: usize = 255;
 
-/// Bytes in an answer of which a receipt is kept.
+/// Bytes of the answer in a receipt.
 pub const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
-/// Entries of the register: resource groups, and what is in them.
+/// Resources of one cluster: resource groups, and the resources in them.
 pub const ENTRIES_MAX: usize = 100_000;
 
-/// Bytes in the body of one entry.
+/// Bytes in the body of one resource.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 
-/// Bytes of all entries together.
+/// Bytes of all resources of one cluster.
 pub const ENTRIES_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Bytes in an id.
 pub const ID_BYTES_MAX: usize = 2_048;
 
-/// Operations that are under way.
+/// Open operations of one cluster.
 pub const OPERATIONS_OPEN_MAX: usize = 10_000;
 
-/// Operations that have ended and can still be asked for; then the oldest go.
+/// Operations of one cluster that have ended and are still stored; then the oldest are removed.
 pub const OPERATIONS_ENDED_MAX: usize = 10_000;
 
-/// Pieces of work that one operation waits for: all that a scale set, or a resource group, has.
+/// Pieces of work that one operation waits for: as many as a scale set or a resource group has.
 pub const OPERATION_WAITS_MAX: usize = 10_000;
+
 /// Webhooks.
 pub const WEBHOOKS_MAX: usize = 100;
 
 /// Characters of what is sent as `Authorization`.
 pub const AUTHORIZATION_BYTES_MAX: usize = 4_096;
 
-/// Receipts of all callers: tokens, the socket, and everybody together where no token is needed. Each has a share.
+/// Receipts of one cluster, or of the shared state, of all callers: tokens, the socket, and all callers without a token together.
+/// Each caller has a share.
 pub const RECEIPTS_MAX: usize = 10_000;
 
-/// Bytes of all receipts together.
+/// Bytes of these receipts.
 pub const RECEIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// How long a receipt is good for, on the steady clock.
+/// Time for which a receipt is kept, on the steady clock.
 pub const RECEIPT_KEPT_FOR: Duration = Duration::from_hours(24);

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use forewarn_lifecycle::{Name, Now, Timestamp};
+use forewarn_lifecycle::{BadRows, Name, Now, Timestamp};
 
-use super::{Handshake, NewWebhook, Progress, Webhook, WebhookChange, WebhookCommand};
+use super::webhook::{Handshake, NewWebhook, Progress, Webhook, WebhookChange, WebhookCommand};
+use crate::limits::WEBHOOKS_MAX;
+use crate::receipts::check_by;
+use crate::refusal::Refusal;
+use crate::rows::{check_new, check_number_known};
 use crate::shared::catalogue::Catalogue;
-use crate::shared::command::Refusal;
-use crate::shared::limits::WEBHOOKS_MAX;
-use crate::shared::rows::BadRows;
+use crate::shared::decide::check_number;
 use crate::shared::token::Reach;
 
 type Decision = Result<Vec<WebhookChange>, Refusal>;
@@ -75,7 +77,7 @@ impl Catalogue {
 
     fn add_webhook(&self, created: Timestamp, new: &NewWebhook) -> Decision {
         let NewWebhook { name, url, schema, filter, authorization, cursor, by } = new.clone();
-        crate::shared::decide::check_by(&by)?;
+        check_by(&by)?;
         if self.webhook_named(name.as_str()).is_some() {
             return Err(Refusal::NameTaken(name));
         }
@@ -88,7 +90,7 @@ impl Catalogue {
             return Err(Refusal::SecretInTheClear(name));
         }
         Refusal::check(self.webhooks.len() + 1, WEBHOOKS_MAX, "webhooks")?;
-        crate::shared::decide::check_number(self.next.webhook, "webhooks")?;
+        check_number(self.next.webhook, "webhooks")?;
         let (number, handshake, progress) = (self.next.webhook, Handshake::Wanted, Progress::from(cursor));
         let webhook =
             Webhook { number, name, url, schema, filter, authorization, created, by, handshake, progress };
@@ -123,9 +125,9 @@ impl Catalogue {
     }
 
     pub(crate) fn restore_webhook(&mut self, webhook: Webhook) -> Result<(), BadRows> {
-        crate::shared::rows::known(&webhook.number, &self.next.webhook)?;
-        crate::shared::rows::new(self.webhook_named(webhook.name.as_str()))?;
-        crate::shared::rows::new(self.webhooks.insert(webhook.number, Arc::new(webhook)).as_ref())
+        check_number_known(&webhook.number, &self.next.webhook)?;
+        check_new(self.webhook_named(webhook.name.as_str()))?;
+        check_new(self.webhooks.insert(webhook.number, Arc::new(webhook)).as_ref())
     }
 }
 
