@@ -19,6 +19,7 @@
 
 pub mod access;
 pub mod audit;
+mod caller;
 pub mod command;
 pub mod decision;
 mod error;

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{ComingView, RefusedView, Resource, Scene, notification};
-use crate::placement::scale_set::{instances, leaving};
+use crate::placement::instances::{instances, leaving};
 use crate::resource_id::SCALE_SETS;
 use crate::view::fleet::event_view;
 use crate::view::notice::length;
