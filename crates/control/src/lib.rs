@@ -23,12 +23,10 @@ mod caller;
 pub mod command;
 pub mod decision;
 mod error;
-pub mod explain;
 pub mod fleet_file;
 pub mod notice;
 mod outcomes;
 pub mod placement;
-pub mod preview;
 pub mod push;
 mod record;
 pub mod request;
@@ -44,11 +42,9 @@ pub use audit::*;
 pub use command::*;
 pub use decision::{Decision, Environment, HypervisorKind, decide};
 pub use error::{ControlError, RefusedCommand};
-pub use explain::*;
 pub use fleet_file::*;
 pub use outcomes::{RecentOutcomes, WorkOutcome};
 pub use placement::*;
-pub use preview::*;
 pub use record::{Boot, Entry, Record};
 pub use state::{
     ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, RestoringState,
