@@ -1,12 +1,11 @@
 //! Selection of instances of a scale set: `{"instanceIds":["0","1"]}`, `["*"]`; all, if the list is absent.
 
-use forewarn_lifecycle::{Cluster, MachineId, ScaleSet, ScaleSetId};
+use forewarn_lifecycle::{Cluster, MachineId, ScaleSet, ScaleSetId, Tenant};
 use serde_json::Value;
 
 use super::body::{at, shown, wrong};
 use super::error::ArmError;
 use super::refused::not_found;
-use crate::plan::action::instances_of;
 use forewarn_control::INSTANCES_MAX;
 
 const IDS: &str = "instanceIds";
@@ -28,6 +27,12 @@ impl InstanceSelection {
             Self::All(machines) | Self::These(machines) => machines,
         }
     }
+}
+
+/// The instances of a scale set, in the order of its placement groups.
+pub(crate) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> {
+    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
+    groups.flat_map(Tenant::machines).copied().collect()
 }
 
 /// The instance with an id: a number, or the name of the machine.

@@ -23,6 +23,7 @@ mod names;
 pub mod network;
 mod plan;
 mod policy;
+mod presence;
 mod profile;
 pub mod providers;
 mod read;
@@ -45,6 +46,7 @@ pub use merge::merge;
 pub use plan::action::{Action, plan_action, plan_instances};
 pub use plan::machine::{MachinePlan, plan_availability_set, plan_instance, plan_machine};
 pub use plan::scale_set::{image_since, plan_scale_set};
+pub use presence::{instances_there, is_gone, is_leaving};
 pub use read::machine::{
     AvailabilitySetWanted, Domains, MachineWanted, Protection, read_availability_set, read_machine,
     read_protection,
@@ -53,9 +55,8 @@ pub use read::scale_set::{ScaleSetWanted, read_scale_set};
 pub use refused::{bad_command, bad_wish, refused, unknown};
 pub use settle::{normal_location, same_location, settle};
 pub use show::{
-    Expand, InstanceBody, Provisioning, ShowContext, StoredResource, instance_instance_view, instances_there,
-    is_gone, is_leaving, machine_instance_view, plain_availability_set, plain_machine, plain_scale_set,
-    scale_set_instance_view, show_availability_set, show_flexible_machine, show_instance, show_machine,
-    show_scale_set,
+    Expand, InstanceBody, Provisioning, ShowContext, StoredResource, instance_instance_view,
+    machine_instance_view, plain_availability_set, plain_machine, plain_scale_set, scale_set_instance_view,
+    show_availability_set, show_flexible_machine, show_instance, show_machine, show_scale_set,
 };
 pub use version::{ApiVersion, BadVersion};

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 
 use super::body::at;
 use super::policy::refresh_policy;
+use super::presence::is_leaving;
 use super::profile::refresh_profile;
-use super::show::is_leaving;
 use crate::read::common::read_priority;
 use crate::read::scale_set::{read_upgrade, upgrade_body};
 use forewarn_control::UpgradeWord;

@@ -19,16 +19,15 @@
 
 pub mod access;
 pub mod audit;
+mod caller;
 pub mod command;
 pub mod decision;
 mod error;
-pub mod explain;
 pub mod fleet_file;
 pub mod limits;
 pub mod notice;
 mod outcomes;
 pub mod placement;
-pub mod preview;
 pub mod push;
 mod receipts;
 mod record;
@@ -49,11 +48,9 @@ pub use audit::*;
 pub use command::*;
 pub use decision::{Decision, Environment, HypervisorKind, decide};
 pub use error::{ControlError, RefusedCommand};
-pub use explain::*;
 pub use fleet_file::*;
 pub use outcomes::{RecentOutcomes, WorkOutcome};
 pub use placement::*;
-pub use preview::*;
 pub use receipts::{Answer, NewReceipt, Receipt, ReceiptRow, Receipts};
 pub use record::{ClusterEntry, Entry, Record};
 pub use state::{

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::command::named::NamedCommand;
 use crate::command::resolve::Resolved;
-use crate::placement::scale_set::{Wish, leaving};
+use crate::placement::instances::leaving;
+use crate::placement::scale_set::Wish;
 use crate::view::sets::{ScaleSetView, scale_set_view};
 
 /// A cluster whose rules have to accept what comes of a wish.

@@ -8,7 +8,6 @@ use std::time::Duration;
 use forewarn_types::{MachineId, MaintenanceId, Now, RolloutId, ScaleSetId, Steady, TenantId, Timestamp};
 
 use crate::paged::PagedSet;
-use crate::rows::Attention;
 
 /// What is to be looked at when its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,6 +20,15 @@ pub(crate) enum Due {
     Stranded(MachineId),
     /// The next batch of a scale set gets the latest model.
     Batch(ScaleSetId),
+}
+
+/// Attention of the next tick for one thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attention {
+    /// Nothing has happened that it waits for.
+    Waits,
+    /// The next tick looks at it.
+    Due,
 }
 
 /// The next moment at which time alone changes something.

@@ -8,8 +8,8 @@ use forewarn_types::{
     UpdateDomain, Zone,
 };
 
+use crate::percent::Percent;
 use crate::policy::Policy;
-use crate::rollout::Percent;
 
 /// A host that machines run on.
 #[derive(Clone, Debug, PartialEq, Eq)]

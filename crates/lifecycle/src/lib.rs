@@ -50,6 +50,7 @@ pub mod limits;
 mod maintenance;
 mod notice;
 pub mod paged;
+mod percent;
 mod placement;
 pub mod player;
 mod policy;
@@ -61,7 +62,7 @@ mod table;
 mod tenant;
 mod window;
 
-pub use agenda::Deadline;
+pub use agenda::{Attention, Deadline};
 pub use change::{Change, Effect};
 pub use cluster::{Cluster, Counters, FormerSeed};
 pub use command::{Command, Exposure, PlannedWork, Refusal, SetShape};
@@ -79,12 +80,13 @@ pub use maintenance::{
     Withdrawal,
 };
 pub use notice::minimum_notice;
+pub use percent::Percent;
 pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
 pub use pretend::PretendMachines;
 pub use rollout::{
-    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Percent, Rollout,
+    Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Rollout,
     RolloutEnd, Standing, Terms,
 };
-pub use rows::{Attention, BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
+pub use rows::{BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
 pub use tenant::{Enrolment, Shape, Tenant};
 pub use window::{Weekdays, Window};

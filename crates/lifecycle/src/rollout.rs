@@ -19,6 +19,7 @@ use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, Timestamp};
 
 use crate::maintenance::HostWork;
 use crate::paged::{PagedMap, PagedSet};
+use crate::percent::Percent;
 use crate::window::Window;
 
 /// Work over many hosts, group by group: hosts on which no tenant has two update domains go together.
@@ -73,10 +74,6 @@ pub struct Terms {
     /// After how many failed impacts it pauses itself; never, if not said.
     pub stop_after: Option<NonZeroU16>,
 }
-
-/// A part of a whole: 1 to 100 hundredths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Percent(u8);
 
 /// In how many fault domains of a tenant a group may lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,44 +226,6 @@ impl Default for Terms {
             health: HealthGate::default(),
             stop_after: Some(NonZeroU16::MIN),
         }
-    }
-}
-
-impl Percent {
-    /// That many hundredths: 1 to 100.
-    #[must_use]
-    pub const fn new(hundredths: u8) -> Option<Self> {
-        if hundredths == 0 || hundredths > 100 { None } else { Some(Self(hundredths)) }
-    }
-
-    /// How many hundredths.
-    #[must_use]
-    pub const fn hundredths(self) -> u8 {
-        self.0
-    }
-
-    /// That part of a number of machines, rounded down, but one at least: else a small tenant could never be worked on.
-    ///
-    /// ```
-    /// use forewarn_lifecycle::Percent;
-    /// let quarter = Percent::new(25).unwrap();
-    /// assert_eq!((quarter.of(11), quarter.of(3), quarter.of(0)), (2, 1, 1));
-    /// ```
-    #[must_use]
-    pub fn of(self, machines: usize) -> usize {
-        (machines * usize::from(self.0) / 100).max(1)
-    }
-
-    /// That part of a number of machines, rounded up.
-    ///
-    /// ```
-    /// use forewarn_lifecycle::Percent;
-    /// let fifth = Percent::new(20).unwrap();
-    /// assert_eq!((fifth.of_rounded_up(10), fifth.of_rounded_up(11), fifth.of_rounded_up(0)), (2, 3, 0));
-    /// ```
-    #[must_use]
-    pub fn of_rounded_up(self, machines: usize) -> usize {
-        (machines * usize::from(self.0)).div_ceil(100)
     }
 }
 

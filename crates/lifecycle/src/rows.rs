@@ -10,13 +10,13 @@ use forewarn_types::{
     TenantId, Zone,
 };
 
-use crate::agenda::Due;
+use crate::agenda::{Attention, Due};
 use crate::cluster::{Cluster, Counters, FormerSeed};
 use crate::fleet::{Health, Host, Machine, ScaleSet};
 use crate::maintenance::{Hold, Maintenance, Stage, Wait};
 use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{EndedRollout, Rollout};
-use crate::tenant::{Enrolment, Progress, Shape, Tenant, Work};
+use crate::tenant::{Activity, Enrolment, Progress, Shape, Tenant, Work};
 
 /// One row of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,15 +79,6 @@ pub struct MachineRow {
     pub attention: Attention,
 }
 
-/// Whether something is looked at in the next tick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Attention {
-    /// Nothing has happened that it waits for.
-    Waits,
-    /// It is.
-    Due,
-}
-
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are those of a tenant")]
@@ -132,7 +123,7 @@ impl Cluster {
             .map(|(id, ended)| Row::EndedRollout(id, Arc::unwrap_or_clone(ended)));
         let maintenances =
             self.maintenances.into_iter().map(|(_, work)| Row::Maintenance(Arc::unwrap_or_clone(work)));
-        let tenants = self.tenants.into_rows().map(|(id, tenant)| Row::Tenant(tenant.into_row(id)));
+        let tenants = self.tenants.into_rows().map(|(id, tenant)| Row::Tenant(TenantRow::of(id, tenant)));
         let machines = self.machines.into_rows().map(move |(id, machine)| {
             let attention = agenda.attention(Due::Stranded(id));
             Row::Machine(MachineRow { id, machine, attention })
@@ -153,6 +144,16 @@ impl HostRow {
     fn of(id: HostId, host: Host) -> Self {
         let Host { name, zone, health, rollout, work, machines } = host;
         Self { id, name, zone, health, rollout, work, machines }
+    }
+}
+
+impl TenantRow {
+    /// The work that holds the tenant is derived from maintenances.
+    fn of(id: TenantId, tenant: Tenant) -> Self {
+        let Tenant { name, shape, policy, enrolment, incarnation, machines, activity } = tenant;
+        let Activity { events, ended, works: _ } = activity.map_or_else(Activity::default, |boxed| *boxed);
+        let events = events.into_iter().map(|event| (event.maintenance, event.phase)).collect();
+        Self { id, name, shape, policy, enrolment, incarnation, machines, events, ended }
     }
 }
 

@@ -1,14 +1,12 @@
 //! A tenant: the machines that share one document.
 
 use forewarn_types::{
-    Event, EventId, EventKind, MachineId, MaintenanceId, Name, Phase, ScaleSetId, Steady, TenantId,
-    UpdateDomain,
+    Event, EventId, EventKind, MachineId, MaintenanceId, Name, Phase, ScaleSetId, Steady, UpdateDomain,
 };
 
 use crate::fleet::ResourceKind;
 use crate::limits::{ENDED_KEPT_FOR, ENDED_KEPT_MAX, SILENCE_MAX};
 use crate::policy::Policy;
-use crate::rows::TenantRow;
 
 /// The machines that share one document, and the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,9 +79,9 @@ pub(crate) enum Progress {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Activity {
-    events: Vec<Event>,
-    ended: Vec<(Steady, EventId)>,
-    works: Vec<Work>,
+    pub(crate) events: Vec<Event>,
+    pub(crate) ended: Vec<(Steady, EventId)>,
+    pub(crate) works: Vec<Work>,
 }
 
 impl Shape {
@@ -218,14 +216,6 @@ impl Tenant {
                 self.activity = None;
             }
         }
-    }
-
-    /// What cannot be derived of it.
-    pub(crate) fn into_row(self, id: TenantId) -> TenantRow {
-        let Self { name, shape, policy, enrolment, incarnation, machines, activity } = self;
-        let Activity { events, ended, works: _ } = activity.map_or_else(Activity::default, |boxed| *boxed);
-        let events = events.into_iter().map(|event| (event.maintenance, event.phase)).collect();
-        TenantRow { id, name, shape, policy, enrolment, incarnation, machines, events, ended }
     }
 
     /// The tenant, with the events that it sees and those that it has seen.

@@ -178,6 +178,21 @@ fn who_is_leaving_is_passed_over_and_who_stays_after_all_is_not_forgotten() {
 }
 
 #[test]
+fn an_upgrade_that_nobody_waits_for_is_over_with_its_pause_and_leaves_none_behind() {
+    let mut bare = with_instances(2, rolling(50, HOUR));
+    model(&mut bare, 600);
+    bare.submit(Command::Delete(MachineId(1))).unwrap();
+    bare::approve_all(&mut bare);
+    bare.complete_all();
+    assert_eq!((versions(&bare), set(&bare).rolling.is_some()), (vec![2], true), "it rests");
+    bare.advance(HOUR);
+    assert_eq!(set(&bare).rolling, None);
+    change(&mut bare, rolling(50, 12 * HOUR));
+    model(&mut bare, 700);
+    assert_eq!(versions(&bare), [3], "the longer pause has nothing to follow");
+}
+
+#[test]
 fn who_comes_or_is_upgraded_meanwhile_has_the_latest_model() {
     let mut bare = with_instances(3, rolling(33, HOUR));
     model(&mut bare, 600);

@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use forewarn_control::Poll;
+use forewarn_explain::Poll;
 use forewarn_imds::Edition;
 use forewarn_lifecycle::Timestamp;
 use forewarn_types::Moment;

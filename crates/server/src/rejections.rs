@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use forewarn_control::RefusedView;
 use forewarn_control::resource_id::{GroupId, ResourceId};
+use forewarn_explain::RefusedView;
 
 /// Resources whose rejection is remembered. With one more, the oldest rejection is forgotten.
 pub const REJECTED_RESOURCES_MAX: usize = 256;

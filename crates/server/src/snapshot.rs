@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use forewarn_control::ClusterId;
 use forewarn_control::shared::Catalogue;
-use forewarn_control::{ClusterState, ControlState, DetailsTable, Poll, RecentOutcomes, Site};
+use forewarn_control::{ClusterState, ControlState, DetailsTable, RecentOutcomes, Site};
+use forewarn_explain::Poll;
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};
 

@@ -9,7 +9,7 @@ pub(super) const LAYERS: [&[&str]; 9] = [
     &["types", "url", "processes", "cli-support"],
     &["lifecycle", "imds", "http-client"],
     &["control", "hypervisor", "agent-core", "client"],
-    &["store", "story"],
+    &["store", "story", "explain"],
     &["server", "agent"],
     &["azure"],
     &["forewarn"],

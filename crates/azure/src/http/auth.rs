@@ -26,8 +26,7 @@ use forewarn_server::operator::{
 use forewarn_server::{Engine, ExtensionMount, Scheme, TlsListener};
 use serde_json::json;
 
-use super::extension::{Credentials, Login};
-use super::login::{self, LoginDirectory};
+use super::login::{self, Credentials, Login, LoginDirectory};
 use super::public_routes::PublicRoute;
 use super::signing::Purpose;
 use super::{ArmContext, discovery, show};
@@ -48,11 +47,11 @@ enum ListenerKind {
 /// Azure Resource Manager behind one listener: authenticates requests, and answers those that need no token.
 #[derive(Clone, Debug)]
 pub(super) struct ArmEndpoint {
-    pub(super) context: ArmContext,
+    context: ArmContext,
     kind: ListenerKind,
     access: Access,
     names: HostNames,
-    pub(super) login: Arc<Login>,
+    login: Arc<Login>,
 }
 
 impl ArmEndpoint {
@@ -166,8 +165,11 @@ impl ArmEndpoint {
             // Only this server verifies its signatures.
             PublicRoute::Keys => Json(json!({ "keys": [] })).into_response(),
             PublicRoute::Realm => Json(json!({ "ver": "1.0", "account_type": "Managed" })).into_response(),
-            PublicRoute::DeviceCode(tenant) => login::device_code(self, &directory(tenant)?),
-            PublicRoute::Token(tenant) => login::token(self, &directory(tenant)?, &form(request).await?),
+            PublicRoute::DeviceCode(tenant) => login::device_code(&self.login, &directory(tenant)?),
+            PublicRoute::Token(tenant) => {
+                let (directory, form) = (directory(tenant)?, form(request).await?);
+                login::token(&self.login, &self.context.engine, &directory, &form)
+            }
             PublicRoute::ManagedIdentity => self.managed_identity(&request)?,
         })
     }

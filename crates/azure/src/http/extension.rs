@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
-use forewarn_server::operator::Access;
 use forewarn_server::tls::Source;
 use forewarn_server::{
     ConnectionRefusal, Engine, ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes,
@@ -13,6 +12,7 @@ use forewarn_server::{
 };
 
 use super::auth::ArmEndpoint;
+use super::login::{Credentials, Login};
 use super::public_routes::is_path;
 use super::signing::Signer;
 use crate::ArmError;
@@ -33,25 +33,6 @@ pub struct ArmPlan {
     pub key_dir: Option<PathBuf>,
     /// Directory id (`tid`) in tokens.
     pub directory: String,
-}
-
-/// Credentials that clients need to log in, and to use the listener with TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Credentials {
-    /// None.
-    Anyone,
-    /// The token of an operator.
-    Tokens,
-}
-
-/// Facts about logging in that all listeners share.
-#[derive(Debug)]
-pub(super) struct Login {
-    pub(super) directory: String,
-    pub(super) credentials: Credentials,
-    pub(super) signer: Signer,
-    /// The listener with TLS.
-    pub(super) listener: Option<TlsListener>,
 }
 
 /// The key that signs tokens cannot be made or kept.
@@ -75,11 +56,20 @@ impl ArmPlan {
             api: Box::new(self),
         }
     }
+
+    /// The login of all listeners. Reads the key that signs tokens, or makes one.
+    pub(super) fn login(&self, listener: Option<TlsListener>) -> std::io::Result<Login> {
+        let signer = match &self.key_dir {
+            Some(directory) => Signer::kept_in(directory)?,
+            None => Signer::forgetful()?,
+        };
+        Ok(Login { directory: self.directory.clone(), credentials: self.credentials, signer, listener })
+    }
 }
 
 impl ExtensionApi for ArmPlan {
     fn open(self: Box<Self>, listener: Option<TlsListener>) -> Result<ExtensionRoutesRef, ExtensionError> {
-        Ok(Arc::new(ArmRoutes(Arc::new(Login::new(&self, listener).map_err(SigningKeyError)?))))
+        Ok(Arc::new(ArmRoutes(Arc::new(self.login(listener).map_err(SigningKeyError)?))))
     }
 }
 
@@ -94,27 +84,6 @@ impl ExtensionRoutes for ArmRoutes {
 
     fn router(&self, engine: &Engine, mount: ExtensionMount) -> Router {
         ArmEndpoint::new(engine, mount, &self.0).router()
-    }
-}
-
-impl Credentials {
-    /// Access to the listener with TLS.
-    pub(super) fn access(self) -> Access {
-        match self {
-            Self::Anyone => Access::Open("anyone"),
-            Self::Tokens => Access::Tokens,
-        }
-    }
-}
-
-impl Login {
-    /// Reads the key that signs tokens, or makes one.
-    pub(super) fn new(plan: &ArmPlan, listener: Option<TlsListener>) -> std::io::Result<Self> {
-        let signer = match &plan.key_dir {
-            Some(directory) => Signer::kept_in(directory)?,
-            None => Signer::forgetful()?,
-        };
-        Ok(Self { directory: plan.directory.clone(), credentials: plan.credentials, signer, listener })
     }
 }
 

@@ -10,14 +10,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::Token;
 use forewarn_lifecycle::Timestamp;
-use forewarn_server::Roster;
 use forewarn_server::base64url::encode;
-use forewarn_server::operator::{NotAdmitted, find_token};
+use forewarn_server::operator::{Access, NotAdmitted, find_token};
+use forewarn_server::{Engine, Roster, TlsListener};
 use serde_json::{Map, Value, json};
 
-use super::auth::ArmEndpoint;
-use super::extension::Credentials;
-use super::signing::Purpose;
+use super::signing::{Purpose, Signer};
 
 /// Characters of a client's text that a response repeats.
 const REPEATED_CHARS_MAX: usize = 256;
@@ -34,6 +32,25 @@ const CODE_LOOK_SECONDS: u32 = 1;
 
 /// Members of a form.
 pub(super) type Form = Vec<(String, String)>;
+
+/// Credentials that clients need to log in, and to use the listener with TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credentials {
+    /// None.
+    Anyone,
+    /// The token of an operator.
+    Tokens,
+}
+
+/// Facts about logging in that all listeners share.
+#[derive(Debug)]
+pub(super) struct Login {
+    pub(super) directory: String,
+    pub(super) credentials: Credentials,
+    pub(super) signer: Signer,
+    /// The listener with TLS.
+    pub(super) listener: Option<TlsListener>,
+}
 
 /// A directory in the path of a request: `/TENANT/…`, `/adfs/…`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +75,16 @@ struct TokenGrant<'a> {
     token: Option<&'a Token>,
     /// Name of a person; none for a service principal.
     person: Option<String>,
+}
+
+impl Credentials {
+    /// Access to the listener with TLS.
+    pub(super) fn access(self) -> Access {
+        match self {
+            Self::Anyone => Access::Open("anyone"),
+            Self::Tokens => Access::Tokens,
+        }
+    }
 }
 
 impl LoginDirectory {
@@ -104,8 +131,8 @@ impl LoginDirectory {
 }
 
 /// A device code. It need not be entered anywhere.
-pub(super) fn device_code(endpoint: &ArmEndpoint, directory: &LoginDirectory) -> Response {
-    match endpoint.login.credentials {
+pub(super) fn device_code(login: &Login, directory: &LoginDirectory) -> Response {
+    match login.credentials {
         Credentials::Tokens => no_codes().into_response(),
         Credentials::Anyone => no_store(json!({
             "user_code": "FOREWARN",
@@ -119,18 +146,18 @@ pub(super) fn device_code(endpoint: &ArmEndpoint, directory: &LoginDirectory) ->
 }
 
 /// Issues tokens for a form with valid credentials.
-pub(super) fn token(endpoint: &ArmEndpoint, directory: &LoginDirectory, form: &Form) -> Response {
-    let (now, wall) = (SystemTime::now(), endpoint.context.engine.clock().now().wall);
-    let roster = endpoint.context.engine.roster();
-    match (TokenRequest { endpoint, roster: &roster, form, times: (now, wall) }).grant() {
-        Ok(granted) => no_store(issue(endpoint, directory, form, &granted, now)),
+pub(super) fn token(login: &Login, engine: &Engine, directory: &LoginDirectory, form: &Form) -> Response {
+    let (now, wall) = (SystemTime::now(), engine.clock().now().wall);
+    let roster = engine.roster();
+    match (TokenRequest { login, roster: &roster, form, times: (now, wall) }).grant() {
+        Ok(granted) => no_store(issue(login, directory, form, &granted, now)),
         Err(refused) => refused.into_response(),
     }
 }
 
 /// A request for a token.
 struct TokenRequest<'a> {
-    endpoint: &'a ArmEndpoint,
+    login: &'a Login,
     roster: &'a Roster,
     form: &'a Form,
     /// The real time, and the time of the server's clock.
@@ -145,7 +172,7 @@ impl<'a> TokenRequest<'a> {
             }
             Some("password") => Ok(self.person(self.by_text("password")?)),
             Some("refresh_token") => Ok(self.person(self.by_refresh()?)),
-            Some(DEVICE_CODE | "device_code") => match self.endpoint.login.credentials {
+            Some(DEVICE_CODE | "device_code") => match self.login.credentials {
                 Credentials::Anyone => Ok(self.person(None)),
                 Credentials::Tokens => Err(no_codes()),
             },
@@ -159,7 +186,7 @@ impl<'a> TokenRequest<'a> {
 
     /// The operator's token whose text a member of the form is; none where clients need no credentials.
     fn by_text(&self, name: &str) -> Result<Option<&'a Token>, OAuthError> {
-        match self.endpoint.login.credentials {
+        match self.login.credentials {
             Credentials::Anyone => Ok(None),
             Credentials::Tokens => {
                 let text = member(self.form, name).unwrap_or_default();
@@ -170,11 +197,11 @@ impl<'a> TokenRequest<'a> {
 
     /// The operator's token behind a refresh token; none where clients need no credentials.
     fn by_refresh(&self) -> Result<Option<&'a Token>, OAuthError> {
-        match self.endpoint.login.credentials {
+        match self.login.credentials {
             Credentials::Anyone => Ok(None),
             Credentials::Tokens => {
                 let text = member(self.form, "refresh_token").unwrap_or_default();
-                let signer = &self.endpoint.login.signer;
+                let signer = &self.login.signer;
                 Ok(Some(signer.admit(self.roster, text, Purpose::Refresh, self.times)?))
             }
         }
@@ -190,14 +217,14 @@ impl<'a> TokenRequest<'a> {
 }
 
 fn issue(
-    endpoint: &ArmEndpoint,
+    login: &Login,
     directory: &LoginDirectory,
     form: &Form,
     granted: &TokenGrant<'_>,
     now: SystemTime,
 ) -> Value {
-    let signer = &endpoint.login.signer;
-    let tid = directory.id(&endpoint.login.directory);
+    let signer = &login.signer;
+    let tid = directory.id(&login.directory);
     let oid = format!("00000000-0000-4000-8000-{:012x}", granted.token.map_or(0, |token| token.number));
     let client = member(form, "client_id").map_or_else(|| oid.clone(), shortened);
     let claims = |audience: &str| {

@@ -45,7 +45,8 @@ use forewarn_types::Moment;
 
 use crate::ArmError;
 use compute::{ComputeKind, GroupScope};
-pub use extension::{ArmPlan, Credentials, LISTENER};
+pub use extension::{ArmPlan, LISTENER};
+pub use login::Credentials;
 use rejections::ChangeAttempt;
 use request::ArmRequest;
 

@@ -5,7 +5,7 @@
 use axum::http::Method;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::ResourceId;
-use forewarn_control::{RefusedView, UnknownMember};
+use forewarn_explain::{RefusedView, UnknownMember};
 use forewarn_server::RecentRejections;
 use forewarn_types::Moment;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, ScaleSet, Shape, Tenant};
+use forewarn_lifecycle::{Cluster, Machine, MachineId, Power, Shape};
 
 use crate::error::ArmError;
 use crate::instances::InstanceSelection;
@@ -126,12 +126,6 @@ pub fn plan_instances(
     };
     let willing: Vec<_> = all.iter().filter(willing).copied().collect();
     plan_action(cluster, action, &willing)
-}
-
-/// The instances of a scale set, in the order of its placement groups.
-pub(crate) fn instances_of(cluster: &Cluster, set: &ScaleSet) -> Vec<MachineId> {
-    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
-    groups.flat_map(Tenant::machines).copied().collect()
 }
 
 /// Machines with pending work that excludes other work.

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, ScaleSetId};
 use serde_json::{Map, Value};
 
-use super::action::{Action, instances_of, plan_instances};
+use super::action::{Action, plan_instances};
 use super::common::{change_policy, check_priority, describe, no_room_in_zones};
 use crate::body::{at, flag_at};
 use crate::error::ArmError;
-use crate::instances::InstanceSelection;
+use crate::instances::{InstanceSelection, instances_of};
 use crate::names::{Named, check_new_name};
 use crate::read::common::read_image;
 use crate::read::machine::Protection;

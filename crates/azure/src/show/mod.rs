@@ -31,7 +31,6 @@ pub use availability_set::{plain_availability_set, show_availability_set};
 pub use instance::{instance_instance_view, show_instance};
 pub use machine::{machine_instance_view, plain_machine, show_flexible_machine, show_machine};
 pub use scale_set::{plain_scale_set, scale_set_instance_view, show_scale_set};
-pub use standing::{instances_there, is_gone, is_leaving};
 
 /// The first version in which resources have an etag.
 const ETAG: ApiVersion = ApiVersion::new(2023, 9, 1);

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::edit::{fill, put, put_if};
 use super::model::{fill_eviction, plain_storage};
-use super::standing::{PowerState, instances_there, provisioning};
+use super::standing::{PowerState, provisioning};
 use super::view::{code_of, code_of_power, status_of};
 use super::{Provisioning, ShowContext, StoredResource, put_state, resource};
 use crate::body::at;
 use crate::kind::SCALE_SETS;
+use crate::presence::instances_there;
 use crate::read::scale_set::MODEL;
 use crate::refresh::refresh_scale_set;
 use forewarn_control::FAULT_DOMAINS;

@@ -1,39 +1,9 @@
-//! How machines stand for those who manage them: there, on their way out, or gone; on, off, or in between.
-//!
-//! Nothing here looks at more work than that of one machine, so a thousand of them can be listed.
+//! States of machines as their managers see them: on, off, or in between; being deleted.
 
-use forewarn_lifecycle::{Cause, Cluster, EvictionPolicy, Impact, MachineId, Maintenance, Power, ScaleSetId};
+use forewarn_lifecycle::{Cluster, EvictionPolicy, Impact, MachineId, Power};
 
 use super::Provisioning;
-use forewarn_control::instances;
-
-/// Whether a machine is not there any more: its deletion has started, or is over.
-#[must_use]
-pub fn is_gone(cluster: &Cluster, machine: MachineId) -> bool {
-    cluster.machine(machine).is_none() || ends(cluster, machine).any(|work| work.action(machine).is_some())
-}
-
-/// Whether a machine is being deleted, or evicted for good, be that announced or under way.
-#[must_use]
-pub fn is_leaving(cluster: &Cluster, machine: MachineId) -> bool {
-    ends(cluster, machine).any(|work| work.wait().is_some() || work.action(machine).is_some())
-}
-
-/// The instances of a scale set that are there, by number.
-#[must_use]
-pub fn instances_there(cluster: &Cluster, set: ScaleSetId) -> Vec<(u32, MachineId)> {
-    let Some(set) = cluster.scale_set(set) else { return Vec::new() };
-    let mut all = instances(cluster, set);
-    all.retain(|(_, id)| !is_gone(cluster, *id));
-    all
-}
-
-/// The work that takes a machine away.
-fn ends(cluster: &Cluster, machine: MachineId) -> impl Iterator<Item = &Maintenance> {
-    cluster.pending_of(machine).filter(|work| {
-        matches!(work.plan.cause, Cause::UserDelete(_) | Cause::Eviction(EvictionPolicy::Delete))
-    })
-}
+use crate::presence::is_leaving;
 
 /// Whether a machine is on, as its owner is shown it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

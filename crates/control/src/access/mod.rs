@@ -2,5 +2,6 @@
 
 mod permit;
 mod role;
+mod scope;
 
 pub use permit::{Denied, Permit};

@@ -3,12 +3,12 @@
 //!
 //! A target outside of the scope and one that does not exist give the same answer: callers cannot find out names.
 
-use forewarn_lifecycle::{Cluster, MachineId, Name, Shape, TenantId, Timestamp};
+use forewarn_lifecycle::{Cluster, MachineId, TenantId, Timestamp};
 
 use super::role::{is_within, named_host, needs};
+use super::scope::is_in_scope;
 use crate::command::NamedCommand;
-use crate::request::RequestContext;
-use crate::shared::{Reach, Role, Scope, Token};
+use crate::shared::{Role, Scope, Token};
 use crate::stream::ClusterId;
 
 /// Permission of a request's sender: a role, and the clusters and tenants that it applies to.
@@ -66,12 +66,6 @@ impl Permit {
         let is_same = |token: &Token| token.role == self.role && token.scope == self.scope;
         let is_good = |token: &Token| !token.is_expired(now) && is_same(token);
         self.token.is_none_or(|number| find(number).is_some_and(is_good))
-    }
-
-    /// The context of a request with this permit. The token is checked again when the request is decided.
-    #[must_use]
-    pub fn context(&self) -> RequestContext {
-        RequestContext { by: self.by.clone(), token: self.token, ..RequestContext::default() }
     }
 
     /// Checks the role.
@@ -143,14 +137,4 @@ impl Permit {
     pub fn sees(&self, cluster: &Cluster, tenant: TenantId) -> bool {
         is_in_scope(cluster, tenant, &self.scope.tenants)
     }
-}
-
-/// Whether a tenant is among those of a scope, which has a placement group under the name of its scale set: people know no
-/// other.
-pub(crate) fn is_in_scope(cluster: &Cluster, tenant: TenantId, scope: &Reach<Name>) -> bool {
-    let name = cluster.tenant(tenant).and_then(|tenant| match tenant.shape {
-        Shape::PlacementGroup(set) => cluster.scale_set(set).map(|set| &set.name),
-        Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => Some(&tenant.name),
-    });
-    scope.is_all() || name.is_some_and(|name| scope.includes(name.as_str()))
 }

@@ -6,7 +6,7 @@
 
 use forewarn_lifecycle::{Cluster, Name, TenantId};
 
-use super::permit::is_in_scope;
+use super::scope::is_in_scope;
 use crate::command::{NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant};
 use crate::shared::{Reach, Role};
 

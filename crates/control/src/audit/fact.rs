@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::audit::log::{Told, TrailEntry};
 use crate::command::find::full_name;
 use crate::command::upgrade::UpgradeWord;
-use crate::view::fleet::{approver, cause, few, start};
-use crate::view::notice::unannounced;
+use crate::view::deletion::unannounced;
 use crate::view::rollout::rollout_happening;
+use crate::view::wording::{approver, cause, few, start};
 use forewarn_types::Moment;
 
 /// Something that has happened.

@@ -1,14 +1,18 @@
 //! Placement: hosts for new machines, and scale sets that grow and shrink.
 
-pub(crate) mod grow;
+mod bad_wish;
+mod bounds;
+mod grow;
+pub(crate) mod instances;
 pub(crate) mod scale_set;
-pub(crate) mod shrink;
-pub(crate) mod spread;
+mod shrink;
+mod spread;
 
-pub use scale_set::instances;
+pub use bad_wish::BadWish;
+pub use instances::{INSTANCES_MAX, instances, leaving};
 pub use scale_set::{
-    BadWish, DeleteInstances, INSTANCES_MAX, InstanceSelection, NewScaleSet, PolicyChange, Scale,
-    ScaleSetChange, Upgrade, Wish, leaving, scale,
+    DeleteInstances, InstanceSelection, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
+    scale,
 };
 pub use shrink::{ScaleIn, ScaleInRule, pick_for_scale_in};
 pub use spread::{FAULT_DOMAINS, Place, UPDATE_DOMAINS, Whereabouts, place_machine};

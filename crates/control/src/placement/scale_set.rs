@@ -11,12 +11,8 @@
 //! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances of the fullest zone and fault
 //! domain go first; whether that is announced is a matter of the model that each of them has.
 
-use std::collections::BTreeSet;
-
-use forewarn_lifecycle::limits::{
-    FAULT_DOMAINS_MAX, MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX,
-};
-use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet, Tenant};
+use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
+use forewarn_lifecycle::{Cluster, MachineId, Orchestration, ScaleSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -27,17 +23,12 @@ use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
-use crate::placement::grow::{Bounds, grow};
+use crate::placement::bad_wish::BadWish;
+use crate::placement::bounds::Bounds;
+use crate::placement::grow::grow;
+use crate::placement::instances::{INSTANCES_MAX, instances, leaving};
 use crate::placement::shrink::{ScaleIn, pick_for_scale_in};
 use forewarn_types::{Span, list};
-
-/// Instances of one scale set.
-pub const INSTANCES_MAX: u16 = 1_000;
-
-const _: () =
-    assert!(INSTANCES_MAX as usize == MACHINES_PER_TENANT_MAX, "a flexible scale set can have them");
-const _: () =
-    assert!(INSTANCES_MAX as usize == 100 * PLACEMENT_GROUPS_PER_SCALE_SET_MAX, "so can a uniform one");
 
 /// A scale set that is to be, with its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -208,43 +199,6 @@ pub enum Wish {
     },
 }
 
-/// Why a wish comes to nothing.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadWish {
-    /// Something that is named is not there.
-    #[error(transparent)]
-    Unknown(#[from] Unknown),
-    /// More instances than a scale set can have.
-    #[error("a scale set has at most {INSTANCES_MAX} instances, not {0}")]
-    TooMany(u16),
-    /// There is no place for all of them.
-    #[error(
-        "no host can take more instances of {set}: {missing} of {wanted} have no place\n  \
-         hint: each needs a healthy host without announced work, and a host takes one update domain of a placement group"
-    )]
-    NoHost {
-        /// The scale set.
-        set: String,
-        /// How many were to be added.
-        wanted: usize,
-        /// How many of them have no place.
-        missing: usize,
-    },
-    /// Not as many fault domains as there can be.
-    #[error("a scale set is spread over 1 to {FAULT_DOMAINS_MAX} fault domains, not {0}")]
-    FaultDomains(u16),
-    /// Too many of those that might go are protected.
-    #[error("too many instances of {set} are protected from scale-in: {missing} of {wanted} cannot go")]
-    Protected {
-        /// The scale set.
-        set: String,
-        /// How many were to go.
-        wanted: usize,
-        /// How many of them cannot.
-        missing: usize,
-    },
-}
-
 impl Wish {
     /// The scale set that it is about.
     #[must_use]
@@ -286,25 +240,6 @@ impl Wish {
             Self::DeleteInstances { scale_set, which } => delete(cluster, set(scale_set)?, &which.instances),
         }
     }
-}
-
-/// The machines that are on their way out: being deleted, or evicted for good.
-#[must_use]
-pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
-    let work = cluster.maintenances().filter(|work| work.plan.cause.is_end());
-    work.flat_map(|work| work.plan.machines()).collect()
-}
-
-/// The instances of a scale set, by number.
-pub fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {
-    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
-    let numbered = |id: &MachineId| {
-        let number = cluster.machine(*id)?.name.instance_number(&set.name)?;
-        Some((number, *id))
-    };
-    let mut all: Vec<_> = groups.flat_map(Tenant::machines).filter_map(numbered).collect();
-    all.sort_unstable();
-    all
 }
 
 fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, BadWish> {

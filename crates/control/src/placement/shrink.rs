@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::{Cluster, FaultDomain, MachineId, ScaleSet, Zone};
 
-use crate::placement::scale_set::{BadWish, instances, leaving};
+use crate::placement::bad_wish::BadWish;
+use crate::placement::instances::{instances, leaving};
 
 /// How it is chosen which instances go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

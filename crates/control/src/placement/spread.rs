@@ -18,8 +18,8 @@ use forewarn_lifecycle::limits::{
 };
 use forewarn_lifecycle::{Cluster, Health, HostId, MachineId, Orchestration, ScaleSet, TenantId, Zone};
 
-use crate::placement::grow::Bounds;
-use crate::placement::scale_set::leaving;
+use crate::placement::bounds::Bounds;
+use crate::placement::instances::leaving;
 
 /// Update domains over which a scale set is spread; more, if it has instances in more.
 pub const UPDATE_DOMAINS: u16 = 5;

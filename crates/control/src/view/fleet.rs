@@ -5,8 +5,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use forewarn_lifecycle::{
-    Approver, Cause, Cluster, Event, Health, HostId, HostWork, MachineId, Maintenance, Now, Phase, Power,
-    PowerChange, Shape, Stage, StartCause, TenantId, Wait,
+    Cluster, Event, Health, HostId, MachineId, Now, Phase, Power, Shape, StartCause, TenantId,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,6 +15,7 @@ use crate::command::find::full_name;
 use crate::command::resolve::Details;
 use crate::command::schema;
 use crate::view::failure::FailureView;
+use crate::view::wording::{approver, cause, progress, start};
 use forewarn_imds::words::{self, Status};
 use forewarn_types::{Moment, Span};
 
@@ -348,87 +348,4 @@ pub fn clock_view(now: Now, kind: &str, speed: u32, next_in: Option<Duration>) -
     let whole =
         |span: Duration| Span(Duration::from_secs(span.as_secs() + u64::from(span.subsec_nanos() > 0)));
     ClockView { now: Moment(now.wall), kind: kind.to_owned(), speed, next_in: next_in.map(whole) }
-}
-
-/// Who approved, in words.
-pub(crate) fn approver(cluster: &Cluster, by: Approver) -> String {
-    match by {
-        Approver::Machine(id) => cluster
-            .machine(id)
-            .map_or_else(|| "a machine that is gone".to_owned(), |machine| machine.name.to_string()),
-        Approver::Owner => "its owner".to_owned(),
-    }
-}
-
-/// What let work start, in words.
-pub(crate) fn start(cause: StartCause) -> &'static str {
-    match cause {
-        StartCause::Approved => "approval",
-        StartCause::Expired => "the end of its notice",
-        StartCause::Automatic => "the policy of its tenant",
-        StartCause::Failure => "the failure of its host",
-        StartCause::Forced => "an operator",
-        StartCause::AtOnce => "want of anybody to ask",
-    }
-}
-
-/// Why there is work, in words.
-pub(crate) fn cause(cluster: &Cluster, cause: &Cause) -> String {
-    let host =
-        |id: HostId| cluster.host(id).map_or_else(|| "a host".to_owned(), |host| host.name.to_string());
-    match cause {
-        Cause::UserRestart => "restart by the owner".to_owned(),
-        Cause::UserRedeploy => "redeploy by the owner".to_owned(),
-        Cause::UserDelete(_) => "delete by the owner".to_owned(),
-        Cause::Reimage(_) => "new operating-system image".to_owned(),
-        Cause::Power(PowerChange::Stop) => "stop by the owner".to_owned(),
-        Cause::Power(PowerChange::Start) => "start by the owner".to_owned(),
-        Cause::Power(PowerChange::Deallocate) => "deallocation by the owner".to_owned(),
-        Cause::Eviction(_) => "eviction".to_owned(),
-        Cause::HostWork { work, hosts, .. } => {
-            let what = match work {
-                HostWork::Update => "update of",
-                HostWork::NetworkUpdate => "network update of",
-                HostWork::Migration => "live migration from",
-                HostWork::Restart => "restart of",
-            };
-            let names: Vec<_> = hosts.iter().map(|id| host(*id)).collect();
-            format!("{what} {}", few(&names))
-        }
-        Cause::DegradedHost { host: id, .. } => format!("{} is expected to fail", host(*id)),
-        Cause::FailedHost { host: id, .. } => format!("{} has failed", host(*id)),
-    }
-}
-
-/// Names in a sentence that somebody is to read; the whole list is told elsewhere.
-const NAMES_PER_SENTENCE_MAX: usize = 8;
-
-/// The names, or the first of them and how many more there are.
-pub(crate) fn few(names: &[String]) -> String {
-    match names.split_at_checked(NAMES_PER_SENTENCE_MAX) {
-        Some((first, rest)) if rest.len() > 1 => format!("{} and {} more", first.join(", "), rest.len()),
-        Some(_) | None => names.join(", "),
-    }
-}
-
-/// What work waits for, or how far it is, in words.
-pub(crate) fn progress(work: &Maintenance) -> String {
-    use forewarn_lifecycle::Hold;
-    let words = match &work.stage {
-        Stage::Waiting(Wait::Notice) => "waits for approval or for the end of the notice",
-        Stage::Waiting(Wait::Wall) => "waits for the wall clock",
-        Stage::Waiting(Wait::Nothing) => "is about to start",
-        Stage::Waiting(Wait::Held(Hold::Brake)) => "held by the brake",
-        Stage::Waiting(Wait::Held(Hold::UpdateDomain)) => "held: another update domain is being worked on",
-        Stage::Waiting(Wait::Held(Hold::NoHost)) => "held: no other host can take a machine",
-        Stage::Waiting(Wait::Held(Hold::Moving)) => "held: a machine is being moved",
-        Stage::Waiting(Wait::Held(Hold::Window { opens })) => {
-            return format!("held until the next window of its rollout: {}", Moment(*opens));
-        }
-        Stage::Running { actions, .. } => {
-            let left = actions.len();
-            return format!("under way: {left} {} to go", if left == 1 { "machine" } else { "machines" });
-        }
-    };
-    words.to_owned()
 }

@@ -1,15 +1,16 @@
 //! Views: the state as operators see it.
 
 pub(crate) mod access;
+pub mod deletion;
 pub(crate) mod document;
 pub(crate) mod failure;
 pub(crate) mod fleet;
-pub(crate) mod notice;
 pub(crate) mod outcome;
 pub(crate) mod pick;
 pub(crate) mod rollout;
 pub(crate) mod sets;
 pub(crate) mod webhook;
+pub mod wording;
 
 pub use access::{
     BrakeView, BrakeWord, ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, RoleWord,

@@ -1,15 +1,14 @@
 //! Rollouts, as they are shown and told.
 
 use forewarn_lifecycle::{
-    Change, Cluster, EndedRollout, HostFate, HostId, HostWork, Now, Obstacle, Pause, Rollout, RolloutEnd,
-    RolloutId, Standing,
+    Change, Cluster, EndedRollout, HostFate, HostId, Now, Pause, Rollout, RolloutEnd, RolloutId, Standing,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::terms::TermsEntry;
-use crate::view::fleet::progress;
-use forewarn_types::{Moment, show_duration};
+use crate::view::wording::{host_names, progress, waits, work_word};
+use forewarn_types::Moment;
 
 /// Work over many hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -56,7 +55,7 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
     };
     let fated = |wanted| {
         let past = rollout.past.iter().filter(move |(_, fate)| **fate == wanted);
-        names(cluster, past.map(|(host, _)| *host))
+        host_names(cluster, past.map(|(host, _)| *host))
     };
     Some(RolloutView {
         id: id.0,
@@ -66,28 +65,17 @@ pub fn rollout_view(cluster: &Cluster, now: Now, id: RolloutId) -> Option<Rollou
         terms: TermsEntry::from(&rollout.terms),
         planned_at: Moment(rollout.planned_at),
         ended_at: ended.map(|ended| Moment(ended.at)),
-        waiting: names(cluster, rollout.waiting.iter().copied()),
+        waiting: host_names(cluster, rollout.waiting.iter().copied()),
         current: rollout.current().map(|work| work.0),
-        current_hosts: work.map(|work| names(cluster, work.plan.hosts().iter().copied())).unwrap_or_default(),
+        current_hosts: work
+            .map(|work| host_names(cluster, work.plan.hosts().iter().copied()))
+            .unwrap_or_default(),
         done: fated(HostFate::Done),
         failed: fated(HostFate::Failed),
         skipped: fated(HostFate::Skipped),
         failures: rollout.failures,
         groups: rollout.groups,
     })
-}
-
-fn names(cluster: &Cluster, hosts: impl Iterator<Item = HostId>) -> Vec<String> {
-    hosts.filter_map(|host| cluster.host(host)).map(|host| host.name.to_string()).collect()
-}
-
-pub(crate) fn work_word(work: HostWork) -> &'static str {
-    match work {
-        HostWork::Update => "update",
-        HostWork::NetworkUpdate => "network update",
-        HostWork::Migration => "live migration",
-        HostWork::Restart => "restart",
-    }
 }
 
 fn end_word(how: RolloutEnd) -> &'static str {
@@ -131,40 +119,6 @@ fn text(cluster: &Cluster, now: Now, rollout: &Rollout) -> String {
 
 fn impacts(number: u32) -> String {
     format!("{number} {}", if number == 1 { "impact" } else { "impacts" })
-}
-
-/// What a rollout waits for, in words.
-pub(crate) fn waits(cluster: &Cluster, now: Now, rollout: &Rollout, standing: Standing) -> String {
-    match standing {
-        Standing::Next | Standing::Works(_) => "goes on".to_owned(),
-        Standing::Paused => "is paused".to_owned(),
-        Standing::Room(obstacle) => format!("waits: {}", in_the_way(obstacle)),
-        Standing::Rests { until } => {
-            format!("rests for {} before its next group", show_duration(until.since(now.steady)))
-        }
-        Standing::Window { announces } => {
-            format!("waits for its window: the next group is announced at {}", Moment(announces))
-        }
-        Standing::Unwell => {
-            let unwell = names(cluster, cluster.unwell_of(rollout));
-            format!("waits: not well since it was worked on: {}", unwell.join(", "))
-        }
-        Standing::Unconfirmed => format!("waits for somebody to resume it, after {} groups", rollout.groups),
-        Standing::Brake => "waits: the brake is on".to_owned(),
-    }
-}
-
-fn in_the_way(obstacle: Obstacle) -> &'static str {
-    match obstacle {
-        Obstacle::Failed => "the next host has failed",
-        Obstacle::Arrivals => "a machine is on its way to the next host",
-        Obstacle::UpdateDomain => "another update domain of a tenant is in planned work",
-        Obstacle::TenantShare => "as many machines of a tenant are in planned work as its terms permit",
-        Obstacle::FaultDomain => "another fault domain of a tenant is in planned work",
-        Obstacle::Events => "a tenant sees as many events as it can",
-        Obstacle::NoHost => "no other host can take a machine",
-        Obstacle::Full => "the next host does not fit",
-    }
 }
 
 /// How many hosts are in which state, at the end.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::command::entry::{Eviction, OrchestrationWord, PolicyEntry, notices, spot};
 use crate::command::resolve::Details;
 use crate::command::upgrade::UpgradeWord;
-use crate::placement::scale_set::instances;
+use crate::placement::instances::instances;
 use crate::view::fleet::machine_view;
 use forewarn_types::{Moment, Span};
 

@@ -4,7 +4,6 @@
 
 mod commands;
 mod documents;
-mod explanations;
 mod fleets;
 mod happenings;
 mod lists;
@@ -12,10 +11,8 @@ mod pushes;
 mod replay;
 mod rollouts;
 mod schemas;
-mod tale;
 mod town;
 mod trail;
-mod troubles;
 mod views;
 #[path = "../../../lifecycle/tests/world/mod.rs"]
 #[allow(

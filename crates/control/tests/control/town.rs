@@ -47,6 +47,23 @@ impl Town {
         town
     }
 
+    /// Six hosts, with three update domains of `web` in pairs; enrolled.
+    pub(crate) fn with_pairs() -> Self {
+        let mut town = Self::new();
+        for number in 1..=6 {
+            town.say(&format!(r#"{{"command":"admit_host","name":"h{number}","zone":{}}}"#, number % 2));
+        }
+        town.say(r#"{"command":"admit_scale_set","name":"web"}"#);
+        for number in 0..6 {
+            let (host, domain) = (number + 1, number / 2);
+            town.say(&format!(
+                r#"{{"command":"admit_instance","scale_set":"web","instance":{{"host":"h{host}","update_domain":{domain}}}}}"#
+            ));
+        }
+        town.enrol("web");
+        town
+    }
+
     /// Does what a command in JSON says, which has to succeed.
     pub(crate) fn say(&mut self, json: &str) -> Outcome {
         let command: NamedCommand = serde_json::from_str(json).unwrap();

@@ -1,7 +1,7 @@
 //! `event explain`, `vm explain` and `scaleset explain`: what the server explains, laid out to be read.
 
 use anyhow::Result;
-use forewarn_control::{
+use forewarn_explain::{
     AskedView, ComingView, EventExplanation, MachineExplanation, PollView, RefusedView, ScaleSetExplanation,
     Step,
 };

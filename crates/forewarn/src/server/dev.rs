@@ -16,17 +16,14 @@ use forewarn_server::{
     ApiDoor, CLOCK_END, ClientLimits, ClockPlan, Descriptors, Hypervisor, Plan, Service, Speed,
     WebhookSettings,
 };
-use forewarn_types::{Moment, parse_duration};
+use forewarn_types::Moment;
 
-use super::config::TLS_DIRECTORY;
+use super::config::{DIRECTORY, TLS_DIRECTORY, parse_first_answer};
 use super::greeting::{Facts, Places};
 use super::log::{Detail, Format};
-use super::resources::take_files;
+use super::resources::{cores, take_files};
 use super::{OnHangup, advised, log, random_seed, read_fleet, run, with_fleet_line, write_addresses};
 use crate::state::Place;
-
-/// The directory that unsigned identity tokens name.
-pub(super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
 
 /// Run a server for one person: in memory, on loopback, with a demo fleet, pretend machines and a virtual clock.
 #[derive(Args, Debug)]
@@ -257,10 +254,6 @@ fn default_vm(fleet: &Fleet) -> Option<String> {
     fleet.vms.iter().any(|vm| vm.name == "solo").then(|| "solo".to_owned())
 }
 
-pub(super) fn cores() -> NonZeroUsize {
-    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
-}
-
 fn seed(number: u64) -> Seed {
     let mut seed = *b"forewarn dev 000";
     seed[8..].copy_from_slice(&number.to_le_bytes());
@@ -296,20 +289,6 @@ fn parse_speed(text: &str) -> Result<Speed, String> {
     }
 }
 
-/// The longest that a first answer is put off: longer, and no client waits for it.
-const DELAY_SECONDS_MAX: u64 = 3_600;
-
-pub(super) fn parse_first_answer(text: &str) -> Result<FirstAnswer, String> {
-    match text {
-        "now" => Ok(FirstAnswer::Now),
-        "empty" => Ok(FirstAnswer::Empty),
-        _ => {
-            let span = parse_duration(text).filter(|span| span.as_secs() <= DELAY_SECONDS_MAX);
-            span.map(FirstAnswer::Delay).ok_or_else(|| "write now, empty, or a time up to 1h".to_owned())
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,14 +315,6 @@ mod tests {
         assert_eq!(parse_arm("off"), Ok(ArmListen::Off));
         assert_eq!(parse_arm("[::1]:0"), Ok(ArmListen::At("[::1]:0".parse().unwrap())));
         assert!(parse_arm("1340").is_err() && parse_arm("").is_err());
-    }
-
-    #[test]
-    fn a_first_answer_comes_now_empty_or_later() {
-        assert_eq!(parse_first_answer("now"), Ok(FirstAnswer::Now));
-        assert_eq!(parse_first_answer("empty"), Ok(FirstAnswer::Empty));
-        assert!(matches!(parse_first_answer("90s"), Ok(FirstAnswer::Delay(span)) if span.as_secs() == 90));
-        assert!(parse_first_answer("2h").is_err());
     }
 
     #[test]

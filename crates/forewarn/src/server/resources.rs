@@ -1,12 +1,17 @@
-//! What a server needs of the operating system in numbers: file descriptors, one for each connection.
+//! What a server needs of the operating system in numbers: file descriptors, one for each connection, and cores.
+
+use std::num::NonZeroUsize;
 
 use forewarn_server::{ClientLimits, Descriptors, OpenConnections, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::dev::cores;
-
 /// Listeners of operators and clients of Azure that a server has at most: an address, a socket, and one for Azure.
 const LISTENERS_MAX: u32 = 3;
+
+/// Cores that the process may use.
+pub(super) fn cores() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
 
 /// How many files a server with so many connections of machines may have open at once, all else as it is by default.
 pub(crate) fn files_needed(connections_max: u32) -> u64 {

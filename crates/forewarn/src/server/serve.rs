@@ -12,10 +12,9 @@ use forewarn_server::metadata::{Door, Identity, Settings};
 use forewarn_server::{ApiDoor, ClockPlan, Descriptors, Engine, Plan, Service, engine_with};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
-use super::dev::cores;
 use super::log::Detail;
 use super::reload::Reload;
-use super::resources::{take_files, warn_of_few_files};
+use super::resources::{cores, take_files, warn_of_few_files};
 use super::{OnHangup, advised, log, random_seed, read, read_fleet, run, with_fleet_line, write_addresses};
 
 /// Run a server for real machines, on the real clock, as a file says.

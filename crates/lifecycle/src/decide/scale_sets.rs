@@ -11,8 +11,8 @@ use crate::limits::{
     INSTANCE_NUMBER_MAX, MACHINES_PER_PLACEMENT_GROUP_MAX, MACHINES_PER_TENANT_MAX, PAUSE_BETWEEN_MAX,
     PLACEMENT_GROUPS_PER_SCALE_SET_MAX,
 };
+use crate::percent::Percent;
 use crate::policy::Policy;
-use crate::rollout::Percent;
 use crate::tenant::{Shape, Tenant};
 
 /// A model, as far as the rules know it.

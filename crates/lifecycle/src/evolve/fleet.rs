@@ -2,13 +2,12 @@
 
 use forewarn_types::{HostId, MachineId, Name, Steady, TenantId, Zone};
 
-use crate::agenda::Due;
+use crate::agenda::{Attention, Due};
 use crate::change::Effect;
 use crate::cluster::Cluster;
 use crate::fleet::{EvictionPolicy, Health, Host, Machine, Power, Profile};
 use crate::maintenance::{Hold, Impact};
 use crate::policy::Policy;
-use crate::rows::Attention;
 use crate::tenant::{Shape, Tenant};
 
 impl Cluster {

@@ -44,11 +44,16 @@ impl Upgrades {
                 continue;
             };
             let given = given(cluster, set, changes);
-            // What somebody asks for by name is no batch.
-            if matches!(command, Command::UpgradeInstance(_)) || given.is_empty() {
+            let ended =
+                changes.iter().any(|change| matches!(change, Change::RollingEnded(ended) if *ended == id));
+            // What somebody asks for by name is no batch. An end without a batch is looked at like one: it is due only when the
+            // pause is over and no instance waits.
+            if matches!(command, Command::UpgradeInstance(_)) || (given.is_empty() && !ended) {
                 continue;
             }
-            seen.push("batch");
+            if !given.is_empty() {
+                seen.push("batch");
+            }
             let mut note = |what: String| broken.push((Promise::Batches, format!("{}: {what}", set.name)));
             let staying = staying(cluster, set);
             let all = usize::from(batch.hundredths()) * staying.len();
@@ -60,7 +65,9 @@ impl Upgrades {
                 note(format!("{given:?} have model {version}, and not {expected:?}"));
             }
             if let Some(last) = self.resting.get(&id) {
-                seen.push("batch after a pause");
+                if !given.is_empty() {
+                    seen.push("batch after a pause");
+                }
                 if now.steady < last.plus(pause) {
                     note(format!("does not rest for {pause:?} after {last:?}: {:?}", now.steady));
                 }

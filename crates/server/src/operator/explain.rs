@@ -1,4 +1,4 @@
-//! Explanations: what is gathered for them. The words are those of [`forewarn_control`].
+//! Explanations: what is gathered for them. The words are those of [`forewarn_explain`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use axum::Json;
 use axum::extract::{Path, Query};
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::resources::Link;
-use forewarn_control::{
-    Azure, Chronicle, Details, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
-    ScaleSetExplanation, Scene, Subject, TrailEntry, Wanted, explain_event, explain_machine,
-    explain_scale_set, find_event, find_machine, find_scale_set, full_name,
+use forewarn_control::{Details, Subject, TrailEntry, find_event, find_machine, find_scale_set, full_name};
+use forewarn_explain::{
+    Azure, Chronicle, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
+    ScaleSetExplanation, Scene, Wanted, explain_event, explain_machine, explain_scale_set,
 };
 use forewarn_lifecycle::EventId;
 use forewarn_store::{Direction, TrailPage, TrailQuery};

@@ -10,11 +10,11 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_control::WorkOutcome;
 use forewarn_control::{
-    self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, NoPreview,
-    PreviewView, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished, clock_view, document_of,
-    event_view, find_event, find_host, find_machine, find_tenant, host_view, machine_view, rollout_view,
-    tenant_view,
+    self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, RolloutEntry,
+    RolloutView, ServerView, TenantView, Unfinished, clock_view, document_of, event_view, find_event,
+    find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
+use forewarn_explain::{NoPreview, PreviewView};
 use forewarn_imds::Edition;
 use forewarn_lifecycle::{Event, MachineId, Maintenance, MaintenanceId, RolloutId, TenantId};
 use forewarn_types::Span;
@@ -156,7 +156,7 @@ pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> TaggedAnswe
 pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
     let entry: RolloutEntry = super::body::read(&body)?;
     let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
-    let played = tokio::task::spawn_blocking(move || forewarn_control::preview(&cluster, now, &entry)).await;
+    let played = tokio::task::spawn_blocking(move || forewarn_explain::preview(&cluster, now, &entry)).await;
     let played = played.map_err(|_| Fault::from(forewarn_control::ControlError::Unavailable))?;
     let view = played.map_err(|problem| match problem {
         NoPreview::Bad(bad) => Fault::from(forewarn_control::ControlError::Bad(bad)),

@@ -5,10 +5,10 @@
 use forewarn_control::schema::{EventId, MachineName, Name};
 use forewarn_control::shared::Role;
 use forewarn_control::{
-    AuditPage, ClockOrder, ClockView, EventExplanation, EventView, FLEET_BYTES_MAX, Fleet, FleetReport,
-    HostView, Items, MachineExplanation, MachineView, NamedCommand, Outcome, PreviewView, RolloutEntry,
-    RolloutView, ScaleSetExplanation, ServerView, TenantView, Unfinished,
+    AuditPage, ClockOrder, ClockView, EventView, FLEET_BYTES_MAX, Fleet, FleetReport, HostView, Items,
+    MachineView, NamedCommand, Outcome, RolloutEntry, RolloutView, ServerView, TenantView, Unfinished,
 };
+use forewarn_explain::{EventExplanation, MachineExplanation, PreviewView, ScaleSetExplanation};
 use serde_json::json;
 
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};

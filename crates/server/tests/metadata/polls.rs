@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use forewarn_control::{NamedCommand, Poll};
+use forewarn_control::NamedCommand;
+use forewarn_explain::Poll;
 use forewarn_imds::Edition;
 use forewarn_lifecycle::MachineId;
 use forewarn_server::ClockCommand;

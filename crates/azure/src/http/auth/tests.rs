@@ -37,7 +37,7 @@ impl TestServer {
             key_dir: None,
             directory: DIRECTORY.to_owned(),
         };
-        let login = Arc::new(Login::new(&plan, Some(TlsListener { port: PORT, tls })).unwrap());
+        let login = Arc::new(plan.login(Some(TlsListener { port: PORT, tls })).unwrap());
         let names = HostNames::new(vec!["forewarn.internal".to_owned()]);
         let own = ExtensionMount::Own { host_names: names.clone() };
         let listener = ArmEndpoint::new(&engine, own, &login);
@@ -266,7 +266,7 @@ async fn without_a_listener_nobody_is_sent_to_one() {
         key_dir: None,
         directory: DIRECTORY.to_owned(),
     };
-    let login = Arc::new(Login::new(&plan, None).unwrap());
+    let login = Arc::new(plan.login(None).unwrap());
     let access = Access::Open("anyone");
     let mount = ExtensionMount::Operators { scheme: Scheme::Http, access, host_names: HostNames::default() };
     let endpoint = ArmEndpoint::new(&server.engine, mount, &login);

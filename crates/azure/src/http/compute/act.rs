@@ -11,8 +11,7 @@ use forewarn_lifecycle::MachineId;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
-use super::instances::protection;
-use super::lookup::{ComputeKind, FoundResource, find};
+use super::lookup::{ComputeKind, FoundResource, find, protection};
 use super::write::{check_permit, image_noted};
 use super::{GroupScope, done};
 use crate::http::scopes::no_resource;

@@ -15,15 +15,15 @@ use serde_json::{Value, json};
 
 use super::act::{act_on, is_of};
 use super::list::{PAGE_MAX, first_of_page, shown};
-use super::lookup::{ComputeKind, FoundResource, find, show_context};
+use super::lookup::{ComputeKind, FoundResource, find, own, show_context};
 use super::write::{Conditions, check_permit, without_ours};
 use super::{GroupScope, expand};
 use crate::http::scopes::no_resource;
 use crate::http::{answer, errors, written as bytes};
 use crate::{
-    Action, ApiVersion, ArmError, Expand, INSTANCES, InstanceBody, InstanceSelection, Protection,
-    Provisioning, find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance,
-    read_protection, settle, show_instance,
+    Action, ApiVersion, ArmError, Expand, INSTANCES, InstanceBody, InstanceSelection, Provisioning,
+    find_instance, hide_newer, instance_instance_view, instances_there, is_gone, plan_instance, settle,
+    show_instance,
 };
 
 /// Serves the instances of a scale set; `rest` is the path behind `virtualMachines`.
@@ -108,13 +108,6 @@ fn show(
     let mut shown = show_instance(&show_context(state, version), &set.stored(), own, machine, expand);
     hide_newer(INSTANCES, &mut shown, version);
     shown
-}
-
-/// Body that clients have written of an instance itself, and the number of writes.
-fn own(state: &State<'_>, machine: MachineId) -> (Option<Value>, u64) {
-    let entry = state.durable.resources().linked(Link::Machine(machine)).map(|(_, entry)| entry);
-    let body = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
-    (body, entry.map_or(0, |entry| entry.edition))
 }
 
 fn instance_named(state: &State<'_>, set: &FoundResource, id: &str) -> Option<MachineId> {
@@ -215,9 +208,4 @@ fn own_part(sent: &Value) -> Value {
         }
     }
     own
-}
-
-/// Protection of an instance.
-pub(super) fn protection(state: &State<'_>, machine: MachineId) -> Protection {
-    own(state, machine).0.and_then(|own| read_protection(&own).ok()).unwrap_or_default()
 }

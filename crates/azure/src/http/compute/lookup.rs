@@ -9,8 +9,8 @@ use forewarn_server::{ResourceGroup, group_of, is_removed};
 use serde_json::{Value, json};
 
 use crate::{
-    AVAILABILITY_SETS, ApiVersion, Provisioning, SCALE_SETS, ShowContext, StoredResource, VIRTUAL_MACHINES,
-    is_gone, plain_availability_set, plain_machine, plain_scale_set,
+    AVAILABILITY_SETS, ApiVersion, Protection, Provisioning, SCALE_SETS, ShowContext, StoredResource,
+    VIRTUAL_MACHINES, is_gone, plain_availability_set, plain_machine, plain_scale_set, read_protection,
 };
 
 /// Kinds of compute resources.
@@ -162,6 +162,18 @@ fn of_entry(
         created: Some(entry.created),
         state,
     }
+}
+
+/// Body that clients have written of an instance itself, and the number of writes.
+pub(super) fn own(state: &State<'_>, machine: MachineId) -> (Option<Value>, u64) {
+    let entry = state.durable.resources().linked(Link::Machine(machine)).map(|(_, entry)| entry);
+    let body = entry.and_then(|entry| serde_json::from_slice(&entry.body.0).ok());
+    (body, entry.map_or(0, |entry| entry.edition))
+}
+
+/// Protection of an instance.
+pub(super) fn protection(state: &State<'_>, machine: MachineId) -> Protection {
+    own(state, machine).0.and_then(|own| read_protection(&own).ok()).unwrap_or_default()
 }
 
 /// The resource is within the permit.

@@ -15,8 +15,7 @@ use forewarn_server::State;
 use forewarn_server::{Engine, ResourceGroup};
 use serde_json::{Value, json};
 
-use super::instances::protection;
-use super::lookup::{ComputeKind, FoundResource, find, is_there};
+use super::lookup::{ComputeKind, FoundResource, find, is_there, protection};
 use super::{GroupScope, show};
 use crate::http::request::ArmRequest;
 use crate::http::scopes::no_resource;

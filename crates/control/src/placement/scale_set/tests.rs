@@ -1,6 +1,6 @@
 //! Wishes on a cluster whose rules have to accept what comes of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::{Command, Report};
 use serde_json::{Value, json};

@@ -5,9 +5,8 @@ mod show;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{
-    AuditPage, FAILURES_MAX, NamedCommand, PreviewView, RolloutEntry, RolloutView, Unfinished,
-};
+use forewarn_control::{AuditPage, FAILURES_MAX, NamedCommand, RolloutEntry, RolloutView, Unfinished};
+use forewarn_explain::PreviewView;
 
 use super::ask::{self, Errand, Patience};
 use super::session::{Session, print};

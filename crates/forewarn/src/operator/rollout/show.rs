@@ -1,8 +1,7 @@
 //! Rollouts and previews, for people.
 
-use forewarn_control::{
-    ConfirmWord, CourseView, HealthWord, PreviewView, RolloutView, TermsEntry, WindowSelection,
-};
+use forewarn_control::{ConfirmWord, HealthWord, RolloutView, TermsEntry, WindowSelection};
+use forewarn_explain::{CourseView, PreviewView};
 use forewarn_types::{Moment, Span, show_duration};
 
 use super::super::rollout_progress::{all, progress, worked_on};

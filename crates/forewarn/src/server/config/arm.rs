@@ -10,8 +10,10 @@ use serde::Deserialize;
 
 use super::clients::ClientTable;
 use super::secure::{TLS_DIRECTORY, TlsTable};
-use crate::server::dev::DIRECTORY;
 use crate::state;
+
+/// The directory that unsigned identity tokens name.
+pub(in super::super) const DIRECTORY: &str = "f0e4a14d-0000-4000-8000-000000000000";
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -5,6 +5,7 @@
 
 mod arm;
 mod clients;
+mod first_answer;
 mod limits;
 mod place;
 mod secure;
@@ -27,10 +28,11 @@ use forewarn_types::{Span, show_duration};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::dev::parse_first_answer;
 use super::log::{Detail, Format};
 use arm::Arm;
+pub(super) use arm::DIRECTORY;
 use clients::ClientTable;
+pub(super) use first_answer::parse_first_answer;
 use limits::{ConnectionTable, LimitsTable};
 pub(super) use place::{check_doors, is_kept};
 pub(crate) use place::{check_hands, check_interface};

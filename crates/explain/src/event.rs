@@ -1,16 +1,14 @@
 //! Why there is an event, how it stands, and what becomes of it.
 
+use forewarn_control::view::wording::{cause, few};
+use forewarn_control::{FAILURES_MAX, FailureView, TrailEntry, event_view, full_name};
 use forewarn_lifecycle::{Approver, Event, EventId, EventKind, Phase, Stage, TenantId};
+use forewarn_types::Moment;
 
-use super::obstacles::Behind;
-use super::{
+use crate::obstacles::Behind;
+use crate::{
     ApprovalView, EventExplanation, FateView, PollView, RefusedView, Resource, Scene, notification, words,
 };
-use crate::audit::log::TrailEntry;
-use crate::command::find::full_name;
-use crate::view::failure::{FAILURES_MAX, FailureView};
-use crate::view::fleet::{cause, event_view, few};
-use forewarn_types::Moment;
 
 /// Explains an event of which the trail or the cluster knows; nothing, if neither does.
 #[must_use]
@@ -112,7 +110,7 @@ impl Scene<'_> {
         self.chronicle.entries().find(|entry| entry.kind == "announced")
     }
 
-    fn asked_for(&self, announced: &TrailEntry) -> Option<super::AskedView> {
+    fn asked_for(&self, announced: &TrailEntry) -> Option<crate::AskedView> {
         let command = self.chronicle.asked(announced).or_else(|| self.chronicle.origin(announced))?;
         Some(self.asked_view(command))
     }

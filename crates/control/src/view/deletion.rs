@@ -7,21 +7,24 @@ use crate::resource_id::show_iso_duration;
 /// Where no event is announced, and how it is said.
 const UNANNOUNCED: &str = ", without a Terminate event: ";
 
-/// How long a notice is, as scale sets write it: `PT5M`.
-pub(crate) fn length(terminate: Option<TerminateNotice>) -> String {
+/// The length of a notice, as scale sets write it: `PT5M`.
+#[must_use]
+pub fn length(terminate: Option<TerminateNotice>) -> String {
     terminate.map_or_else(|| "no notice of deletion".to_owned(), |notice| show_iso_duration(notice.length()))
 }
 
 /// The scale set that a machine is an instance of.
-pub(crate) fn scale_set_of<'a>(cluster: &'a Cluster, machine: &Machine) -> Option<&'a ScaleSet> {
+#[must_use]
+pub fn scale_set_of<'a>(cluster: &'a Cluster, machine: &Machine) -> Option<&'a ScaleSet> {
     match cluster.tenant(machine.tenant)?.shape {
         Shape::PlacementGroup(set) => cluster.scale_set(set),
         Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
     }
 }
 
-/// Which model of its scale set a machine runs, if that is not the latest: `model 3 of 5: PT5M`.
-pub(crate) fn older_model(cluster: &Cluster, machine: &Machine) -> Option<String> {
+/// The model of its scale set that a machine runs, if that is not the latest: `model 3 of 5: PT5M`.
+#[must_use]
+pub fn older_model(cluster: &Cluster, machine: &Machine) -> Option<String> {
     let set = scale_set_of(cluster, machine)?;
     let (own, latest) = (machine.model_version, set.model_version);
     (own != latest).then(|| format!("model {own} of {latest}: {}", length(machine.profile.terminate)))
@@ -48,7 +51,8 @@ pub(crate) fn unannounced(cluster: &Cluster, plan: &Plan) -> Option<String> {
     Some(format!("{UNANNOUNCED}{why}"))
 }
 
-/// The same, of a text that has it.
-pub(crate) fn unannounced_told(text: &str) -> Option<&str> {
+/// The reason that [`unannounced`] has written into a text.
+#[must_use]
+pub fn unannounced_told(text: &str) -> Option<&str> {
     text.split_once(UNANNOUNCED).map(|(_, why)| why)
 }

@@ -1,27 +1,27 @@
 //! What keeps work from starting, or from ending.
 
+use forewarn_control::view::wording::{few, progress};
 use forewarn_lifecycle::{
     Brake, Cause, Event, EventKind, MachineId, Maintenance, Part, Phase, Stage, Tenant, TenantId, Wait,
 };
-
-use super::Scene;
-use crate::view::fleet::progress;
 use forewarn_types::Moment;
 
+use crate::Scene;
+
 /// The words before the reason why the driver program is asked again.
-pub(super) const AGAIN: &str = "the order has to be given again";
+pub(crate) const AGAIN: &str = "the order has to be given again";
 
 /// What is known of the work behind an event.
-pub(super) struct Behind<'a> {
-    pub(super) work: &'a Maintenance,
+pub(crate) struct Behind<'a> {
+    pub(crate) work: &'a Maintenance,
     /// Whose event it is.
-    pub(super) tenant: TenantId,
-    pub(super) event: &'a Event,
+    pub(crate) tenant: TenantId,
+    pub(crate) event: &'a Event,
 }
 
 impl Scene<'_> {
     /// What keeps an event from starting, or from ending.
-    pub(super) fn blockers(&self, behind: &Behind<'_>) -> Vec<String> {
+    pub(crate) fn blockers(&self, behind: &Behind<'_>) -> Vec<String> {
         let Behind { work, tenant, event } = behind;
         let wait = match &work.stage {
             Stage::Running { .. } => return self.troubles_of(work),
@@ -86,12 +86,8 @@ impl Scene<'_> {
                 && other.is_unapproved()
         };
         let others: Vec<_> = all.iter().filter(is_other_end).map(|other| other.id().to_string()).collect();
-        (!others.is_empty()).then(|| {
-            format!(
-                "other Terminate events of the tenant are not approved: {}",
-                crate::view::fleet::few(&others)
-            )
-        })
+        (!others.is_empty())
+            .then(|| format!("other Terminate events of the tenant are not approved: {}", few(&others)))
     }
 
     /// Why programs have to be ordered again.
@@ -107,7 +103,7 @@ impl Scene<'_> {
     }
 
     /// What happens next, and when.
-    pub(super) fn next(&self, behind: &Behind<'_>) -> Vec<String> {
+    pub(crate) fn next(&self, behind: &Behind<'_>) -> Vec<String> {
         let Behind { work, event, .. } = behind;
         let not_before = match &event.phase {
             Phase::Started { .. } => {

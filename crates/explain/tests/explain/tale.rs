@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::*;
+use forewarn_explain::*;
 use forewarn_imds::Edition;
 use forewarn_lifecycle::*;
 use forewarn_types::Moment;

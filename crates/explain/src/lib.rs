@@ -15,26 +15,25 @@ mod event;
 mod machine;
 mod notification;
 mod obstacles;
+mod preview;
 mod scale_set;
 mod words;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use forewarn_control::{EventView, FailureView, MachineView, TrailEntry};
+use forewarn_imds::Edition;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Now, TenantId};
+use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::audit::log::TrailEntry;
-use crate::view::failure::FailureView;
-use crate::view::fleet::{EventView, MachineView};
-use forewarn_imds::Edition;
-use forewarn_types::Moment;
 
 pub use chronicle::{Chronicle, Wanted};
 pub use event::explain_event;
 pub use machine::{Explained, explain_machine};
 pub use notification::{Azure, RefusedView, Resource, UnknownMember};
+pub use preview::{CourseView, NoPreview, PreviewView, StepView, TenantStepView, preview};
 pub use scale_set::{ScaleSetExplanation, explain_scale_set};
 
 /// The last time that a machine asked for its events.

@@ -8,16 +8,16 @@
 
 use std::collections::BTreeMap;
 
+use forewarn_control::resource_id::{GroupId, ResourceId, instance_word, machine_id, scale_set_id};
+use forewarn_control::view::deletion::{length, older_model, scale_set_of};
+use forewarn_control::view::wording::few;
+use forewarn_imds::Edition;
 use forewarn_lifecycle::{EventKind, Machine, MachineId, Priority, ScaleSet, Shape, Tenant};
+use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{PollView, Scene};
-use crate::resource_id::{GroupId, ResourceId, instance_word, machine_id, scale_set_id};
-use crate::view::fleet::few;
-use crate::view::notice::{length, older_model, scale_set_of};
-use forewarn_imds::Edition;
-use forewarn_types::Moment;
+use crate::{PollView, Scene};
 
 /// Groups of instances that run the same older model, of which it is told.
 const MODELS_MAX: usize = 8;
@@ -89,13 +89,13 @@ impl RefusedView {
 }
 
 /// What is behind requests that were refused.
-pub(super) fn causes(refused: &[RefusedView]) -> impl Iterator<Item = String> + '_ {
+pub(crate) fn causes(refused: &[RefusedView]) -> impl Iterator<Item = String> + '_ {
     refused.iter().filter_map(RefusedView::cause)
 }
 
 impl Scene<'_> {
     /// What was refused of these, the newest first.
-    pub(super) fn refused(&self, resources: impl IntoIterator<Item = Resource>) -> Vec<RefusedView> {
+    pub(crate) fn refused(&self, resources: impl IntoIterator<Item = Resource>) -> Vec<RefusedView> {
         let id = |resource: Resource| {
             let group = (self.azure.group_of)(resource);
             match resource {
@@ -108,7 +108,7 @@ impl Scene<'_> {
     }
 
     /// What was refused of resources, the newest first.
-    pub(super) fn refused_if(&self, is_wanted: impl Fn(&ResourceId) -> bool) -> Vec<RefusedView> {
+    pub(crate) fn refused_if(&self, is_wanted: impl Fn(&ResourceId) -> bool) -> Vec<RefusedView> {
         let is_wanted =
             |refused: &&RefusedView| ResourceId::parse(&refused.resource).is_some_and(|id| is_wanted(&id));
         let mut all: Vec<_> = self.azure.refusals.iter().filter(is_wanted).cloned().collect();
@@ -117,12 +117,12 @@ impl Scene<'_> {
     }
 
     /// A machine as clients of Azure know it, and the scale set that it is an instance of.
-    pub(super) fn resources_of(&self, id: MachineId, tenant: &Tenant) -> Vec<Resource> {
+    pub(crate) fn resources_of(&self, id: MachineId, tenant: &Tenant) -> Vec<Resource> {
         [Resource::Machine(id)].into_iter().chain(set_of(tenant)).collect()
     }
 
     /// Instances of a scale set that run an older model than it has, those of one model together.
-    pub(super) fn older_models(&self, machines: impl IntoIterator<Item = MachineId>) -> Vec<String> {
+    pub(crate) fn older_models(&self, machines: impl IntoIterator<Item = MachineId>) -> Vec<String> {
         let mut groups: BTreeMap<_, Vec<&Machine>> = BTreeMap::new();
         for machine in machines.into_iter().filter_map(|id| self.cluster.machine(id)) {
             if let Some(model) = older_model(self.cluster, machine) {
@@ -165,13 +165,13 @@ impl Scene<'_> {
     }
 
     /// The name of the resource group that a scale set is in.
-    pub(super) fn group_of(&self, set: &ScaleSet) -> Option<String> {
+    pub(crate) fn group_of(&self, set: &ScaleSet) -> Option<String> {
         let id = self.cluster.scale_set_named(set.name.as_str())?;
         Some((self.azure.group_of)(Resource::ScaleSet(id)).name)
     }
 
     /// That a tenant is not told of anything.
-    pub(super) fn not_enrolled(&self, tenant: &Tenant) -> Option<String> {
+    pub(crate) fn not_enrolled(&self, tenant: &Tenant) -> Option<String> {
         (!tenant.is_enrolled()).then(|| {
             format!(
                 "tenant {} is not enrolled: what is done to its machines happens unannounced, until one of them asks for events",
@@ -181,7 +181,7 @@ impl Scene<'_> {
     }
 
     /// That a machine is not told of its deletion, whichever model its scale set has.
-    pub(super) fn no_notice(&self, machine: &Machine) -> Option<String> {
+    pub(crate) fn no_notice(&self, machine: &Machine) -> Option<String> {
         if machine.profile.terminate.is_some() {
             return None;
         }
@@ -200,7 +200,7 @@ impl Scene<'_> {
 }
 
 /// The scale set of a tenant, if it is a group of one.
-pub(super) fn set_of(tenant: &Tenant) -> Option<Resource> {
+pub(crate) fn set_of(tenant: &Tenant) -> Option<Resource> {
     match tenant.shape {
         Shape::PlacementGroup(set) => Some(Resource::ScaleSet(set)),
         Shape::StandaloneMachine | Shape::CloudService | Shape::AvailabilitySet => None,
@@ -208,7 +208,7 @@ pub(super) fn set_of(tenant: &Tenant) -> Option<Resource> {
 }
 
 /// Machines that ask in an edition in which such events are not shown, those of one edition together.
-pub(super) fn blind(polls: &[PollView], what: EventKind) -> Vec<String> {
+pub(crate) fn blind(polls: &[PollView], what: EventKind) -> Vec<String> {
     let mut editions: BTreeMap<Edition, Vec<String>> = BTreeMap::new();
     for poll in polls {
         let edition = poll.edition.as_deref().and_then(Edition::parse);

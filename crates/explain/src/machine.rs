@@ -1,15 +1,13 @@
 //! What a machine is, what has happened to it, and what is coming.
 
+use forewarn_control::view::deletion::unannounced_told;
+use forewarn_control::view::wording::{cause, few};
+use forewarn_control::{Details, TrailEntry, event_view, full_name, machine_view, rollout_view};
 use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, Tenant};
-
-use super::obstacles::{AGAIN, Behind};
-use super::{ComingView, MachineExplanation, RefusedView, Scene, notification};
-use crate::command::find::full_name;
-use crate::command::resolve::Details;
-use crate::view::fleet::{cause, event_view, few, machine_view};
-use crate::view::notice::unannounced_told;
-use crate::view::rollout::rollout_view;
 use forewarn_types::Moment;
+
+use crate::obstacles::{AGAIN, Behind};
+use crate::{ComingView, MachineExplanation, RefusedView, Scene, notification};
 
 /// The machine that is explained.
 #[derive(Clone, Copy, Debug)]
@@ -73,14 +71,14 @@ impl Scene<'_> {
 
     /// Whether the last thing that the trail has of a machine that is gone is that it was forgotten.
     fn was_forgotten(&self) -> bool {
-        let is_end = |entry: &&super::TrailEntry| ["forgotten", "completed"].contains(&entry.kind.as_str());
+        let is_end = |entry: &&TrailEntry| ["forgotten", "completed"].contains(&entry.kind.as_str());
         let known = self.chronicle.entries().rev().filter(|entry| (self.onlooker.knows)(entry));
         known.into_iter().find(is_end).is_some_and(|entry| entry.kind == "forgotten")
     }
 
     /// What was last done to it, and who asked for that.
     fn last_done(&self) -> Option<String> {
-        let is_known = |entry: &&super::TrailEntry| (self.onlooker.knows)(entry);
+        let is_known = |entry: &&TrailEntry| (self.onlooker.knows)(entry);
         let done = self.chronicle.entries().rev().filter(|entry| entry.kind == "completed");
         let last = done.filter(is_known).find(|entry| entry.work.is_some())?;
         let asked = self.chronicle.origin(last).map(|command| self.asked_view(command));

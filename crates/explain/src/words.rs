@@ -9,7 +9,7 @@ const RESTARTED: &str = "memory is lost, disks are kept";
 const MOVED: &str = "memory and the ephemeral disk are lost, other disks are kept";
 
 /// What work of that cause will do to a machine.
-pub(super) fn fate(cause: &Cause) -> String {
+pub(crate) fn fate(cause: &Cause) -> String {
     match cause {
         Cause::UserRestart | Cause::HostWork { work: HostWork::Restart, .. } => {
             format!("is restarted: {RESTARTED}")
@@ -47,7 +47,7 @@ pub(super) fn fate(cause: &Cause) -> String {
 }
 
 /// What is being done to a machine, beyond what its cause says: where it goes.
-pub(super) fn going(cluster: &Cluster, impact: Impact) -> Option<String> {
+pub(crate) fn going(cluster: &Cluster, impact: Impact) -> Option<String> {
     let to: HostId = impact.destination()?;
     Some(format!("; it goes to {}", cluster.host(to)?.name))
 }

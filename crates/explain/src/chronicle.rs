@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::audit::log::TrailEntry;
+use forewarn_control::TrailEntry;
 
 /// Entries about something, and others that say why they are.
 #[derive(Clone, Debug, Default)]
@@ -75,12 +75,12 @@ impl Chronicle {
     }
 
     /// The command that an entry came of at once.
-    pub(super) fn asked(&self, entry: &TrailEntry) -> Option<&TrailEntry> {
+    pub(crate) fn asked(&self, entry: &TrailEntry) -> Option<&TrailEntry> {
         found(self.look_asked(entry))
     }
 
     /// The command that the work of an entry came of.
-    pub(super) fn origin(&self, entry: &TrailEntry) -> Option<&TrailEntry> {
+    pub(crate) fn origin(&self, entry: &TrailEntry) -> Option<&TrailEntry> {
         found(self.look_origin(entry))
     }
 

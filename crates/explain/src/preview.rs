@@ -7,18 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use forewarn_control::view::wording::{waits, work_word};
+use forewarn_control::{BadCommand, RolloutEntry};
 use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
 use forewarn_lifecycle::{
     Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, HostWork, MachineId,
     MaintenanceId, Now, Plan, PretendMachines, Refusal, Report, RolloutId, Standing, Steady, TenantId, Terms,
 };
+use forewarn_types::{Moment, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::command::resolve::BadCommand;
-use crate::command::terms::RolloutEntry;
-use crate::view::rollout::{waits, work_word};
-use forewarn_types::{Moment, Span};
 
 /// What a rollout would do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

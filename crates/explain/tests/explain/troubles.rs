@@ -1,6 +1,7 @@
 //! Explanations of trouble: the usual ones, and why a terminate notification was not what somebody expected.
 
 use forewarn_control::*;
+use forewarn_explain::*;
 use forewarn_imds::Edition;
 
 use crate::tale::*;

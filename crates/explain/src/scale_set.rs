@@ -1,16 +1,15 @@
 //! What instances of a scale set are told of their deletion, and what of the usual troubles can be seen.
 
+use forewarn_control::resource_id::SCALE_SETS;
+use forewarn_control::view::deletion::length;
+use forewarn_control::view::wording::few;
+use forewarn_control::{ScaleSetSummary, event_view, instances, leaving, scale_set_summary};
 use forewarn_lifecycle::{EventKind, Priority, ScaleSet, ScaleSetId, Tenant};
+use forewarn_types::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{ComingView, RefusedView, Resource, Scene, notification};
-use crate::placement::scale_set::{instances, leaving};
-use crate::resource_id::SCALE_SETS;
-use crate::view::fleet::event_view;
-use crate::view::notice::length;
-use crate::view::sets::{ScaleSetSummary, scale_set_summary};
-use forewarn_types::Moment;
+use crate::{ComingView, RefusedView, Resource, Scene, notification};
 
 /// What instances of a scale set are told of their deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -100,7 +99,7 @@ impl Scene<'_> {
         let events = groups.flat_map(|(id, tenant)| tenant.events().iter().map(move |event| (id, event)));
         let all = events.map(|(id, event)| {
             let view = event_view(self.cluster, id, event);
-            let machines = crate::view::fleet::few(&view.resources);
+            let machines = few(&view.resources);
             let text = format!("{} of {machines} ({}): {}", view.kind, view.cause, view.progress);
             ComingView { event: Some(view.id), text, not_before: view.not_before, trouble: None }
         });

@@ -1,6 +1,7 @@
 //! Explanations: what is said of events and machines in the situations that people ask about.
 
 use forewarn_control::*;
+use forewarn_explain::*;
 use forewarn_imds::Edition;
 use forewarn_lifecycle::*;
 

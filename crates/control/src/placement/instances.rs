@@ -1,0 +1,33 @@
+//! The instances of a scale set, and the machines that are on their way out.
+
+use std::collections::BTreeSet;
+
+use forewarn_lifecycle::limits::{MACHINES_PER_TENANT_MAX, PLACEMENT_GROUPS_PER_SCALE_SET_MAX};
+use forewarn_lifecycle::{Cluster, MachineId, ScaleSet, Tenant};
+
+/// Instances of one scale set.
+pub const INSTANCES_MAX: u16 = 1_000;
+
+const _: () =
+    assert!(INSTANCES_MAX as usize == MACHINES_PER_TENANT_MAX, "a flexible scale set can have them");
+const _: () =
+    assert!(INSTANCES_MAX as usize == 100 * PLACEMENT_GROUPS_PER_SCALE_SET_MAX, "so can a uniform one");
+
+/// The machines that are on their way out: being deleted, or evicted for good.
+#[must_use]
+pub fn leaving(cluster: &Cluster) -> BTreeSet<MachineId> {
+    let work = cluster.maintenances().filter(|work| work.plan.cause.is_end());
+    work.flat_map(|work| work.plan.machines()).collect()
+}
+
+/// The instances of a scale set, by number.
+pub fn instances(cluster: &Cluster, set: &ScaleSet) -> Vec<(u32, MachineId)> {
+    let groups = set.groups.iter().filter_map(|group| cluster.tenant(*group));
+    let numbered = |id: &MachineId| {
+        let number = cluster.machine(*id)?.name.instance_number(&set.name)?;
+        Some((number, *id))
+    };
+    let mut all: Vec<_> = groups.flat_map(Tenant::machines).filter_map(numbered).collect();
+    all.sort_unstable();
+    all
+}

@@ -1,0 +1,43 @@
+//! A part of a whole, in hundredths.
+
+/// A part of a whole: 1 to 100 hundredths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Percent(u8);
+
+impl Percent {
+    /// That many hundredths: 1 to 100.
+    #[must_use]
+    pub const fn new(hundredths: u8) -> Option<Self> {
+        if hundredths == 0 || hundredths > 100 { None } else { Some(Self(hundredths)) }
+    }
+
+    /// How many hundredths.
+    #[must_use]
+    pub const fn hundredths(self) -> u8 {
+        self.0
+    }
+
+    /// That part of a number of machines, rounded down, but one at least: else a small tenant could never be worked on.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::Percent;
+    /// let quarter = Percent::new(25).unwrap();
+    /// assert_eq!((quarter.of(11), quarter.of(3), quarter.of(0)), (2, 1, 1));
+    /// ```
+    #[must_use]
+    pub fn of(self, machines: usize) -> usize {
+        (machines * usize::from(self.0) / 100).max(1)
+    }
+
+    /// That part of a number of machines, rounded up.
+    ///
+    /// ```
+    /// use forewarn_lifecycle::Percent;
+    /// let fifth = Percent::new(20).unwrap();
+    /// assert_eq!((fifth.of_rounded_up(10), fifth.of_rounded_up(11), fifth.of_rounded_up(0)), (2, 3, 0));
+    /// ```
+    #[must_use]
+    pub fn of_rounded_up(self, machines: usize) -> usize {
+        (machines * usize::from(self.0)).div_ceil(100)
+    }
+}
