@@ -32,8 +32,8 @@ pub use event::{
     StartCause,
 };
 pub use ids::{
-    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed,
-    TenantId, UpdateDomain, Zone,
+    ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
+    Seed, TenantId, UpdateDomain, Zone,
 };
 pub use names::{BadName, Name};
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};

@@ -1,4 +1,4 @@
-//! Identity tokens that nobody signed: for clients that insist on having one before they ask for anything else.
+//! Identity tokens without a signature: for clients that insist on having one before they ask for anything else.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,7 +20,7 @@ pub struct TokenHolder<'a> {
 
 /// Response body with an unsigned token of that directory, for that resource. Its times are real, not those of a virtual clock.
 #[must_use]
-pub fn body(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: SystemTime) -> String {
+pub fn unsigned_token(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: SystemTime) -> String {
     let begins = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let ends = begins.saturating_add(LIFE_SECONDS);
     let header = json!({ "typ": "JWT", "alg": "none" });
@@ -36,7 +36,7 @@ pub fn body(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: Syst
         "xms_mirid": holder.resource_id,
     });
     let part = |part: serde_json::Value| encode(part.to_string().as_bytes());
-    let body = json!({
+    let response = json!({
         "access_token": format!("{}.{}.", part(header), part(claims)),
         "client_id": holder.id,
         "expires_in": LIFE_SECONDS.to_string(),
@@ -46,5 +46,5 @@ pub fn body(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: Syst
         "resource": resource,
         "token_type": "Bearer",
     });
-    body.to_string()
+    response.to_string()
 }
