@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use forewarn_imds::{Edition, Problem, print_date};
-use forewarn_lifecycle::Timestamp;
+use forewarn_types::Timestamp;
 
-use super::request::After;
+use crate::request::After;
 use crate::published::{Published, SERVER};
 
 /// What a request is answered.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// The document.
     Document { published: Guard<Arc<Published>>, edition: Edition },
     /// The caller has the document already.
@@ -38,7 +38,7 @@ impl From<Problem> for Answer {
 
 /// Whether an answer has a body at all: one to `HEAD` never has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(crate) enum Shown {
     Whole,
     HeadOnly,
 }
@@ -47,11 +47,11 @@ const JSON: &str = "application/json; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// Says that a body may come.
-pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Answer {
     /// The number of its status.
-    pub(super) const fn code(&self) -> u16 {
+    pub(crate) const fn code(&self) -> u16 {
         match self {
             Self::Document { .. } | Self::Done | Self::NothingYet | Self::Json(_) | Self::Text(_) => 200,
             Self::NotModified { .. } => 304,
@@ -60,7 +60,7 @@ impl Answer {
     }
 
     /// Appends the whole answer to a buffer.
-    pub(super) fn write(&self, out: &mut Vec<u8>, now: Timestamp, after: After, shown: Shown) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>, now: Timestamp, after: After, shown: Shown) {
         let mut page = Page { out, now, after, shown };
         match self {
             Self::Document { published, edition } => {

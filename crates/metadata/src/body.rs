@@ -4,14 +4,14 @@
 
 use forewarn_imds::{BODY_BYTES_MAX, Problem};
 
-use super::request::Body;
+use crate::request::Body;
 
 /// Hexadecimal digits in the size of a chunk.
 const SIZE_DIGITS_MAX: usize = 8;
 
 /// A body that is on its way.
 #[derive(Debug)]
-pub(super) struct Collector {
+pub(crate) struct Collector {
     taken: Vec<u8>,
     stage: Stage,
 }
@@ -35,7 +35,7 @@ impl Collector {
     ///
     /// # Errors
     /// When it is known to be too long.
-    pub(super) fn new(body: Body) -> Result<Self, Problem> {
+    pub(crate) fn new(body: Body) -> Result<Self, Problem> {
         let stage = match body {
             Body::Bytes(bytes) => {
                 let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes <= BODY_BYTES_MAX);
@@ -50,7 +50,7 @@ impl Collector {
     ///
     /// # Errors
     /// When it turns out to be too long, or is no proper sequence of chunks.
-    pub(super) fn take(&mut self, input: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Problem> {
+    pub(crate) fn take(&mut self, input: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Problem> {
         let mut at = 0;
         let outcome = loop {
             match self.step(&input[at..]) {

@@ -11,23 +11,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_imds::Problem;
-use forewarn_lifecycle::{MachineId, Now};
+use forewarn_types::{MachineId, Now};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::Instant;
 
-use super::answer::{Answer, CONTINUE};
-use super::body::Collector;
-use super::connections::Seat;
-use super::limits::ConnectionLimits;
-use super::memory::{Meaning, Memory};
-use super::patience::Patience;
-use super::request::{After, Body};
-use super::route::{Asked, Wait};
-use super::serve::{Front, Reading, Terms, Ticket};
-use super::settings::Identity;
-use super::stream::Stream;
+use crate::answer::{Answer, CONTINUE};
+use crate::body::Collector;
+use crate::connections::Seat;
+use crate::control_plane::ControlPlane;
+use crate::counts::Awaited;
 use crate::directory::Caller;
-use crate::telemetry::Awaited;
+use crate::front::{Front, Reading, Ticket};
+use crate::limits::ConnectionLimits;
+use crate::memory::{Meaning, Memory};
+use crate::patience::Patience;
+use crate::request::{After, Body};
+use crate::route::{Asked, Wait};
+use crate::settings::Identity;
+use crate::stream::Stream;
+use crate::terms::Terms;
 
 /// After a refusal, what the caller still sends is read for that long, and up to that much, so that it sees the answer.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
@@ -40,8 +42,8 @@ const READ_BYTES: usize = 2 * 1024;
 const KEPT_BYTES_MAX: usize = 16 * 1024;
 
 /// One connection.
-pub(super) struct Connection<S> {
-    front: Arc<Front>,
+pub(crate) struct Connection<C, S> {
+    front: Arc<Front<C>>,
     identity: Arc<Identity>,
     peer: Option<IpAddr>,
     seat: Seat,
@@ -72,9 +74,9 @@ impl From<After> for Next {
     }
 }
 
-impl<S: Stream> Connection<S> {
-    pub(super) fn new(
-        front: Arc<Front>,
+impl<C: ControlPlane, S: Stream> Connection<C, S> {
+    pub(crate) fn new(
+        front: Arc<Front<C>>,
         identity: Arc<Identity>,
         stream: S,
         peer: Option<IpAddr>,
@@ -100,12 +102,12 @@ impl<S: Stream> Connection<S> {
     }
 
     /// Answers until either side has had enough.
-    pub(super) async fn run(&mut self) -> io::Result<()> {
+    pub(crate) async fn run(&mut self) -> io::Result<()> {
         let outcome = self.answer_all().await;
         if let Err(error) = &outcome
             && error.kind() == ErrorKind::TimedOut
         {
-            self.front.telemetry.metadata.ran_out(self.patience.awaited);
+            self.front.counts.ran_out(self.patience.awaited);
         }
         outcome
     }
@@ -124,7 +126,7 @@ impl<S: Stream> Connection<S> {
         let Ticket { asked, mut terms, head_bytes } = match self.next_reading().await? {
             Reading::Partial => return Ok(Next::Close),
             Reading::Broken { problem, terms } => {
-                let now = self.front.engine.clock().now();
+                let now = self.front.control.now();
                 self.send(&problem.into(), terms, now).await?;
                 return Ok(Next::Drain);
             }
@@ -158,13 +160,13 @@ impl<S: Stream> Connection<S> {
         let is_prompt = admitted.is_prompt(&asked);
         let answer = self.front.perform(&caller, asked, &body, &admitted).await;
         // Looking at the clock is a good part of what a poll costs: who did not wait needs no second look.
-        let now = if is_prompt { admitted.now } else { self.front.engine.clock().now() };
+        let now = if is_prompt { admitted.now } else { self.front.control.now() };
         self.finish(&answer, terms, now).await
     }
 
     /// Whether this connection has had enough requests, or has been there for long enough.
     fn is_last(&self) -> bool {
-        let counts = &self.front.telemetry.metadata;
+        let counts = &self.front.counts;
         if self.answered >= self.limits.requests {
             counts.ended_requests.inc();
             return true;
@@ -220,16 +222,16 @@ impl<S: Stream> Connection<S> {
             return false;
         }
         let front = &self.front;
-        let generation = front.engine.directory().generation();
+        let generation = front.control.directory().generation();
         let Some(Meaning { caller, asked, terms, .. }) = self.memory.recall(&self.input, generation) else {
             return false;
         };
         if terms.after == After::Close {
             return false;
         }
-        let now = front.engine.clock().now();
+        let now = front.control.now();
         let Some(answer) = front.answer_at_once(caller, asked, now) else { return false };
-        front.telemetry.metadata.answered(terms.path, answer.code());
+        front.counts.answered(terms.path, answer.code());
         self.output.clear();
         answer.write(&mut self.output, now.wall, terms.after, terms.shown);
         self.input.clear();
@@ -246,12 +248,12 @@ impl<S: Stream> Connection<S> {
         if self.collect(terms).await?.is_err() {
             return self.refuse_and_drain(problem, terms).await;
         }
-        let now = self.front.engine.clock().now();
+        let now = self.front.control.now();
         self.finish(&problem.into(), terms, now).await
     }
 
     async fn refuse_and_drain(&mut self, problem: Problem, terms: Terms) -> io::Result<Next> {
-        let now = self.front.engine.clock().now();
+        let now = self.front.control.now();
         self.send(&problem.into(), Terms { after: After::Close, ..terms }, now).await?;
         Ok(Next::Drain)
     }
@@ -331,7 +333,7 @@ impl<S: Stream> Connection<S> {
 
     async fn send(&mut self, answer: &Answer, terms: Terms, now: Now) -> io::Result<()> {
         let code = answer.code();
-        self.front.telemetry.metadata.answered(terms.path, code);
+        self.front.counts.answered(terms.path, code);
         if (400..500).contains(&code) {
             self.slow_down(terms.machine).await;
         }

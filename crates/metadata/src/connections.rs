@@ -16,7 +16,7 @@ const FINISH_MAX: Duration = Duration::from_secs(2);
 
 /// The connections of one listener. They end with it.
 #[derive(Debug, Default)]
-pub(super) struct Connections {
+pub(crate) struct Connections {
     seats: Arc<Seats>,
 }
 
@@ -43,7 +43,7 @@ struct Line {
 
 /// The place of one connection among the others. It is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(crate) struct Seat {
     number: usize,
     line: Arc<Line>,
     seats: Arc<Seats>,
@@ -51,7 +51,7 @@ pub(super) struct Seat {
 
 impl Connections {
     /// Gives a connection a seat, and a task of its own.
-    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(Seat) -> F) {
+    pub(crate) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(Seat) -> F) {
         let line = Arc::new(Line::default());
         let number = self.seats.open().add(Arc::clone(&line));
         let seat = Seat { number, line: Arc::clone(&line), seats: Arc::clone(&self.seats) };
@@ -60,7 +60,7 @@ impl Connections {
     }
 
     /// Closes who is idle at once, and waits until the others have their answers, but not for long.
-    pub(super) async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.seats.is_stopping.store(true, Ordering::Release);
         self.seats.stopping.notify_waiters();
         self.seats.open().close(|line| line.is_idle.load(Ordering::Acquire));
@@ -116,22 +116,22 @@ impl Open {
 
 impl Seat {
     /// Nothing of a request has come: this connection may be closed at any moment.
-    pub(super) fn set_idle(&self) {
+    pub(crate) fn set_idle(&self) {
         self.line.is_idle.store(true, Ordering::Release);
     }
 
     /// Something of a request has come: it is answered before the connection is closed.
-    pub(super) fn set_busy(&self) {
+    pub(crate) fn set_busy(&self) {
         self.line.is_idle.store(false, Ordering::Release);
     }
 
     /// Whether this request is the last one.
-    pub(super) fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.seats.is_stopping.load(Ordering::Acquire)
     }
 
     /// Returns when the server stops.
-    pub(super) async fn stopping(&self) {
+    pub(crate) async fn stopping(&self) {
         let stopping = self.seats.stopping.notified();
         tokio::pin!(stopping);
         stopping.as_mut().enable();

@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use forewarn_imds::Instance;
-use forewarn_lifecycle::{MachineId, Name};
+use forewarn_types::{MachineId, Name};
 
 use crate::load::Load;
-use crate::polls::LastPoll;
+use crate::polls::{LastPoll, Poll};
 use crate::published::Slot;
 
 /// A machine that may call.
@@ -37,6 +37,26 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// A machine. Its last poll stays known if it was described before.
+    #[must_use]
+    pub fn new(
+        machine: MachineId,
+        full_name: Box<str>,
+        slot: Arc<Slot>,
+        instance: Instance,
+        former: Option<&Self>,
+    ) -> Self {
+        let polled = former.map(|former| Arc::clone(&former.polled)).unwrap_or_default();
+        let (name, load) = (instance.name.clone(), Load::default());
+        Self { machine, name, full_name, slot, instance, load, polled }
+    }
+
+    /// The last poll of the machine since the server started.
+    #[must_use]
+    pub fn last_poll(&self) -> Option<Poll> {
+        self.polled.get()
+    }
+
     /// Whether both are the same machine, however it was described.
     fn is_same(&self, other: &Self) -> bool {
         (self.slot.cluster, self.machine) == (other.slot.cluster, other.machine)
@@ -83,7 +103,8 @@ impl Directory {
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    pub(crate) fn add(&self, caller: &Arc<Caller>, addresses: &[IpAddr]) {
+    /// Lists a machine under its names and addresses.
+    pub fn add(&self, caller: &Arc<Caller>, addresses: &[IpAddr]) {
         for address in addresses {
             self.by_address.change(address.to_canonical(), |_| Some(Arc::clone(caller)));
         }
@@ -97,8 +118,8 @@ impl Directory {
         self.has_changed();
     }
 
-    /// Those addresses are not those of that machine any more.
-    pub(crate) fn forget(&self, caller: &Caller, addresses: &[IpAddr]) {
+    /// Removes addresses that a machine no longer has.
+    pub fn forget(&self, caller: &Caller, addresses: &[IpAddr]) {
         for address in addresses {
             let other = |known: &&Arc<Caller>| !known.is_same(caller);
             self.by_address.change(address.to_canonical(), |known| known.filter(other).cloned());
@@ -106,15 +127,16 @@ impl Directory {
         self.has_changed();
     }
 
-    /// A machine is called otherwise than it was.
-    pub(crate) fn forget_name(&self, former: &Caller, now: &str) {
+    /// Removes the former full name of a machine, unless it still has it.
+    pub fn forget_name(&self, former: &Caller, now: &str) {
         if *former.full_name != *now {
             self.by_full_name.change(former.full_name.clone(), |_| None);
             self.has_changed();
         }
     }
 
-    pub(crate) fn remove(&self, caller: &Caller, addresses: &[IpAddr]) {
+    /// Removes a machine.
+    pub fn remove(&self, caller: &Caller, addresses: &[IpAddr]) {
         self.forget(caller, addresses);
         self.by_full_name.change(caller.full_name.clone(), |_| None);
         self.by_name.change(caller.name.as_str().into(), |others| {

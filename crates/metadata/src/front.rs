@@ -1,56 +1,49 @@
-//! The front: what all connections share, and the loop that takes new ones.
+//! The front: the state that all listeners and connections share, and the checks of a request in their order.
 
-use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use forewarn_imds::Problem;
-use forewarn_lifecycle::MachineId;
+use forewarn_types::MachineId;
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::net::{TcpListener, UnixListener};
 
-use super::answer::Shown;
-use super::connection::Connection;
-use super::connections::Connections;
-use super::door::{Listener, Listening};
-use super::limits::Limits;
-use super::memory::{Meaning, Memory};
-use super::rate::{Limiter, Rate};
-use super::request::{self, After, Body, Head, Method};
-use super::route::{Asked, route};
-use super::settings::{Identity, Recognised, Settings};
-use super::stream::{Socket, Stream};
+use crate::answer::Shown;
+use crate::control_plane::ControlPlane;
+use crate::counts::{EndpointCounts, Path};
 use crate::directory::Caller;
-use crate::engine::Engine;
-use crate::load::{Count, Kind, Place, Share};
-use crate::telemetry::{Path, Telemetry};
+use crate::limits::Limits;
+use crate::load::{Count, Kind, Place};
+use crate::memory::{Meaning, Memory};
+use crate::rate::{Limiter, Rate};
+use crate::request::{self, After, Body, Head, Method};
+use crate::route::{Asked, route};
+use crate::settings::{Identity, Recognised, Settings};
+use crate::share::Share;
+use crate::terms::Terms;
 use crate::throttle::Throttle;
 
 /// Whom nobody knows: all of them together have what one machine may have. There are far fewer machines than numbers.
 const STRANGERS: MachineId = MachineId(u32::MAX);
 
-/// How long to wait after a connection could not be taken, for want of file descriptors mostly.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
 /// The metadata endpoint: what all of its listeners and connections share.
 #[derive(Debug)]
-pub struct Front {
-    pub(super) engine: Engine,
-    pub(super) settings: Settings,
-    pub(super) limiter: Option<Arc<Limiter>>,
+pub struct Front<C> {
+    pub(crate) control: C,
+    pub(crate) settings: Settings,
+    pub(crate) limiter: Option<Arc<Limiter>>,
     errors: Option<Arc<Limiter>>,
-    pub(super) telemetry: Arc<Telemetry>,
+    pub(crate) counts: Arc<EndpointCounts>,
     taken: Arc<Count>,
     taken_by_strangers: Arc<Count>,
-    accept_failures: Arc<Throttle>,
+    pub(crate) accept_failures: Arc<Throttle>,
     /// The same front with other settings: who connects from now on is answered by it.
     successor: ArcSwapOption<Self>,
 }
 
 /// What a buffer has at its start.
-pub(super) enum Reading {
+pub(crate) enum Reading {
     /// A part of a head.
     Partial,
     /// Nothing that could be a request; what comes after it cannot be known.
@@ -60,28 +53,14 @@ pub(super) enum Reading {
 }
 
 /// A request that was understood, up to its body.
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     pub asked: Result<(Arc<Caller>, Asked), Problem>,
     pub terms: Terms,
     pub head_bytes: usize,
 }
 
-/// How a request wants to be treated.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
-    pub after: After,
-    pub shown: Shown,
-    pub body: Body,
-    /// Whether the body comes only when asked for.
-    pub expects_continue: bool,
-    /// Under which path it is counted.
-    pub path: Path,
-    /// Who is to wait if it is refused; nobody, while it is not known who it is.
-    pub machine: Option<MachineId>,
-}
-
 /// What a connection takes up for as long as it is open.
-struct Taken {
+pub(crate) struct Taken {
     open: Gauge,
     _place: Place,
     _share: Option<Share>,
@@ -94,19 +73,19 @@ impl Drop for Taken {
     }
 }
 
-impl Front {
-    /// A front for the machines of that engine.
+impl<C: ControlPlane> Front<C> {
+    /// A front for the machines of a control plane.
     #[must_use]
-    pub fn new(engine: Engine, settings: Settings, telemetry: Arc<Telemetry>) -> Arc<Self> {
+    pub fn new(control: C, settings: Settings, counts: Arc<EndpointCounts>) -> Arc<Self> {
         let limiter = settings.limits.map(|limits| Arc::new(Limiter::new(limits.rate)));
         let errors = settings.limits.map(|limits| Arc::new(Limiter::new(limits.errors)));
         let (taken, taken_by_strangers, accept_failures, successor) = Default::default();
         Arc::new(Self {
-            engine,
+            control,
             settings,
             limiter,
             errors,
-            telemetry,
+            counts,
             taken,
             taken_by_strangers,
             accept_failures,
@@ -131,11 +110,11 @@ impl Front {
             will_be.map(|limits| limiter(limits.errors))
         };
         self.successor.store(Some(Arc::new(Self {
-            engine: self.engine.clone(),
+            control: self.control.clone(),
             settings,
             limiter: rate,
             errors,
-            telemetry: Arc::clone(&self.telemetry),
+            counts: Arc::clone(&self.counts),
             taken: Arc::clone(&self.taken),
             taken_by_strangers: Arc::clone(&self.taken_by_strangers),
             accept_failures: Arc::clone(&self.accept_failures),
@@ -144,83 +123,13 @@ impl Front {
     }
 
     /// The front as it was last adjusted.
-    fn current(self: &Arc<Self>) -> Arc<Self> {
+    pub(crate) fn current(self: &Arc<Self>) -> Arc<Self> {
         self.successor.load_full().unwrap_or_else(|| Arc::clone(self))
     }
 
-    /// Answers whoever connects there until `stop` returns, and then whoever has sent a request by that time. Connections
-    /// end with it.
-    ///
-    /// # Errors
-    /// When the runtime cannot watch the listener.
-    pub async fn serve(
-        self: Arc<Self>,
-        listener: Listener,
-        stop: impl Future<Output = ()>,
-    ) -> io::Result<()> {
-        let Listener { socket, identity } = listener;
-        match socket {
-            Listening::Tcp(socket) => self.take_all(TcpListener::from_std(socket)?, &identity, stop).await,
-            Listening::Unix(socket, file) => {
-                self.take_all(UnixListener::from_std(socket)?, &identity, stop).await;
-                drop(file);
-            }
-        }
-        Ok(())
-    }
-
-    async fn take_all(
-        self: Arc<Self>,
-        socket: impl Socket,
-        identity: &Arc<Identity>,
-        stop: impl Future<Output = ()>,
-    ) {
-        let connections = Connections::default();
-        tokio::pin!(stop);
-        loop {
-            let accepted = tokio::select! {
-                biased;
-                () = &mut stop => break,
-                accepted = socket.accept() => accepted,
-            };
-            match accepted {
-                Ok((stream, peer)) => self.current().take(&connections, stream, peer, identity),
-                Err(error) => {
-                    self.telemetry.metadata.accept_failures.inc();
-                    if let Some(unlogged) = self.accept_failures.pass() {
-                        tracing::warn!(%error, unlogged, "a connection of a machine could not be accepted");
-                    }
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
-            }
-        }
-        drop(socket);
-        connections.stop().await;
-    }
-
-    /// Gives a connection its place, or closes it if there is none.
-    fn take<S: Stream + 'static>(
-        self: &Arc<Self>,
-        connections: &Connections,
-        stream: S,
-        peer: Option<IpAddr>,
-        identity: &Arc<Identity>,
-    ) {
-        let Some(taken) = self.place(identity, peer) else { return stream.reject() };
-        let (front, identity) = (Arc::clone(self), Arc::clone(identity));
-        connections.spawn(|seat| {
-            let mut connection = Connection::new(front, identity, stream, peer, seat);
-            async move {
-                // Whoever hangs up, or is too slow, needs no answer.
-                drop(connection.run().await);
-                drop(taken);
-            }
-        });
-    }
-
     /// Room for one more connection, if the front and its machine have any left.
-    fn place(&self, identity: &Identity, peer: Option<IpAddr>) -> Option<Taken> {
-        let counts = &self.telemetry.metadata;
+    pub(crate) fn place(&self, identity: &Identity, peer: Option<IpAddr>) -> Option<Taken> {
+        let counts = &self.counts;
         counts.connections_taken.inc();
         let Some(place) = self.taken.take(self.settings.connections.max) else {
             counts.refused_full.inc();
@@ -228,7 +137,7 @@ impl Front {
         };
         let (mut share, mut share_of_strangers) = (None, None);
         if let Some(limits) = &self.settings.limits {
-            let is_full = match identity.by_network(self.engine.directory(), peer) {
+            let is_full = match identity.by_network(self.control.directory(), peer) {
                 Recognised::Caller(caller) => {
                     share = Share::take(&caller, Kind::Connection, limits.connections);
                     share.is_none()
@@ -250,29 +159,29 @@ impl Front {
     }
 
     /// How late a machine gets a refusal, if it has had too many of them.
-    pub(super) fn error_delay(&self, machine: MachineId) -> Option<Duration> {
+    pub(crate) fn error_delay(&self, machine: MachineId) -> Option<Duration> {
         let (limits, errors) = (self.settings.limits?, self.errors.as_ref()?);
         if errors.take(machine, Instant::now()) {
             return None;
         }
-        self.telemetry.metadata.delayed.inc();
+        self.counts.delayed.inc();
         Some(limits.error_delay)
     }
 
     /// Understands what is at the start of a buffer, checks in their order.
-    pub(super) fn understand(
+    pub(crate) fn understand(
         &self,
         input: &[u8],
         identity: &Identity,
         peer: Option<IpAddr>,
         memory: &mut Memory<Arc<Caller>>,
     ) -> Reading {
-        let generation = self.engine.directory().generation();
+        let generation = self.control.directory().generation();
         if let Some(Meaning { caller, asked, terms, .. }) = memory.recall(input, generation) {
             let asked = Ok((Arc::clone(caller), asked.clone()));
             return Reading::Request(Ticket { asked, terms: *terms, head_bytes: input.len() });
         }
-        let recognised = identity.by_network(self.engine.directory(), peer);
+        let recognised = identity.by_network(self.control.directory(), peer);
         match request::read(input, &self.settings.host_names) {
             Ok(None) => Reading::Partial,
             Ok(Some(head)) => {
@@ -308,7 +217,7 @@ impl Front {
         let caller = match recognised {
             Recognised::Caller(caller) => Some((caller, path)),
             Recognised::Stranger => None,
-            Recognised::NotYet => identity.by_path(self.engine.directory(), path),
+            Recognised::NotYet => identity.by_path(self.control.directory(), path),
         };
         let machine = caller.as_ref().map_or(STRANGERS, |(caller, _)| caller.machine);
         let (path, asked) = match caller {

@@ -13,11 +13,12 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::oneshot;
 
-use super::connection::Connection;
-use super::connections::Connections;
-use super::serve::Front;
-use super::settings::Identity;
-use super::stream::Stream;
+use crate::connection::Connection;
+use crate::connections::Connections;
+use crate::control_plane::ControlPlane;
+use crate::front::Front;
+use crate::settings::Identity;
+use crate::stream::Stream;
 
 /// What a caller sends, in the pieces in which it arrives, and what it has been answered.
 #[derive(Debug)]
@@ -40,7 +41,11 @@ impl Script {
 ///
 /// # Panics
 /// When the connection does.
-pub async fn converse(front: &Arc<Front>, identity: &Arc<Identity>, script: Script) -> Vec<u8> {
+pub async fn converse<C: ControlPlane>(
+    front: &Arc<Front<C>>,
+    identity: &Arc<Identity>,
+    script: Script,
+) -> Vec<u8> {
     let answers = Arc::clone(&script.answers);
     let (front, identity) = (Arc::clone(front), Arc::clone(identity));
     let (done, is_done) = oneshot::channel();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::rate::Rate;
+use crate::rate::Rate;
 
 /// How much of the endpoint one machine may use. A machine that wants more hurts nobody but itself. Callers whom nobody knows
 /// have as much as one machine, all of them together.

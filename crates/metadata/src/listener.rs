@@ -1,86 +1,33 @@
-//! Where machines come in: opening the sockets that the front listens on.
+//! Listeners: opens the sockets of a door.
 //!
 //! A door on TCP may be opened several times, one socket for each thread: the kernel then spreads the connections among
 //! them, and no thread ever waits for another. A Unix socket has no such thing, and needs none: it belongs to one machine.
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::settings::Identity;
+use crate::door::{Door, OpenError};
+use crate::settings::Identity;
 use crate::socket_file::SocketFile;
 
 /// Connections that wait to be taken.
 const BACKLOG: i32 = 1_024;
 
-/// Where machines come in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Door {
-    /// A TCP address. Port 0 is one that is free.
-    Tcp(SocketAddr),
-    /// A TCP address, for those alone who come through one network interface.
-    Interface {
-        /// The interface, such as the end of a machine's cable.
-        name: String,
-        /// The address.
-        address: SocketAddr,
-    },
-    /// A Unix-domain socket.
-    Unix {
-        /// Its file, which is there for as long as the listener.
-        path: PathBuf,
-        /// The mode of that file, such as `0o660`: who may write to it may call.
-        mode: u32,
-    },
-}
-
 /// A socket that listens, and how it is known there who calls.
 #[derive(Debug)]
 pub struct Listener {
-    pub(super) socket: Listening,
-    pub(super) identity: Arc<Identity>,
+    pub(crate) socket: Listening,
+    pub(crate) identity: Arc<Identity>,
 }
 
 #[derive(Debug)]
-pub(super) enum Listening {
+pub(crate) enum Listening {
     Tcp(TcpListener),
     Unix(UnixListener, SocketFile),
-}
-
-/// Why a door stays closed.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The operating system says no.
-    #[error("cannot listen: {door}")]
-    Listen {
-        /// Where.
-        door: Door,
-        /// What it says.
-        source: io::Error,
-    },
-    /// Something lies there that is not a socket, and is not removed for one.
-    #[error("not a socket: {}\n  hint: move it away, or choose another path", .path.display())]
-    NotASocket {
-        /// Where.
-        path: PathBuf,
-    },
-    /// Another program listens there.
-    #[error("another program listens: {}\n  hint: stop it, or choose another path", .path.display())]
-    InUse {
-        /// Where.
-        path: PathBuf,
-    },
-    /// Nobody could ever be known there.
-    #[error("callers of a Unix socket have no address: {}\n  hint: name the machine it belongs to", .path.display())]
-    NoAddresses {
-        /// Where.
-        path: PathBuf,
-    },
 }
 
 impl Door {
@@ -114,16 +61,6 @@ impl Listener {
         match &self.socket {
             Listening::Tcp(listener) => listener.local_addr().ok(),
             Listening::Unix(..) => None,
-        }
-    }
-}
-
-impl fmt::Display for Door {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(address) => address.fmt(f),
-            Self::Interface { name, address } => write!(f, "{address} on {name}"),
-            Self::Unix { path, .. } => path.display().fmt(f),
         }
     }
 }

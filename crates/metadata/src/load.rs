@@ -1,11 +1,7 @@
-//! How much one machine has going on at once, and the shares that it holds of it.
-//!
-//! A share is given back when it is dropped, whichever way a request or a connection ends.
+//! Counts of connections and requests that are under way.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-
-use crate::directory::Caller;
 
 /// How much one machine has going on.
 #[derive(Debug, Default)]
@@ -24,13 +20,6 @@ pub(crate) enum Kind {
     InFlight,
     /// Requests that wait for news.
     Waiting,
-}
-
-/// One of a limited number; it is given back when it is dropped.
-#[derive(Debug)]
-pub(crate) struct Share {
-    caller: Arc<Caller>,
-    kind: Kind,
 }
 
 /// How many there are of something, against a maximum that may change.
@@ -57,28 +46,11 @@ impl Drop for Place {
 }
 
 impl Load {
-    const fn count(&self, kind: Kind) -> &AtomicU32 {
+    pub(crate) const fn count(&self, kind: Kind) -> &AtomicU32 {
         match kind {
             Kind::Connection => &self.connections,
             Kind::InFlight => &self.in_flight,
             Kind::Waiting => &self.waiting,
         }
-    }
-}
-
-impl Share {
-    /// One more for that machine, unless it has as many as it may.
-    pub(crate) fn take(caller: &Arc<Caller>, kind: Kind, max: u32) -> Option<Self> {
-        // It only counts: nothing else is made visible by it.
-        let grow = |count: u32| (count < max).then_some(count + 1);
-        let count = caller.load.count(kind);
-        count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, grow).ok()?;
-        Some(Self { caller: Arc::clone(caller), kind })
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.caller.load.count(self.kind).fetch_sub(1, Ordering::Relaxed);
     }
 }

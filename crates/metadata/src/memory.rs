@@ -3,16 +3,16 @@
 //! Whoever polls sends the same bytes again and again. Who is calling, and what is asked for, depends on those bytes, the
 //! connection, the settings and the directory of callers alone: as long as none of them is another, neither is the meaning.
 
-use super::request::Body;
-use super::route::Asked;
-use super::serve::Terms;
+use crate::request::Body;
+use crate::route::Asked;
+use crate::terms::Terms;
 
 /// Bytes of a head that is remembered. A longer one is read anew each time.
 const HEAD_BYTES_MAX: usize = 1_024;
 
 /// A head, and what it means. A caller is whatever the front takes for one.
 #[derive(Debug)]
-pub(super) struct Memory<C> {
+pub(crate) struct Memory<C> {
     requests: u64,
     head: Vec<u8>,
     meaning: Option<Meaning<C>>,
@@ -20,12 +20,12 @@ pub(super) struct Memory<C> {
 
 /// Who sent a head, and what it asks for.
 #[derive(Debug)]
-pub(super) struct Meaning<C> {
+pub(crate) struct Meaning<C> {
     /// Of the directory in which the caller was found.
     generation: u64,
-    pub(super) caller: C,
-    pub(super) asked: Asked,
-    pub(super) terms: Terms,
+    pub(crate) caller: C,
+    pub(crate) asked: Asked,
+    pub(crate) terms: Terms,
 }
 
 impl<C> Default for Memory<C> {
@@ -36,12 +36,12 @@ impl<C> Default for Memory<C> {
 
 impl<C: Clone> Memory<C> {
     /// What these bytes mean, if they are exactly the head that came last, and the directory is what it was.
-    pub(super) fn recall(&self, input: &[u8], generation: u64) -> Option<&Meaning<C>> {
+    pub(crate) fn recall(&self, input: &[u8], generation: u64) -> Option<&Meaning<C>> {
         self.meaning.as_ref().filter(|meaning| meaning.generation == generation && self.head == input)
     }
 
     /// Keeps what a head means, if it is a poll, and if it is not the first request: many connections have only one.
-    pub(super) fn keep(&mut self, head: &[u8], generation: u64, caller: &C, asked: &Asked, terms: Terms) {
+    pub(crate) fn keep(&mut self, head: &[u8], generation: u64, caller: &C, asked: &Asked, terms: Terms) {
         self.requests += 1;
         self.meaning = None;
         let is_poll = matches!(asked, Asked::Events { .. }) && terms.body == Body::NONE;
@@ -57,9 +57,9 @@ impl<C: Clone> Memory<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::answer::Shown;
-    use crate::metadata::request::{After, Known};
-    use crate::telemetry::Path;
+    use crate::answer::Shown;
+    use crate::request::{After, Known};
+    use crate::counts::Path;
     use forewarn_imds::Edition;
 
     const TERMS: Terms = Terms {

@@ -7,26 +7,26 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep};
 
-use crate::telemetry::Awaited;
+use crate::counts::Awaited;
 
 /// One alarm for everything that a connection waits for. It is set anew only when it rings too early, or would ring too
 /// late: a request that comes in time costs no timer.
-pub(super) struct Patience {
-    pub(super) since: Instant,
-    pub(super) awaited: Awaited,
+pub(crate) struct Patience {
+    pub(crate) since: Instant,
+    pub(crate) awaited: Awaited,
     ends: Instant,
     alarm: Pin<Box<Sleep>>,
 }
 
 impl Patience {
-    pub(super) fn new(awaited: Awaited, span: Duration) -> Self {
+    pub(crate) fn new(awaited: Awaited, span: Duration) -> Self {
         let since = Instant::now();
         let ends = since + span;
         Self { since, awaited, ends, alarm: Box::pin(tokio::time::sleep_until(ends)) }
     }
 
     /// Patience lasts that long from now on.
-    pub(super) fn give(&mut self, awaited: Awaited, span: Duration) {
+    pub(crate) fn give(&mut self, awaited: Awaited, span: Duration) {
         self.since = Instant::now();
         self.awaited = awaited;
         self.ends = self.since + span;
@@ -36,7 +36,7 @@ impl Patience {
     }
 
     /// Waits for something until patience ends.
-    pub(super) async fn during<T>(
+    pub(crate) async fn during<T>(
         &mut self,
         something: impl Future<Output = io::Result<T>>,
     ) -> io::Result<T> {

@@ -4,21 +4,23 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use arc_swap::Guard;
-use forewarn_control::ControlError;
-use forewarn_imds::{BadStartRequest, Edition, Format, Problem, parse_start_requests, versions_body};
-use forewarn_lifecycle::{Approver, Command, Name, Now, Refusal};
+use forewarn_imds::{
+    Edition, Format, Problem, TokenHolder, parse_start_requests, unsigned_token, versions_body,
+};
+use forewarn_types::{Name, Now};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 
-use super::answer::Answer;
-use super::request::Known;
-use super::route::Asked;
-use super::serve::Front;
-use super::settings::{FirstAnswer, IdentityToken};
-use super::token;
+use crate::answer::Answer;
+use crate::control_plane::{ApprovalError, ControlPlane, RETRY_AFTER_SECONDS};
 use crate::directory::Caller;
-use crate::load::{Kind, Share};
+use crate::front::Front;
+use crate::load::Kind;
 use crate::published::Published;
+use crate::request::Known;
+use crate::route::Asked;
+use crate::settings::{FirstAnswer, IdentityToken};
+use crate::share::Share;
 
 /// The longest that the first request of a tenant waits to be enrolled.
 const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -26,18 +28,15 @@ const ENROL_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The longest that an approval waits to be durable.
 const APPROVE_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// When to ask again after too many requests, or while nothing can be written.
-const RETRY_AFTER_SECONDS: u32 = 1;
-
 /// Whether a request is the one that enabled Scheduled Events for its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Visit {
+pub(crate) enum Visit {
     First,
     Later,
 }
 
 /// A request that may be answered, and what it takes up until it is.
-pub(super) struct Admitted {
+pub(crate) struct Admitted {
     pub visit: Visit,
     pub now: Now,
     _share: Option<Share>,
@@ -45,13 +44,13 @@ pub(super) struct Admitted {
 
 impl Admitted {
     /// Whether it is answered at the moment at which it was admitted.
-    pub(super) fn is_prompt(&self, asked: &Asked) -> bool {
+    pub(crate) fn is_prompt(&self, asked: &Asked) -> bool {
         self.visit == Visit::Later && matches!(asked, Asked::Events { wait: None, .. })
     }
 }
 
 /// A request that waits for news.
-pub(super) struct Waiting {
+pub(crate) struct Waiting {
     waiting: Gauge,
     _share: Option<Share>,
 }
@@ -67,15 +66,15 @@ fn too_many(limited: &Counter) -> Problem {
     Problem::TooManyRequests { retry_after_seconds: RETRY_AFTER_SECONDS }
 }
 
-impl Front {
+impl<C: ControlPlane> Front<C> {
     /// A request has passed every check but the last: it counts for the enrolment of its tenant. Then the last check.
-    pub(super) async fn admit(&self, caller: &Arc<Caller>, asked: &Asked) -> Result<Admitted, Problem> {
-        let now = self.engine.clock().now();
+    pub(crate) async fn admit(&self, caller: &Arc<Caller>, asked: &Asked) -> Result<Admitted, Problem> {
+        let now = self.control.now();
         let visit = match asked {
             Asked::Events { .. } | Asked::Approve => self.hear(caller, now).await,
             Asked::Instance { .. } | Asked::Versions | Asked::Members | Asked::Token { .. } => Visit::Later,
         };
-        let counts = &self.telemetry.metadata;
+        let counts = &self.counts;
         if let Some(limiter) = &self.limiter
             && !limiter.take(caller.machine, Instant::now())
         {
@@ -88,7 +87,7 @@ impl Front {
 
     /// The answer to a poll that needs nothing that may take time: its tenant is enrolled, nothing is waited for, and the
     /// machine is within its limits. `None` if it does: then it goes the usual way.
-    pub(super) fn answer_at_once(&self, caller: &Arc<Caller>, asked: &Asked, now: Now) -> Option<Answer> {
+    pub(crate) fn answer_at_once(&self, caller: &Arc<Caller>, asked: &Asked, now: Now) -> Option<Answer> {
         let Asked::Events { edition, known, wait: None } = asked else { return None };
         let published = caller.slot.read();
         if !published.enrolled {
@@ -120,8 +119,8 @@ impl Front {
     }
 
     /// Lets a request wait for news, if not too many of its machine wait already.
-    pub(super) fn let_wait(&self, caller: &Arc<Caller>) -> Result<Waiting, Problem> {
-        let counts = &self.telemetry.metadata;
+    pub(crate) fn let_wait(&self, caller: &Arc<Caller>) -> Result<Waiting, Problem> {
+        let counts = &self.counts;
         let max = self.settings.limits.map(|limits| limits.waiting);
         let share = self.share(caller, Kind::Waiting, max, &counts.limited_waiting)?;
         counts.waiting.inc();
@@ -134,10 +133,10 @@ impl Front {
             return Visit::Later;
         }
         // In a task of its own: it goes on even if the caller hangs up.
-        let (engine, tenant) = (self.engine.of(caller.slot.cluster), caller.slot.tenant);
-        let enrolling = tokio::spawn(async move { engine.submit(Command::Enrol(tenant)).await });
+        let (control, cluster, tenant) = (self.control.clone(), caller.slot.cluster, caller.slot.tenant);
+        let enrolling = tokio::spawn(async move { control.enrol(cluster, tenant).await });
         match tokio::time::timeout(ENROL_WAIT_MAX, enrolling).await {
-            Ok(Ok(Ok(_))) => return Visit::First,
+            Ok(Ok(Ok(()))) => return Visit::First,
             Ok(Ok(Err(problem))) => tracing::warn!(%tenant, %problem, "not enrolled"),
             Ok(Err(_)) | Err(_) => tracing::warn!(%tenant, "not enrolled in time"),
         }
@@ -146,7 +145,7 @@ impl Front {
     }
 
     /// Answers. The answer is of the moment at which this returns.
-    pub(super) async fn perform(
+    pub(crate) async fn perform(
         &self,
         caller: &Caller,
         asked: Asked,
@@ -162,13 +161,13 @@ impl Front {
                 }
                 let published = caller.slot.read();
                 // Who waits is answered as soon as there is something: the moment at which it asked would be too early.
-                let now = if wait.is_some() { self.engine.clock().now() } else { admitted.now };
+                let now = if wait.is_some() { self.control.now() } else { admitted.now };
                 caller.polled.note(now.wall, edition, published.told);
                 shown(published, edition, &known)
             }
             Asked::Approve => {
                 let answer = self.approve(caller, body).await;
-                let counts = &self.telemetry.metadata;
+                let counts = &self.counts;
                 let is_refused = matches!(answer, Answer::Refused(_));
                 let outcome =
                     if is_refused { &counts.start_requests_refused } else { &counts.start_requests_accepted };
@@ -193,14 +192,10 @@ impl Front {
             Ok(events) => events,
             Err(bad) => return Problem::from(bad).into(),
         };
-        let tenant = caller.slot.tenant;
-        let approve = Command::Approve { tenant, events, by: Approver::Machine(caller.machine) };
-        match tokio::time::timeout(APPROVE_WAIT_MAX, self.engine.of(caller.slot.cluster).submit(approve))
-            .await
-        {
-            Ok(Ok(_)) => Answer::Done,
-            Ok(Err(problem)) => refused(&problem).into(),
-            Err(_) => unavailable().into(),
+        let approved = tokio::time::timeout(APPROVE_WAIT_MAX, self.control.approve(caller, events)).await;
+        match approved.unwrap_or(Err(ApprovalError::Unavailable)) {
+            Ok(()) => Answer::Done,
+            Err(error) => Problem::from(error).into(),
         }
     }
 
@@ -209,8 +204,8 @@ impl Front {
             IdentityToken::Off => Problem::NotFound.into(),
             IdentityToken::Unsigned { directory } => {
                 let (id, resource_id) = (&caller.instance.vm_id, &caller.instance.resource_id);
-                let holder = token::TokenHolder { id, resource_id };
-                Answer::Json(token::body(directory, &holder, resource, SystemTime::now()).into())
+                let holder = TokenHolder { id, resource_id };
+                Answer::Json(unsigned_token(directory, &holder, resource, SystemTime::now()).into())
             }
         }
     }
@@ -226,62 +221,8 @@ fn shown(published: Guard<Arc<Published>>, edition: Edition, known: &Known) -> A
     }
 }
 
-fn refused(problem: &ControlError) -> Problem {
-    match problem {
-        ControlError::Refused(Refusal::UnknownEvent) => Problem::UnknownEvent,
-        ControlError::Refused(Refusal::NoEvents) => BadStartRequest::StartRequestsEmpty.into(),
-        ControlError::Refused(Refusal::TooMany { .. }) => BadStartRequest::TooManyStartRequests.into(),
-        // It was deleted while it asked.
-        ControlError::Refused(Refusal::NoSuchMachine | Refusal::NoSuchTenant) => Problem::UnknownCaller,
-        ControlError::Refused(refusal) => {
-            tracing::error!(%refusal, "the rules refuse an approval for no reason that an approval can have");
-            unavailable()
-        }
-        ControlError::RealClock
-        | ControlError::Bad(_)
-        | ControlError::AddressTaken { .. }
-        | ControlError::NoSuchCluster
-        | ControlError::Catalogue(_)
-        | ControlError::Changed
-        | ControlError::Denied(_)
-        | ControlError::TokenGone
-        | ControlError::GroupTaken(_)
-        | ControlError::ClusterInUse(_)
-        | ControlError::ShownOnce(_)
-        | ControlError::NotPretending
-        | ControlError::EndOfTime
-        | ControlError::BadWish(_)
-        | ControlError::Outdated
-        | ControlError::Unavailable => unavailable(),
-    }
-}
-
-fn unavailable() -> Problem {
-    Problem::Unavailable { retry_after_seconds: RETRY_AFTER_SECONDS }
-}
-
 /// A name needs no escaping.
 fn members(names: &[Name]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
     format!("{{\"members\":[{}]}}", quoted.join(","))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_refusal_of_an_approval_has_its_answer() {
-        let answer = |refusal: Refusal| {
-            let problem = refused(&refusal.into());
-            (problem.status(), problem.retry_after_seconds())
-        };
-        assert_eq!(answer(Refusal::UnknownEvent), (400, None));
-        assert_eq!(answer(Refusal::NoEvents), (400, None));
-        assert_eq!(answer(Refusal::TooMany { what: "event ids", max: 1 }), (400, None));
-        assert_eq!(answer(Refusal::NoSuchMachine), (403, None));
-        assert_eq!(answer(Refusal::BrakeOn), (503, Some(1)));
-        let unavailable = refused(&ControlError::Unavailable);
-        assert_eq!(unavailable, Problem::Unavailable { retry_after_seconds: 1 });
-    }
 }

@@ -5,10 +5,19 @@
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use forewarn_control::Poll;
 use forewarn_imds::Edition;
-use forewarn_lifecycle::Timestamp;
-use forewarn_types::Moment;
+use forewarn_types::Timestamp;
+
+/// A request for events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Poll {
+    /// Its time.
+    pub at: Timestamp,
+    /// Edition of the document that was asked for.
+    pub edition: Edition,
+    /// Last audit entry before that document was published.
+    pub told: u64,
+}
 
 /// The last time that a machine asked.
 #[derive(Debug, Default)]
@@ -39,7 +48,7 @@ impl LastPoll {
         let asked = self.asked.load(Ordering::Relaxed);
         let number = usize::try_from(asked & ((1 << EDITION_BITS) - 1)).ok()?.checked_sub(1)?;
         let edition = *Edition::ALL.get(number)?;
-        let at = Moment(Timestamp::from_millis(asked >> EDITION_BITS));
+        let at = Timestamp::from_millis(asked >> EDITION_BITS);
         Some(Poll { at, edition, told: self.told.load(Ordering::Relaxed) })
     }
 }
@@ -54,7 +63,7 @@ mod tests {
         assert_eq!(last.get(), None);
         for (millis, edition) in [(1, Edition::V2017_03_01), (253_000_000_000_000, Edition::V2020_07_01)] {
             last.note(Timestamp::from_millis(millis), edition, 7);
-            let at = Moment(Timestamp::from_millis(millis));
+            let at = Timestamp::from_millis(millis);
             assert_eq!(last.get(), Some(Poll { at, edition, told: 7 }));
         }
     }

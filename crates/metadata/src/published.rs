@@ -7,10 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::{ArcSwap, Guard};
-use forewarn_control::document_of;
-use forewarn_control::shared::ClusterId;
 use forewarn_imds::{Document, Edition};
-use forewarn_lifecycle::{Name, Steady, Tenant, TenantId};
+use forewarn_types::{ClusterId, Name, Steady, TenantId};
 use tokio::sync::Notify;
 
 /// The place where a tenant's document is published.
@@ -52,11 +50,10 @@ pub struct Prepared {
 pub const SERVER: &str = concat!("forewarn/", env!("CARGO_PKG_VERSION"), " IMDS");
 
 impl Published {
-    /// What a tenant shows now.
+    /// A document that is about to be published.
     #[must_use]
-    pub fn of(tenant: &Tenant, members: Box<[Name]>, told: u64) -> Self {
-        let document = document_of(tenant);
-        Self { document, enrolled: tenant.is_enrolled(), members, told, prepared: Default::default() }
+    pub fn new(document: Document, enrolled: bool, members: Box<[Name]>, told: u64) -> Self {
+        Self { document, enrolled, members, told, prepared: Default::default() }
     }
 
     /// The answer to a GET of that edition, but for the date.
@@ -76,7 +73,9 @@ impl Published {
 }
 
 impl Slot {
-    pub(crate) fn new(cluster: ClusterId, tenant: TenantId, published: Published) -> Self {
+    /// The place of a tenant of a cluster, with its first document.
+    #[must_use]
+    pub fn new(cluster: ClusterId, tenant: TenantId, published: Published) -> Self {
         Self {
             cluster,
             tenant,
@@ -92,7 +91,8 @@ impl Slot {
         self.current.load()
     }
 
-    pub(crate) fn publish(&self, published: Published) {
+    /// Replaces the document, and wakes the requests that wait for another one.
+    pub fn publish(&self, published: Published) {
         self.current.store(Arc::new(published));
         self.changed.notify_waiters();
     }
@@ -105,7 +105,9 @@ impl Slot {
         }
     }
 
-    pub(crate) fn heard(&self) -> Steady {
+    /// Time of the last request of a machine of the tenant.
+    #[must_use]
+    pub fn heard(&self) -> Steady {
         Steady::from_millis(self.heard_millis.load(Ordering::Relaxed))
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forewarn_lifecycle::MachineId;
+use forewarn_types::MachineId;
 
 /// How often one machine may ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ const SWEPT_FROM: usize = 1_024;
 
 /// The buckets of all machines.
 #[derive(Debug)]
-pub(super) struct Limiter {
+pub(crate) struct Limiter {
     refill: Duration,
     depth: Duration,
     shards: [Mutex<Shard>; SHARDS],
@@ -49,14 +49,14 @@ impl Default for Shard {
 }
 
 impl Limiter {
-    pub(super) fn new(rate: Rate) -> Self {
+    pub(crate) fn new(rate: Rate) -> Self {
         let refill = Duration::from_secs(1) / rate.per_second.max(1);
         let depth = refill.saturating_mul(rate.burst.max(1));
         Self { refill, depth, shards: std::array::from_fn(|_| Mutex::default()) }
     }
 
     /// Takes one request out of the bucket of a machine; says whether there was one.
-    pub(super) fn take(&self, MachineId(machine): MachineId, now: Instant) -> bool {
+    pub(crate) fn take(&self, MachineId(machine): MachineId, now: Instant) -> bool {
         // A shard is whole at every moment, even if somebody panicked while holding it.
         let shard = &self.shards[machine as usize % SHARDS];
         let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);

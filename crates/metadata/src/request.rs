@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use forewarn_imds::{Problem, UnwantedHeader};
 
-use super::target::Target;
+use crate::target::Target;
 
 /// Bytes in the target of a request.
 const TARGET_BYTES_MAX: usize = 2 * 1024;
@@ -27,7 +27,7 @@ const LABEL_CHARS_MAX: usize = 63;
 
 /// What a request says before its body.
 #[derive(Debug)]
-pub(super) struct Head<'a> {
+pub(crate) struct Head<'a> {
     pub method: Method,
     pub target: Target<'a>,
     /// Whether it has `Metadata: true`, once.
@@ -43,7 +43,7 @@ pub(super) struct Head<'a> {
 
 /// The method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     Get,
     Head,
     Post,
@@ -52,31 +52,31 @@ pub(super) enum Method {
 
 /// What becomes of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum After {
+pub(crate) enum After {
     KeepAlive,
     Close,
 }
 
 /// How long the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Bytes(u64),
     Chunked,
 }
 
 impl Body {
-    pub(super) const NONE: Self = Self::Bytes(0);
+    pub(crate) const NONE: Self = Self::Bytes(0);
 }
 
 /// Which incarnations a caller has already (`If-None-Match`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Known {
+pub(crate) struct Known {
     any: bool,
     incarnations: Vec<u64>,
 }
 
 impl Known {
-    pub(super) fn has(&self, incarnation: u64) -> bool {
+    pub(crate) fn has(&self, incarnation: u64) -> bool {
         self.any || self.incarnations.contains(&incarnation)
     }
 
@@ -91,7 +91,7 @@ impl Known {
 }
 
 /// Reads the head at the start of a buffer; `None` if it is not complete.
-pub(super) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, Problem> {
+pub(crate) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, Problem> {
     let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut []);
     let bytes = match request.parse_with_uninit_headers(buffer, &mut headers) {

@@ -4,16 +4,16 @@ use std::time::Duration;
 
 use forewarn_imds::{Edition, Format, InstanceVersion, Methods, Problem, VersionList};
 
-use super::request::{Head, Known, Method};
-use super::settings::{IdentityToken, Settings};
-use crate::telemetry::Path;
+use crate::request::{Head, Known, Method};
+use crate::settings::{IdentityToken, Settings};
+use crate::counts::Path;
 
 /// The longest that a request may wait for news.
 const WAIT_SECONDS_MAX: u64 = 60;
 
 /// What was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(crate) enum Asked {
     /// The document, in that edition.
     Events { edition: Edition, known: Known, wait: Option<Wait> },
     /// To approve the events that the body names.
@@ -30,7 +30,7 @@ pub(super) enum Asked {
 
 /// A caller that wants to wait for a document other than the one it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wait {
+pub(crate) struct Wait {
     pub at_most: Duration,
     pub incarnation: u64,
 }
@@ -56,7 +56,7 @@ enum Version {
 
 /// Finds out what was asked for, and under which path it is counted. `path` is the one of the head, but for a prefix that
 /// named the caller; `has` says whether the instance metadata of the caller has something at a path.
-pub(super) fn route(
+pub(crate) fn route(
     head: &Head<'_>,
     path: &str,
     settings: &Settings,
@@ -226,7 +226,7 @@ fn number(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::request;
+    use crate::request;
 
     fn ask(request: &str, settings: &Settings) -> Result<Asked, Problem> {
         let (line, fields) = request.split_once('|').unwrap_or((request, "Metadata: true\r\n"));

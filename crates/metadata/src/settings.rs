@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use forewarn_imds::Edition;
 
-use super::limits::{ConnectionLimits, Limits};
+use crate::limits::{ConnectionLimits, Limits};
 use crate::directory::{Caller, Directory};
 
 /// What an operator may choose about the endpoint.
@@ -78,7 +78,7 @@ pub enum Identity {
 
 impl Identity {
     /// The caller, where the network tells. Otherwise only a request can.
-    pub(super) fn by_network(&self, directory: &Directory, peer: Option<IpAddr>) -> Recognised {
+    pub(crate) fn by_network(&self, directory: &Directory, peer: Option<IpAddr>) -> Recognised {
         let caller = match self {
             Self::Address => peer.and_then(|peer| directory.at(peer)),
             Self::Machine(name) => directory.named(name),
@@ -88,7 +88,7 @@ impl Identity {
     }
 
     /// The caller whom a path names, and the rest of that path.
-    pub(super) fn by_path<'a>(&self, directory: &Directory, path: &'a str) -> Option<(Arc<Caller>, &'a str)> {
+    pub(crate) fn by_path<'a>(&self, directory: &Directory, path: &'a str) -> Option<(Arc<Caller>, &'a str)> {
         let Self::Prefix { default } = self else { return None };
         match prefixed(path) {
             Some((name, rest)) => Some((directory.named(name)?, rest)),
@@ -98,7 +98,7 @@ impl Identity {
 }
 
 /// What the network tells of a caller.
-pub(super) enum Recognised {
+pub(crate) enum Recognised {
     Caller(Arc<Caller>),
     Stranger,
     NotYet,

@@ -10,21 +10,24 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use crate::metadata::OpenError;
+use crate::door::OpenError;
 
 /// What the name ends in until the socket is ready.
 const UNFINISHED: &str = ".new";
 
 /// The file of a listener. It is removed with this, unless another one lies there by then.
 #[derive(Debug)]
-pub(crate) struct SocketFile {
+pub struct SocketFile {
     path: PathBuf,
     inode: u64,
 }
 
 impl SocketFile {
-    /// Listens there. `failed` says what the operating system refused.
-    pub(crate) fn create(
+    /// Listens there. `failed` makes an error of a refusal of the operating system.
+    ///
+    /// # Errors
+    /// When the operating system refuses, another server listens there, or the file is not a socket.
+    pub fn create(
         path: &Path,
         mode: u32,
         failed: impl Fn(io::Error) -> OpenError,

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 /// Something that takes connections.
-pub(super) trait Socket {
+pub(crate) trait Socket {
     type Stream: Stream + 'static;
 
     /// The next connection, and the address from which it comes, if it has one.
@@ -21,7 +21,7 @@ pub(super) trait Socket {
 }
 
 /// A connection as the network has it.
-pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin {
     /// Writes what can be written at once.
     fn try_write(&self, bytes: &[u8]) -> io::Result<usize>;
 

@@ -22,7 +22,7 @@ struct Parameters<'a> {
 
 /// A path and its parameters, decoded.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target<'a> {
+pub(crate) struct Target<'a> {
     /// The path: it begins with a slash.
     pub path: Cow<'a, str>,
     parameters: Parameters<'a>,
@@ -30,7 +30,7 @@ pub(super) struct Target<'a> {
 
 impl<'a> Target<'a> {
     /// Reads a target in origin form.
-    pub(super) fn read(target: &'a str) -> Result<Self, Problem> {
+    pub(crate) fn read(target: &'a str) -> Result<Self, Problem> {
         let has = |byte| target.as_bytes().contains(&byte);
         if !target.starts_with('/') || has(b'#') {
             return Err(Problem::Malformed);
@@ -57,14 +57,14 @@ impl<'a> Target<'a> {
     }
 
     /// The value of a parameter that is given exactly once.
-    pub(super) fn parameter(&self, name: &str) -> Option<&str> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
         let mut values = self.parameters.iter().filter(|(key, _)| key == name);
         let (_, value) = values.next()?;
         values.next().is_none().then_some(value)
     }
 
     /// Whether some parameter is given more than once.
-    pub(super) fn repeats_a_parameter(&self) -> bool {
+    pub(crate) fn repeats_a_parameter(&self) -> bool {
         let keys = |from| self.parameters.iter().skip(from).map(|(key, _)| key);
         !self.parameters.others.is_empty()
             && keys(0).enumerate().any(|(at, key)| keys(at + 1).any(|other| other == key))

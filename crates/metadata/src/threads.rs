@@ -11,8 +11,9 @@ use std::thread::JoinHandle;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::door::Listener;
-use super::serve::Front;
+use crate::control_plane::ControlPlane;
+use crate::front::Front;
+use crate::listener::Listener;
 
 /// Bytes of a thread's stack. Connections live on the heap; the deepest a thread goes is to render a document.
 const STACK_BYTES: usize = 512 * 1024;
@@ -29,7 +30,11 @@ impl Threads {
     ///
     /// # Errors
     /// When the operating system gives no more threads, or no more file descriptors.
-    pub fn start(front: &Arc<Front>, count: NonZeroUsize, doors: Vec<Vec<Listener>>) -> io::Result<Self> {
+    pub fn start<C: ControlPlane>(
+        front: &Arc<Front<C>>,
+        count: NonZeroUsize,
+        doors: Vec<Vec<Listener>>,
+    ) -> io::Result<Self> {
         let mut shares: Vec<Vec<Listener>> = (0..count.get()).map(|_| Vec::new()).collect();
         for (door, listeners) in doors.into_iter().enumerate() {
             for (place, listener) in listeners.into_iter().enumerate() {
@@ -45,7 +50,12 @@ impl Threads {
         Ok(threads)
     }
 
-    fn spawn(&mut self, number: usize, front: Arc<Front>, listeners: Vec<Listener>) -> io::Result<()> {
+    fn spawn<C: ControlPlane>(
+        &mut self,
+        number: usize,
+        front: Arc<Front<C>>,
+        listeners: Vec<Listener>,
+    ) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let stop = self.stop.subscribe();
         let thread = std::thread::Builder::new().name(format!("metadata-{number}")).stack_size(STACK_BYTES);
@@ -75,7 +85,11 @@ impl Drop for Threads {
     }
 }
 
-async fn serve(front: Arc<Front>, listeners: Vec<Listener>, stop: watch::Receiver<bool>) {
+async fn serve<C: ControlPlane>(
+    front: Arc<Front<C>>,
+    listeners: Vec<Listener>,
+    stop: watch::Receiver<bool>,
+) {
     let mut serving = JoinSet::new();
     for listener in listeners {
         let mut stop = stop.clone();

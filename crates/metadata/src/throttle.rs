@@ -10,7 +10,7 @@ const PAUSE: Duration = Duration::from_mins(1);
 
 /// Throttle of one kind of log line: the first passes at once, then one a minute with the number of those that did not.
 #[derive(Debug, Default)]
-pub(crate) struct Throttle(Mutex<Recent>);
+pub struct Throttle(Mutex<Recent>);
 
 #[derive(Debug, Default)]
 struct Recent {
@@ -20,7 +20,7 @@ struct Recent {
 
 impl Throttle {
     /// Number of lines that were left out since the last one; none, if this one is to be left out, too.
-    pub(crate) fn pass(&self) -> Option<u64> {
+    pub fn pass(&self) -> Option<u64> {
         let mut recent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         if recent.last.is_some_and(|last| now - last < PAUSE) {

@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use forewarn_control::shared::{Role, Scope};
 use forewarn_lifecycle::Name;
+use forewarn_metadata::{Door, OpenError, SocketFile};
 use tokio::task::JoinHandle;
 
 use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
 use crate::engine::Engine;
 use crate::extension::Scheme;
-use crate::metadata::{Door, OpenError};
 use crate::operator::{Access, Secret, hash};
 use crate::service::StartError;
-use crate::socket_file::SocketFile;
 use crate::tls::{Source, Tls, TlsError};
 use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, RequestContext};

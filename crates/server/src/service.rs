@@ -14,6 +14,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use forewarn_control::{BadFleet, DriverKind, Fleet, FleetPlace, ServerView, Unmentioned, difference};
 use forewarn_lifecycle::Seed;
+use forewarn_metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use tokio::sync::watch;
 
 use crate::api_door::{ApiDoor, Opened, first_token};
@@ -24,7 +25,6 @@ use crate::engine::{Engine, Hypervisor};
 use crate::extension::{
     BoundExtension, ExtensionError, ExtensionMount, ExtensionSettings, HttpExtension, OpenExtension,
 };
-use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;
 use crate::snapshot::State;
@@ -93,7 +93,7 @@ pub struct Adjustable {
 #[derive(Debug)]
 pub struct Service {
     engine: Engine,
-    front: Arc<Front>,
+    front: Arc<Front<Engine>>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
     extensions: Vec<OpenExtension>,
@@ -205,7 +205,7 @@ impl Service {
         let doors: Vec<_> = open(plan.doors, plan.threads)?;
         let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
         let settings = budget.set(plan.settings, plan.api_limits, plan.extension_limits);
-        let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
+        let front = Front::new(engine.clone(), settings, Arc::clone(telemetry.metadata()));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
         engine.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);

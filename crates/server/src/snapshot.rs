@@ -9,8 +9,8 @@ use forewarn_control::shared::{Catalogue, ClusterId};
 use forewarn_control::{ClusterState, ControlState, DetailsTable, Poll, RecentOutcomes, Site};
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};
-
-use crate::directory::Caller;
+use forewarn_metadata::Caller;
+use forewarn_types::Moment;
 
 /// The state after a commit.
 #[derive(Clone, Debug)]
@@ -87,7 +87,8 @@ impl Polls<'_> {
     /// The last poll of a machine since the server started.
     #[must_use]
     pub fn of(&self, machine: MachineId) -> Option<Poll> {
-        self.0.get(&machine)?.caller.polled.get()
+        let forewarn_metadata::Poll { at, edition, told } = self.0.get(&machine)?.caller.last_poll()?;
+        Some(Poll { at: Moment(at), edition, told })
     }
 }
 

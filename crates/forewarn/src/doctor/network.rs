@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use forewarn_server::ApiDoor;
-use forewarn_server::metadata::{Door, Identity};
+use forewarn_metadata::{Door, Identity};
 
 use super::processes::listener;
 use super::report::Report;

@@ -25,13 +25,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use forewarn_metadata::Throttle;
 use rustix::io::Errno;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::engine::Engine;
-use crate::throttle::Throttle;
 use crate::tls::Tls;
 use connection::Shared;
 pub(crate) use counts::ClientCounts;
