@@ -9,8 +9,8 @@ use arc_swap::Guard;
 use forewarn_imds::{Edition, Problem, print_date};
 use forewarn_types::Timestamp;
 
-use crate::request::After;
 use crate::published::{Published, SERVER};
+use crate::request::After;
 
 /// What a request is answered.
 pub(crate) enum Answer {

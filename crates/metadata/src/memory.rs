@@ -58,8 +58,8 @@ impl<C: Clone> Memory<C> {
 mod tests {
     use super::*;
     use crate::answer::Shown;
-    use crate::request::{After, Known};
     use crate::counts::Path;
+    use crate::request::{After, Known};
     use forewarn_imds::Edition;
 
     const TERMS: Terms = Terms {

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use forewarn_imds::{Edition, Format, InstanceVersion, Methods, Problem, VersionList};
 
+use crate::counts::Path;
 use crate::request::{Head, Known, Method};
 use crate::settings::{IdentityToken, Settings};
-use crate::counts::Path;
 
 /// The longest that a request may wait for news.
 const WAIT_SECONDS_MAX: u64 = 60;

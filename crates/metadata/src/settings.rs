@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use forewarn_imds::Edition;
 
-use crate::limits::{ConnectionLimits, Limits};
 use crate::directory::{Caller, Directory};
+use crate::limits::{ConnectionLimits, Limits};
 
 /// What an operator may choose about the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]

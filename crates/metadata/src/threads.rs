@@ -85,11 +85,7 @@ impl Drop for Threads {
     }
 }
 
-async fn serve<C: ControlPlane>(
-    front: Arc<Front<C>>,
-    listeners: Vec<Listener>,
-    stop: watch::Receiver<bool>,
-) {
+async fn serve<C: ControlPlane>(front: Arc<Front<C>>, listeners: Vec<Listener>, stop: watch::Receiver<bool>) {
     let mut serving = JoinSet::new();
     for listener in listeners {
         let mut stop = stop.clone();

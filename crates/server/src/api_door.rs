@@ -15,8 +15,8 @@ use tokio::task::JoinHandle;
 use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
 use crate::engine::Engine;
 use crate::extension::Scheme;
-use crate::operator::{Access, Secret, hash};
-use crate::service::StartError;
+use crate::operator::{Access, PROBLEM_REFUSALS, Secret, hash};
+use crate::start_error::StartError;
 use crate::tls::{Source, Tls, TlsError};
 use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, RequestContext};
@@ -78,7 +78,7 @@ impl ApiDoor {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
                 let bound = Bound::at(*address);
                 let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
-                Ok(bound.open("api", RefusalFormat::PROBLEM, tls, router, context))
+                Ok(bound.open("api", PROBLEM_REFUSALS, tls, router, context))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -90,7 +90,7 @@ impl ApiDoor {
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
                 let clients =
-                    Clients::new("socket", RefusalFormat::PROBLEM, Socket::Unix(listener), router, context);
+                    Clients::new("socket", PROBLEM_REFUSALS, Socket::Unix(listener), router, context);
                 let serving = tokio::spawn(clients.run());
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }

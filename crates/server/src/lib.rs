@@ -13,6 +13,7 @@
 mod api_door;
 mod approvals;
 mod boot;
+mod bound_extension;
 mod clients;
 mod clock;
 mod clock_watch;
@@ -30,6 +31,7 @@ mod roster;
 mod service;
 mod snapshot;
 mod stale;
+mod start_error;
 mod telemetry;
 pub mod tls;
 mod webhooks;
@@ -47,8 +49,9 @@ pub use extension::{
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
 pub use roster::Roster;
-pub use service::{Adjustable, Plan, Service, StartError, admit_fleet_if_empty, engine_with};
+pub use service::{Adjustable, Plan, Service, admit_fleet_if_empty, engine_with};
 pub use snapshot::{Polls, Snapshot, State};
 pub use stale::STALE;
+pub use start_error::StartError;
 pub use telemetry::Telemetry;
 pub use webhooks::WebhookSettings;

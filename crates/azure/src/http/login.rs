@@ -9,9 +9,9 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::Token;
+use forewarn_imds::base64url::encode;
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::Roster;
-use forewarn_imds::base64url::encode;
 use forewarn_server::operator::{NotAdmitted, find_token};
 use serde_json::{Map, Value, json};
 
