@@ -49,7 +49,6 @@
 //! # Ok::<_, Unreadable>(())
 //! ```
 
-pub mod base64url;
 mod date;
 mod document;
 mod edition;

@@ -14,6 +14,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod base64url;
 mod byte_order_mark;
 mod event;
 mod ids;

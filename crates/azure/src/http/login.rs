@@ -9,10 +9,10 @@ use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::Token;
-use forewarn_imds::base64url::encode;
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::Roster;
 use forewarn_server::operator::{NotAdmitted, find_token};
+use forewarn_types::base64url::encode;
 use serde_json::{Map, Value, json};
 
 use super::auth::ArmEndpoint;
