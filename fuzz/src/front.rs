@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use forewarn_control::{Fleet, NamedCommand, Unmentioned, difference};
 use forewarn_lifecycle::{Command, Seed, TenantId, Timestamp};
-use forewarn_server::metadata::fuzzing::{Script, converse};
-use forewarn_server::metadata::{Front, Identity, IdentityToken, Settings};
+use forewarn_metadata::fuzzing::{Script, converse};
+use forewarn_metadata::{Front, Identity, IdentityToken, Settings};
 use forewarn_server::{Clock, Engine, Speed, Telemetry};
 use tokio::runtime::Runtime;
 
@@ -24,7 +24,7 @@ const START_MILLIS: i64 = 1_767_225_600_000;
 #[derive(Debug)]
 pub struct Memory {
     runtime: Runtime,
-    front: Arc<Front>,
+    front: Arc<Front<Engine>>,
     identity: Arc<Identity>,
 }
 
@@ -56,7 +56,7 @@ impl Memory {
     }
 }
 
-async fn start() -> Arc<Front> {
+async fn start() -> Arc<Front<Engine>> {
     let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
     let engine = Engine::pretending(Seed([9; 16]), clock);
     let fleet = Fleet::parse(FLEET).expect("a fleet");
@@ -70,5 +70,5 @@ async fn start() -> Arc<Front> {
     engine.order(vec![restart]).await.expect("a machine of that fleet");
     let identity_token = IdentityToken::Unsigned { directory: "d".to_owned() };
     let settings = Settings { identity_token, ..Settings::default() };
-    Front::new(engine, settings, Telemetry::new())
+    Front::new(engine, settings, Arc::clone(Telemetry::new().metadata()))
 }

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use forewarn_server::metadata::fuzzing::Script;
+use forewarn_metadata::fuzzing::Script;
 
 use crate::answers::{self, Answer};
 use crate::front::Memory;

@@ -7,7 +7,7 @@
 use forewarn_fuzz::corpus::{self, Input};
 use forewarn_fuzz::front::Memory;
 use forewarn_fuzz::{Target, large};
-use forewarn_server::metadata::fuzzing::Script;
+use forewarn_metadata::fuzzing::Script;
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]

@@ -52,6 +52,7 @@
 mod date;
 mod document;
 mod edition;
+mod identity_token;
 mod instance;
 mod instance_version;
 mod json;
@@ -64,6 +65,7 @@ pub mod words;
 pub use date::{parse_date, print_date};
 pub use document::{Document, Naming};
 pub use edition::Edition;
+pub use identity_token::{TokenHolder, unsigned_token};
 pub use instance::{Format, Instance, Interface, OsType, ScaleSetMembership, USUAL_SIZE, computer_name};
 pub use instance_version::{InstanceVersion, versions_body};
 pub use json::{DEPTH_MAX, EVENT_ID_CHARS_MAX, is_deeper_than};

@@ -9,15 +9,14 @@ use std::sync::Arc;
 
 use forewarn_control::shared::{Role, Scope};
 use forewarn_lifecycle::Name;
+use forewarn_metadata::{Door, OpenError, SocketFile};
 use tokio::task::JoinHandle;
 
 use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
 use crate::engine::Engine;
 use crate::extension::Scheme;
-use crate::metadata::{Door, OpenError};
-use crate::operator::{Access, Secret, hash};
-use crate::service::StartError;
-use crate::socket_file::SocketFile;
+use crate::operator::{Access, PROBLEM_REFUSALS, Secret, hash};
+use crate::start_error::StartError;
 use crate::tls::{Source, Tls, TlsError};
 use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, RequestContext};
@@ -79,7 +78,7 @@ impl ApiDoor {
             Self::Open(address) | Self::Locked(address) | Self::Tls(address, _) => {
                 let bound = Bound::at(*address);
                 let bound = bound.map_err(|source| StartError::Api(address.to_string(), source))?;
-                Ok(bound.open("api", RefusalFormat::PROBLEM, tls, router, context))
+                Ok(bound.open("api", PROBLEM_REFUSALS, tls, router, context))
             }
             Self::Unix(path) => {
                 let failed = |source| StartError::Api(path.display().to_string(), source);
@@ -91,7 +90,7 @@ impl ApiDoor {
                 listener.set_nonblocking(true).map_err(failed)?;
                 let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
                 let clients =
-                    Clients::new("socket", RefusalFormat::PROBLEM, Socket::Unix(listener), router, context);
+                    Clients::new("socket", PROBLEM_REFUSALS, Socket::Unix(listener), router, context);
                 let serving = tokio::spawn(clients.run());
                 Ok(Opened { serving, url: format!("unix:{}", path.display()), _socket: Some(file) })
             }

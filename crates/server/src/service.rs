@@ -5,33 +5,31 @@
 //!   metadata-0 … n     one thread per core, each with its own sockets
 //! ```
 
-use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use forewarn_control::{BadFleet, DriverKind, Fleet, FleetPlace, ServerView, Unmentioned, difference};
+use forewarn_control::{DriverKind, Fleet, ServerView, Unmentioned, difference};
 use forewarn_lifecycle::Seed;
+use forewarn_metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use tokio::sync::watch;
 
 use crate::api_door::{ApiDoor, Opened, first_token};
+use crate::bound_extension::{BoundExtension, OpenExtension};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::descriptors::{Descriptors, OpenConnections};
 use crate::engine::{Engine, Hypervisor};
-use crate::extension::{
-    BoundExtension, ExtensionError, ExtensionMount, ExtensionSettings, HttpExtension, OpenExtension,
-};
-use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
+use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
 use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;
 use crate::snapshot::State;
+use crate::start_error::StartError;
 use crate::telemetry::Telemetry;
 use crate::tls::{Read, Source, Tls, TlsError};
 use crate::webhooks::{Office, Post, WebhookSettings};
-use forewarn_control::ControlError;
 
 /// What a server is to be.
 #[derive(Debug)]
@@ -93,7 +91,7 @@ pub struct Adjustable {
 #[derive(Debug)]
 pub struct Service {
     engine: Engine,
-    front: Arc<Front>,
+    front: Arc<Front<Engine>>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
     extensions: Vec<OpenExtension>,
@@ -106,52 +104,6 @@ pub struct Service {
     first_token: Option<String>,
 }
 
-/// Why a server did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// What was kept cannot be read.
-    #[error(transparent)]
-    Store(#[from] forewarn_store::OpenError),
-    /// The fleet is none.
-    #[error("the fleet cannot be")]
-    Fleet(#[from] BadFleet),
-    /// The rules refuse the fleet.
-    #[error("the fleet is refused")]
-    Refused(#[from] ControlError),
-    /// The rules refuse one entry of the fleet.
-    #[error("the fleet is refused")]
-    RefusedEntry(FleetPlace, #[source] ControlError),
-    /// Machines cannot come in.
-    #[error(transparent)]
-    Door(#[from] OpenError),
-    /// Operators cannot come in.
-    #[error("cannot listen for operators: {0}")]
-    Api(String, #[source] std::io::Error),
-    /// The address of an extension cannot be listened on.
-    #[error("cannot listen for {clients}: {address}")]
-    ExtensionListener {
-        /// Clients of the extension.
-        clients: &'static str,
-        /// The address.
-        address: SocketAddr,
-        /// The reason.
-        #[source]
-        source: std::io::Error,
-    },
-    /// An extension cannot be served.
-    #[error(transparent)]
-    Extension(ExtensionError),
-    /// The first token of operators cannot be made.
-    #[error("cannot make a token for operators")]
-    Token(#[source] std::io::Error),
-    /// Certificates cannot be used.
-    #[error("nobody can come in with TLS")]
-    Tls(#[from] TlsError),
-    /// There are not enough threads or file descriptors.
-    #[error("cannot start the threads of the metadata endpoint")]
-    Threads(#[source] std::io::Error),
-}
-
 /// How long what is under way may take when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
@@ -161,26 +113,6 @@ impl Plan {
     pub fn listeners(&self) -> u32 {
         let extensions = self.extensions.iter().filter(|extension| extension.listen.is_some()).count();
         u32::try_from(self.api.len() + extensions).unwrap_or(u32::MAX)
-    }
-}
-
-impl StartError {
-    /// Position of the entry of the fleet that is the reason.
-    #[must_use]
-    pub fn entry(&self) -> Option<&FleetPlace> {
-        match self {
-            Self::Fleet(BadFleet::Entry { place, .. }) | Self::RefusedEntry(place, _) => Some(place),
-            Self::Fleet(BadFleet::TooLong | BadFleet::Malformed(_))
-            | Self::Store(_)
-            | Self::Refused(_)
-            | Self::Door(_)
-            | Self::Api(..)
-            | Self::ExtensionListener { .. }
-            | Self::Extension(_)
-            | Self::Token(_)
-            | Self::Tls(_)
-            | Self::Threads(_) => None,
-        }
     }
 }
 
@@ -205,7 +137,7 @@ impl Service {
         let doors: Vec<_> = open(plan.doors, plan.threads)?;
         let addresses: Vec<_> = doors.iter().filter_map(|door| door.first()?.address()).collect();
         let settings = budget.set(plan.settings, plan.api_limits, plan.extension_limits);
-        let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
+        let front = Front::new(engine.clone(), settings, Arc::clone(telemetry.metadata()));
         let threads = Threads::start(&front, plan.threads, doors).map_err(StartError::Threads)?;
         engine.documents_are_readable().await;
         let (stop, stopped) = watch::channel(false);

@@ -11,8 +11,8 @@ use forewarn_control::{ClusterState, ControlState, DetailsTable, RecentOutcomes,
 use forewarn_explain::Poll;
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Name, Now, Seed, Steady};
-
-use crate::directory::Caller;
+use forewarn_metadata::Caller;
+use forewarn_types::Moment;
 
 /// The state after a commit.
 #[derive(Clone, Debug)]
@@ -89,7 +89,8 @@ impl Polls<'_> {
     /// The last poll of a machine since the server started.
     #[must_use]
     pub fn of(&self, machine: MachineId) -> Option<Poll> {
-        self.0.get(&machine)?.caller.polled.get()
+        let forewarn_metadata::Poll { at, edition, told } = self.0.get(&machine)?.caller.last_poll()?;
+        Some(Poll { at: Moment(at), edition, told })
     }
 }
 

@@ -1,78 +1,20 @@
-//! What the service counts, for whoever watches it.
+//! Metrics of the service.
 //!
-//! Everything that can be counted is found once, when the service starts: counting is one addition, without a look-up or
-//! a lock. No label says what a caller sent, which machine it is or which event it asked for, so there is an end to them.
+//! Every counter is found once, when the service starts: counting is one addition, without a look-up or a lock. No label
+//! names a request, a machine or an event, so the number of labels is limited.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use forewarn_metadata::EndpointCounts;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
-use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 /// Everything that is counted.
 #[derive(Debug)]
 pub struct Telemetry {
     registry: Mutex<Registry>,
-    pub(crate) metadata: Endpoint,
+    metadata: Arc<EndpointCounts>,
 }
-
-/// The thing that a connection to the metadata endpoint waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Awaited {
-    /// The first byte of a request.
-    Request,
-    /// The rest of a head.
-    Head,
-    /// The rest of a body.
-    Body,
-    /// The client, which has to read the response.
-    Reader,
-    /// The end of a body that is not used.
-    End,
-}
-
-/// What the metadata endpoint counts.
-#[derive(Debug)]
-pub(crate) struct Endpoint {
-    requests: [[Counter; CODES.len()]; Path::ALL.len()],
-    pub(crate) connections_taken: Counter,
-    pub(crate) connections_open: Gauge,
-    pub(crate) accept_failures: Counter,
-    pub(crate) refused_full: Counter,
-    pub(crate) refused_machine: Counter,
-    pub(crate) ended_requests: Counter,
-    pub(crate) ended_life: Counter,
-    ended_idle: Counter,
-    ended_head: Counter,
-    ended_body: Counter,
-    ended_reader: Counter,
-    pub(crate) delayed: Counter,
-    pub(crate) waiting: Gauge,
-    pub(crate) limited_rate: Counter,
-    pub(crate) limited_in_flight: Counter,
-    pub(crate) limited_waiting: Counter,
-    pub(crate) start_requests_accepted: Counter,
-    pub(crate) start_requests_refused: Counter,
-}
-
-/// What kind of path was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Path {
-    Events,
-    Instance,
-    Versions,
-    Members,
-    Token,
-    /// Everything else, and what could not be read.
-    Other,
-}
-
-/// The codes of all answers.
-const CODES: [u16; 11] = [200, 304, 400, 403, 404, 405, 413, 414, 429, 431, 503];
-
-type Labels = [(&'static str, String); 1];
 
 impl Telemetry {
     /// What [`Self::encode`] gives, as `Content-Type` calls it.
@@ -82,8 +24,14 @@ impl Telemetry {
     #[must_use]
     pub fn new() -> Arc<Self> {
         let mut registry = Registry::with_prefix("forewarn");
-        let metadata = Endpoint::new(registry.sub_registry_with_prefix("metadata"));
+        let metadata = Arc::new(EndpointCounts::new(registry.sub_registry_with_prefix("metadata")));
         Arc::new(Self { registry: Mutex::new(registry), metadata })
+    }
+
+    /// Counts of the metadata endpoint.
+    #[must_use]
+    pub fn metadata(&self) -> &Arc<EndpointCounts> {
+        &self.metadata
     }
 
     /// Adds more that is counted. Names are given without `forewarn_`.
@@ -101,128 +49,11 @@ impl Telemetry {
     }
 }
 
-impl Endpoint {
-    fn new(registry: &mut Registry) -> Self {
-        let requests = Family::<[(&'static str, String); 2], Counter>::default();
-        registry.register("requests", "Requests that were answered", requests.clone());
-        let refused = family(registry, "connections_refused", "Connections that were closed at once");
-        let ended =
-            family(registry, "connections_ended", "Connections that were closed because a limit was reached");
-        let delayed = Counter::default();
-        registry.register("refusals_delayed", "Refusals that were held back", delayed.clone());
-        let limited = family(registry, "limited", "Requests that were answered 429");
-        let starts = family(registry, "start_requests", "Start requests that were answered");
-        let connections_taken = Counter::default();
-        registry.register("connections", "Connections that were taken", connections_taken.clone());
-        let connections_open = Gauge::default();
-        registry.register("connections_open", "Connections that are open", connections_open.clone());
-        let accept_failures = Counter::default();
-        registry.register(
-            "accept_failures",
-            "Connections of machines that could not be accepted",
-            accept_failures.clone(),
-        );
-        let waiting = Gauge::default();
-        registry.register("waiting_requests", "Requests that wait for news", waiting.clone());
-        Self {
-            requests: Path::ALL.map(|path| {
-                CODES.map(|code| {
-                    let labels = [("path", path.as_str().to_owned()), ("code", code.to_string())];
-                    requests.get_or_create_owned(&labels)
-                })
-            }),
-            connections_taken,
-            connections_open,
-            accept_failures,
-            refused_full: refused("reason", "full"),
-            refused_machine: refused("reason", "machine"),
-            ended_requests: ended("limit", "requests"),
-            ended_life: ended("limit", "life"),
-            ended_idle: ended("limit", "idle"),
-            ended_head: ended("limit", "head"),
-            ended_body: ended("limit", "body"),
-            ended_reader: ended("limit", "write"),
-            delayed,
-            waiting,
-            limited_rate: limited("limit", "rate"),
-            limited_in_flight: limited("limit", "in_flight"),
-            limited_waiting: limited("limit", "waiting"),
-            start_requests_accepted: starts("outcome", "accepted"),
-            start_requests_refused: starts("outcome", "refused"),
-        }
-    }
-
-    /// A connection was closed because what it waited for did not come in time.
-    pub(crate) fn ran_out(&self, awaited: Awaited) {
-        match awaited {
-            Awaited::Request => drop(self.ended_idle.inc()),
-            Awaited::Head => drop(self.ended_head.inc()),
-            Awaited::Body => drop(self.ended_body.inc()),
-            Awaited::Reader => drop(self.ended_reader.inc()),
-            // It was over already.
-            Awaited::End => {}
-        }
-    }
-
-    /// A request to that path was answered with that code.
-    pub(crate) fn answered(&self, path: Path, code: u16) {
-        if let Some(place) = CODES.iter().position(|known| *known == code) {
-            self.requests[path as usize][place].inc();
-        }
-    }
-}
-
-/// Registers a family of counters; gives a way to find them by their one label.
-fn family(registry: &mut Registry, name: &str, help: &str) -> impl Fn(&'static str, &str) -> Counter + use<> {
-    let family = Family::<Labels, Counter>::default();
-    registry.register(name, help, family.clone());
-    move |label, value| family.get_or_create_owned(&[(label, value.to_owned())])
-}
-
-impl Path {
-    const ALL: [Self; 6] =
-        [Self::Events, Self::Instance, Self::Versions, Self::Members, Self::Token, Self::Other];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Events => "scheduledevents",
-            Self::Instance => "instance",
-            Self::Versions => "versions",
-            Self::Members => "members",
-            Self::Token => "token",
-            Self::Other => "other",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use prometheus_client::metrics::counter::Counter;
 
-    #[test]
-    fn what_was_counted_is_told_under_its_name() {
-        let telemetry = Telemetry::new();
-        telemetry.metadata.answered(Path::Events, 200);
-        telemetry.metadata.answered(Path::Events, 200);
-        telemetry.metadata.answered(Path::Other, 431);
-        telemetry.metadata.connections_open.inc();
-        telemetry.metadata.refused_machine.inc();
-        telemetry.metadata.start_requests_accepted.inc();
-        let text = telemetry.encode();
-        for line in [
-            "# TYPE forewarn_metadata_requests counter",
-            "forewarn_metadata_requests_total{path=\"scheduledevents\",code=\"200\"} 2",
-            "forewarn_metadata_requests_total{path=\"scheduledevents\",code=\"304\"} 0",
-            "forewarn_metadata_requests_total{path=\"other\",code=\"431\"} 1",
-            "forewarn_metadata_connections_open 1",
-            "forewarn_metadata_connections_refused_total{reason=\"machine\"} 1",
-            "forewarn_metadata_connections_refused_total{reason=\"full\"} 0",
-            "forewarn_metadata_start_requests_total{outcome=\"accepted\"} 1",
-        ] {
-            assert!(text.lines().any(|found| found == line), "{line}\nin\n{text}");
-        }
-        assert!(text.ends_with("# EOF\n"));
-    }
+    use super::*;
 
     #[test]
     fn more_may_be_counted() {
@@ -233,13 +64,5 @@ mod tests {
         });
         commands.inc_by(3);
         assert!(telemetry.encode().contains("forewarn_engine_commands_total 3\n"));
-    }
-
-    #[test]
-    fn a_code_that_nobody_answers_is_not_counted() {
-        let telemetry = Telemetry::new();
-        let before = telemetry.encode();
-        telemetry.metadata.answered(Path::Events, 999);
-        assert_eq!(telemetry.encode(), before);
     }
 }

@@ -20,6 +20,24 @@ macro_rules! number {
     };
 }
 
+/// A cluster of the server. Operators call it by a name, which may change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClusterId(pub u32);
+
+impl ClusterId {
+    /// The cluster that is meant when none is named. It always exists.
+    pub const DEFAULT: Self = Self(0);
+
+    /// The name of that cluster, which never changes.
+    pub const DEFAULT_NAME: &'static str = "default";
+}
+
+impl fmt::Display for ClusterId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
 number!(
     /// A host of the cluster.
     HostId(u32)

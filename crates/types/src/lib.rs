@@ -14,6 +14,7 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod base64url;
 mod byte_order_mark;
 mod event;
 mod ids;
@@ -32,8 +33,8 @@ pub use event::{
     StartCause,
 };
 pub use ids::{
-    ActionName, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId, Seed,
-    TenantId, UpdateDomain, Zone,
+    ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
+    Seed, TenantId, UpdateDomain, Zone,
 };
 pub use names::{BadName, Name};
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};

@@ -17,7 +17,7 @@ use forewarn_fuzz::corpus::{self, Input};
 use forewarn_fuzz::front::Memory;
 use forewarn_fuzz::{Target, large};
 use forewarn_imds::Problem;
-use forewarn_server::metadata::fuzzing::Script;
+use forewarn_metadata::fuzzing::Script;
 
 use hyper_server::Hyper;
 use message::Message;

@@ -8,7 +8,7 @@ use super::manifests::{Package, compiled_into};
 pub(super) const LAYERS: [&[&str]; 9] = [
     &["types", "url", "processes", "cli-support"],
     &["lifecycle", "imds", "http-client"],
-    &["control", "hypervisor", "agent-core", "client"],
+    &["control", "hypervisor", "metadata", "agent-core", "client"],
     &["store", "story", "explain"],
     &["server", "agent"],
     &["azure"],
@@ -19,12 +19,15 @@ pub(super) const LAYERS: [&[&str]; 9] = [
 ];
 
 /// Packages that must not be compiled into another, not even by way of a third.
-const NEVER: [(&str, &str); 6] = [
+const NEVER: [(&str, &str); 8] = [
     ("agent", "azure"),
     ("agent", "control"),
     ("agent", "lifecycle"),
+    ("agent", "metadata"),
     ("agent", "server"),
     ("agent", "store"),
+    // A poll reads published documents, and nothing else.
+    ("metadata", "lifecycle"),
     ("server", "azure"),
 ];
 

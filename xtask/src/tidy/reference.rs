@@ -19,6 +19,9 @@ const AGENT: &str = "docs/reference/agent.md";
 /// Where it is told of every setting whether it needs a restart.
 const RESTART_HEADING: &str = "## Without a restart";
 
+/// Where metrics are.
+const METRICS_SOURCES: [&str; 2] = ["crates/metadata/src/", "crates/server/src/"];
+
 /// Where settings are.
 const SETTINGS_SOURCE: &str = "crates/forewarn/src/server/config/";
 
@@ -51,7 +54,7 @@ pub(super) fn check(texts: &Texts) -> Vec<Problem> {
                 Problem::new(SETTINGS, 0, place)
             }));
         }
-        if path.starts_with("crates/server/src/") {
+        if METRICS_SOURCES.iter().any(|source| path.starts_with(source)) {
             problems.extend(untold_metrics(texts, METRICS, &METRIC_PREFIXES, path, code));
         }
         if *path == AGENT_METRICS_SOURCE {

@@ -19,7 +19,7 @@ use axum::http::{HeaderValue, Method, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use forewarn_control::Permit;
-use forewarn_server::metadata::{TokenHolder, token_body};
+use forewarn_imds::{TokenHolder, unsigned_token};
 use forewarn_server::operator::{
     Access, ForeignRequest, HostNames, NotAdmitted, authenticate_connection, bearer, find_token, foreign,
 };
@@ -216,7 +216,7 @@ impl ArmEndpoint {
         }
         let resource = parameter(request, "resource").unwrap_or_default();
         let holder = TokenHolder { id: "00000000-0000-4000-8000-000000000000", resource_id: "" };
-        let body = token_body(&self.login.directory, &holder, &resource, SystemTime::now());
+        let body = unsigned_token(&self.login.directory, &holder, &resource, SystemTime::now());
         Ok(([(header::CONTENT_TYPE, "application/json")], body).into_response())
     }
 }

@@ -10,9 +10,9 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::Token;
 use forewarn_lifecycle::Timestamp;
-use forewarn_server::base64url::encode;
 use forewarn_server::operator::{Access, NotAdmitted, find_token};
 use forewarn_server::{Engine, Roster, TlsListener};
+use forewarn_types::base64url::encode;
 use serde_json::{Map, Value, json};
 
 use super::signing::{Purpose, Signer};

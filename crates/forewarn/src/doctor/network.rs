@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
+use forewarn_metadata::{Door, Identity};
 use forewarn_server::ApiDoor;
-use forewarn_server::metadata::{Door, Identity};
 
 use super::processes::listener;
 use super::report::Report;

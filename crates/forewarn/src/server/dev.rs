@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
 use forewarn_azure::http::{ArmPlan, Credentials, LISTENER};
 use forewarn_control::{Fleet, find_machine};
 use forewarn_lifecycle::{Seed, Timestamp};
+use forewarn_metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
 use forewarn_server::State;
-use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Limits, Settings};
 use forewarn_server::tls::Source;
 use forewarn_server::{
     ApiDoor, CLOCK_END, ClientLimits, ClockPlan, Descriptors, Hypervisor, Plan, Service, Speed,

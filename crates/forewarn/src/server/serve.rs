@@ -7,8 +7,8 @@ use clap::Args;
 use forewarn_azure::http::{ArmPlan, LISTENER};
 use forewarn_cli_support::log::log_format;
 use forewarn_control::{Fleet, Unknown, find_machine};
+use forewarn_metadata::{Door, Identity, Settings};
 use forewarn_server::State;
-use forewarn_server::metadata::{Door, Identity, Settings};
 use forewarn_server::{ApiDoor, ClockPlan, Descriptors, Engine, Plan, Service, engine_with};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};

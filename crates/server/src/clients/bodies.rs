@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
-use super::standing::{Stage, Standing};
+use super::stage::Stage;
+use super::standing::Standing;
 
 /// Body of a request. While a handler waits for more of it, the connection is in the stage of a body.
 #[derive(Debug)]

@@ -22,7 +22,8 @@ use super::bodies::{AnswerBody, RequestBody};
 use super::counts::{Limit, ListenerCounts};
 use super::limits::{ClientLimits, HEAD_BYTES_MAX, HEAD_FIELDS_MAX};
 use super::refusal::{ConnectionRefusal, RefusalFormat};
-use super::standing::{Deadline, Stage, Standing};
+use super::stage::Stage;
+use super::standing::{Deadline, Standing};
 use super::stream::{Duplex, Watched};
 use crate::tls::{Tls, shake_hands};
 

@@ -5,7 +5,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use super::standing::{Reason, Stage};
+use super::stage::Stage;
 
 type Labels = Vec<(&'static str, &'static str)>;
 
@@ -198,6 +198,21 @@ impl Limit {
             Self::Silence => "silence",
         }
     }
+}
+
+/// Reason why the server closes a connection to make room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The listener has no room.
+    Full,
+    /// Its address has too many connections that have not authenticated.
+    Address,
+    /// Its user has too many connections.
+    User,
+    /// Too many TLS handshakes are under way.
+    Handshakes,
+    /// The process has no file descriptor left.
+    Descriptors,
 }
 
 impl Reason {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::standing::Stage;
+use super::stage::Stage;
 
 /// Bytes of a request's header, request line included. A longer one is answered 431.
 pub(crate) const HEAD_BYTES_MAX: usize = 64 * 1024;

@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::stream::Duplex;
-use crate::operator::problem_text;
 
 /// Time for a client to take its refusal.
 const TAKE_MAX: Duration = Duration::from_secs(2);
@@ -20,11 +19,6 @@ pub struct RefusalFormat {
     pub content_type: &'static str,
     /// Writes the body.
     pub body: fn(ConnectionRefusal) -> String,
-}
-
-impl RefusalFormat {
-    /// Problem documents (RFC 9457).
-    pub(crate) const PROBLEM: Self = Self { content_type: "application/problem+json", body: problem_text };
 }
 
 /// Refusal of a client whose request was not read to its end.
@@ -81,10 +75,11 @@ impl ConnectionRefusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operator::PROBLEM_REFUSALS;
 
     #[test]
     fn a_refusal_is_in_the_form_that_its_reader_knows() {
-        let busy = ConnectionRefusal::Busy.bytes(RefusalFormat::PROBLEM);
+        let busy = ConnectionRefusal::Busy.bytes(PROBLEM_REFUSALS);
         assert!(busy.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{busy}");
         assert!(busy.contains("\r\nretry-after: 1\r\n") && busy.contains("\"/problems/busy\""), "{busy}");
         let plain =

@@ -1,12 +1,4 @@
 //! Standing of one connection: its stage, since when, and whether it has authenticated.
-//!
-//! ```text
-//!   Handshake ─▶ New ─▶ Head ─▶ Handling ⇄ Body
-//!                        ▲         │
-//!               Flush ─▶ Idle      │
-//!                 ▲                │
-//!                 └───── Answer ◀──┘
-//! ```
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,43 +7,8 @@ use tokio::time::Instant;
 
 use super::counts::OpenCount;
 use super::limits::{ClientLimits, SILENCE_MAX, Trust};
+use super::stage::Stage;
 use forewarn_control::Permit;
-
-/// Stage of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// A TLS handshake is under way.
-    Handshake,
-    /// No byte of the first request has arrived.
-    New,
-    /// No byte of the next request has arrived.
-    Idle,
-    /// A header has begun to arrive.
-    Head,
-    /// A handler works on the request.
-    Handling,
-    /// A handler waits for more of the body.
-    Body,
-    /// The answer is being sent, or streamed.
-    Answer,
-    /// The answer is complete; its last bytes are on their way.
-    Flush,
-}
-
-/// Reason why the server closes a connection to make room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
-    /// The listener has no room.
-    Full,
-    /// Its address has too many connections that have not authenticated.
-    Address,
-    /// Its user has too many connections.
-    User,
-    /// Too many TLS handshakes are under way.
-    Handshakes,
-    /// The process has no file descriptor left.
-    Descriptors,
-}
 
 /// Standing of one connection. Its task, its stream, its bodies and the table of the listener share it.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::server::TlsStream;
 
-use super::standing::{Stage, Standing};
+use super::stage::Stage;
+use super::standing::Standing;
 
 /// A stream of any kind.
 #[derive(Debug)]

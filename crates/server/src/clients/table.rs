@@ -9,9 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
+use super::counts::Reason;
 use super::limits::{ClientLimits, HANDSHAKES_MAX};
 use super::origin::Origin;
-use super::standing::{Reason, Stage, Standing};
+use super::stage::Stage;
+use super::standing::Standing;
 use forewarn_control::Permit;
 
 /// Open connections of one listener.

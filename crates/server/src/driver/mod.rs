@@ -26,11 +26,11 @@ use forewarn_control::{
 };
 use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{Action, Cluster, Command, Now, Report, Seed, Steady, TenantId, limits};
+use forewarn_metadata::Directory;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
-use crate::directory::Directory;
 use crate::engine::{Broadcasts, Hypervisor};
 use crate::journal::JournalHandle;
 use impact_task::ImpactTask;

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 
 use forewarn_control::ClusterId;
-use forewarn_control::{ClusterState, Effect};
+use forewarn_control::{ClusterState, Effect, document_of};
 use forewarn_lifecycle::{Action, MachineId, TenantId};
+use forewarn_metadata::{Caller, Published, Slot};
 
 use super::{Batch, Driver};
-use crate::directory::Caller;
 use crate::instance::instance_of;
-use crate::load::Load;
-use crate::published::{Published, Slot};
 use crate::roster::Roster;
 use crate::snapshot::{ListedMachine, Snapshot};
 
@@ -108,7 +106,8 @@ impl Driver {
         let Some(tenant) = rules.tenant(tenant_id) else { return };
         let machines = tenant.machines().iter().filter_map(|id| rules.machine(*id));
         let members = machines.map(|machine| machine.name.clone()).collect();
-        let published = Published::of(tenant, members, self.audit_end.number);
+        let (document, enrolled) = (document_of(tenant), tenant.is_enrolled());
+        let published = Published::new(document, enrolled, members, self.audit_end.number);
         let documents = &mut self.runtimes.entry(id).or_default().documents;
         match documents.get(&tenant_id) {
             Some(slot) => slot.publish(published),
@@ -162,14 +161,13 @@ impl Driver {
         let tenant = cluster.rules().tenant(tenant_id)?;
         let runtime = self.runtimes.get(&id)?;
         let slot = Arc::clone(runtime.documents.get(&tenant_id)?);
-        let former = runtime.listed.get(&machine).map(|former| Arc::clone(&former.caller.polled));
-        let (name, load, polled) = (instance.name.clone(), Load::default(), former.unwrap_or_default());
+        let former = runtime.listed.get(&machine).map(|former| &*former.caller);
+        let name = &instance.name;
         let full_name = match id {
             ClusterId::DEFAULT => format!("{}/{name}", tenant.name),
             _ => format!("{}/{}/{name}", self.state.shared().cluster_name(id)?, tenant.name),
         };
-        let full_name = full_name.into();
-        let caller = Arc::new(Caller { machine, name, full_name, slot, instance, load, polled });
+        let caller = Arc::new(Caller::new(machine, full_name.into(), slot, instance, former));
         Some(ListedMachine { caller, addresses })
     }
 

@@ -7,13 +7,13 @@ use forewarn_control::notice::Announced;
 use forewarn_control::shared::Change;
 use forewarn_control::{Chain, ControlError, ControlState, Record};
 use forewarn_lifecycle::{Now, Seed};
+use forewarn_metadata::Directory;
 use forewarn_store::{AppendFailed, Recovered, TrailQuery};
 use tokio::sync::{mpsc, watch};
 
 use super::{Answers, Batch, Driver, Message, Readers};
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
-use crate::directory::Directory;
 use crate::engine::{Broadcasts, Hypervisor};
 use crate::journal::JournalHandle;
 

@@ -7,8 +7,8 @@ use forewarn_control::{Effect, RecentOutcomes};
 use forewarn_hypervisor::Pretend;
 use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{MachineId, MaintenanceId, TenantId};
+use forewarn_metadata::Slot;
 
-use crate::published::Slot;
 use crate::snapshot::{ClusterRuntimeView, ListedMachine};
 
 /// The runtime state of one cluster.

@@ -24,11 +24,11 @@ use forewarn_control::{
 };
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Command, Now, Seed};
+use forewarn_metadata::Directory;
 use forewarn_store::{CopyError, ReadFailed, TrailPage, TrailQuery};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
 use crate::clock::{Clock, Kind};
-use crate::directory::Directory;
 use crate::driver::{ClockCommand, Driver, Found, Message};
 use crate::journal::JournalHandle;
 use crate::rejections::RecentRejections;

@@ -59,7 +59,7 @@ use axum::response::{IntoResponse, Response};
 use forewarn_control::ServerView;
 use tokio::sync::watch;
 
-use crate::clients::ConnectionRefusal;
+use crate::clients::{ConnectionRefusal, RefusalFormat};
 use crate::engine::Engine;
 use crate::stale::mark_stale;
 use crate::telemetry::Telemetry;
@@ -96,6 +96,14 @@ pub enum Access {
     Open(&'static str),
     /// Those with a token.
     Tokens,
+}
+
+impl Api {
+    /// The OpenAPI document of this listener.
+    fn openapi(&self) -> Bytes {
+        let write = || openapi::document(&table::routes(), &self.access).to_string().into();
+        self.openapi.get_or_init(write).clone()
+    }
 }
 
 /// What every door of operators shares.
@@ -139,8 +147,12 @@ async fn name_failure(State(engine): State<Engine>, request: Request, next: Next
     }
 }
 
+/// Refusals of listeners as problem documents (RFC 9457).
+pub(crate) const PROBLEM_REFUSALS: RefusalFormat =
+    RefusalFormat { content_type: "application/problem+json", body: problem_text };
+
 /// The problem document of a refusal that no handler has seen, as JSON.
-pub(crate) fn problem_text(refusal: ConnectionRefusal) -> String {
+fn problem_text(refusal: ConnectionRefusal) -> String {
     let fault = match refusal {
         ConnectionRefusal::Busy => Fault::new(
             Kind::Busy,

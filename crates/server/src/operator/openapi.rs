@@ -12,7 +12,7 @@ use super::header::Header;
 use super::needs::Needs;
 use super::route::{Answer, Link, Members, Route, Subject};
 use super::schemas::Schemas;
-use super::{Access, Api, table};
+use super::{Access, Api};
 
 /// The edition of OpenAPI that the document is written in.
 const OPENAPI: &str = "3.1.0";
@@ -28,8 +28,7 @@ const CLUSTER: &str = "cluster";
 const SCHEME: &str = "bearer";
 
 pub(super) async fn show(State(api): State<Api>) -> impl IntoResponse {
-    let made = || document(&table::routes(), &api.access).to_string().into();
-    ([(header::CONTENT_TYPE, "application/json")], api.openapi.get_or_init(made).clone())
+    ([(header::CONTENT_TYPE, "application/json")], api.openapi())
 }
 
 /// The document.

@@ -57,6 +57,9 @@ pub(super) enum Answer {
     Other(&'static str, &'static str),
 }
 
+/// Place of the first work that a command made, in its answer.
+pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
+
 /// What may be asked for next, by what was answered.
 pub(super) struct Link {
     pub(super) to: &'static str,
@@ -69,6 +72,11 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn to(operation: &'static str, about: &'static str) -> Self {
         Self { to: operation, about, parameters: Vec::new(), body: None }
+    }
+
+    /// A link to the next page of a list.
+    pub(super) fn next_page(list: &'static str) -> Self {
+        Self::to(list, "What follows.").with("after", "$response.body#/next")
     }
 
     pub(super) fn with(mut self, parameter: &'static str, value: &'static str) -> Self {

@@ -25,9 +25,7 @@ use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::needs::Needs;
 use super::page::{Cursor, Page, Paging, Shown};
 use super::reads::look;
-use super::route::{Link, Route, Subject};
-use super::table::FIRST_WORK;
-use super::table::next_page;
+use super::route::{FIRST_WORK, Link, Route, Subject};
 use super::tagged::{Tagged, tag};
 use super::visit::{Visit, unchanged};
 use crate::snapshot::State;
@@ -49,7 +47,7 @@ fn shown() -> Vec<Route> {
             .query::<Paging>()
             .json::<Items<ScaleSetSummary>>()
             .may_be(&[Unavailable])
-            .link(next_page("listScaleSets"))
+            .link(Link::next_page("listScaleSets"))
             .link(Link::to("getScaleSet", "One of them.").with("name", first))
             .link(Link::to("scaleScaleSet", "One of them is scaled.").with("name", first)),
         Route::get("/v1/scalesets/{name}", "getScaleSet", "A scale set and its instances", show)
@@ -79,7 +77,7 @@ fn shown() -> Vec<Route> {
         .query::<Paging>()
         .json::<Items<AvailabilitySetSummary>>()
         .may_be(&[Unavailable])
-        .link(next_page("listAvailabilitySets"))
+        .link(Link::next_page("listAvailabilitySets"))
         .link(Link::to("getAvailabilitySet", "One of them.").with("name", first)),
         Route::get(
             "/v1/availabilitysets/{name}",

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::fault::Kind::{Ambiguous, NotFound, Refused, Unavailable};
 use super::needs::Needs;
 use super::page::Paging;
-use super::route::{Link, Route, Subject};
+use super::route::{FIRST_WORK, Link, Route, Subject};
 use super::{
     audit, backup, explain, fleet, health, lists, metrics, openapi, reads, scalesets, table_access, watching,
     webhooks, writes,
@@ -27,9 +27,6 @@ macro_rules! first {
         concat!("$response.body#/items/0/", $member)
     };
 }
-
-/// Where the first work is that a command made.
-pub(super) const FIRST_WORK: &str = concat!("$response.body#/", "work/0");
 
 pub(super) fn routes() -> Vec<Route> {
     let cluster = [hosts(), machines(), tenants(), scalesets::routes(), work(), rollouts(), whole()];
@@ -50,7 +47,7 @@ fn hosts() -> Vec<Route> {
             .query::<Paging>()
             .json::<Items<HostView>>()
             .may_be(&[Unavailable])
-            .link(next_page("listHosts"))
+            .link(Link::next_page("listHosts"))
             .link(Link::to("getHost", "One of them.").with("name", first!("name")))
             .link(Link::to("listMachines", "The machines of one.").with("host", first!("name")))
             .link(Link::to("sendCommand", "One of them is updated.").sending(update))
@@ -83,7 +80,7 @@ fn machines() -> Vec<Route> {
         .query::<Paging>()
         .json::<Items<MachineView>>()
         .may_be(&[NotFound, Unavailable])
-        .link(next_page("listMachines"))
+        .link(Link::next_page("listMachines"))
         .link(machine_of(first!("tenant"), first!("name")))
         .link(explained(first!("tenant"), first!("name")))
         .link(Link::to("getHost", "The host of one.").with("name", first!("host")))
@@ -132,7 +129,7 @@ fn tenants() -> Vec<Route> {
         .query::<Paging>()
         .json::<Items<TenantView>>()
         .may_be(&[Unavailable])
-        .link(next_page("listTenants"))
+        .link(Link::next_page("listTenants"))
         .link(Link::to("getTenant", "One of them.").with("name", first!("name")))
         .link(Link::to("getDocument", "What one of them reads.").with("name", first!("name")))
         .link(Link::to("listEvents", "What one of them sees.").with("tenant", first!("name"))),
@@ -181,7 +178,7 @@ fn work() -> Vec<Route> {
         .query::<Paging>()
         .json::<Items<EventView>>()
         .may_be(&[NotFound, Unavailable])
-        .link(next_page("listEvents"))
+        .link(Link::next_page("listEvents"))
         .link(Link::to("getEvent", "One of them.").with("id", first!("id")))
         .link(Link::to("explainEvent", "Why there is one.").with("id", first!("id")))
         .link(Link::to("sendCommand", "One of them is approved.").sending(approve))
@@ -343,7 +340,7 @@ fn rollouts() -> Vec<Route> {
         .query::<Paging>()
         .json::<Items<RolloutView>>()
         .may_be(&[Unavailable])
-        .link(next_page("listRollouts"))
+        .link(Link::next_page("listRollouts"))
         .link(Link::to("getRollout", "One of them.").with("id", first!("id")))
         .link(Link::to("sendCommand", "One of them is paused.").sending(of("pause_rollout", first!("id"))))
         .link(Link::to("sendCommand", "One of them goes on.").sending(of("resume_rollout", first!("id"))))
@@ -444,10 +441,6 @@ fn server() -> Vec<Route> {
             .needs(Needs::OfServer(Role::Viewer))
             .other(Telemetry::CONTENT_TYPE, "What is counted."),
     ]
-}
-
-pub(super) fn next_page(list: &'static str) -> Link {
-    Link::to(list, "What follows.").with("after", "$response.body#/next")
 }
 
 fn machine_of(tenant: &'static str, name: &'static str) -> Link {

@@ -12,7 +12,6 @@ use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::needs::Needs;
 use super::page::Paging;
 use super::route::{Link, Route, Subject};
-use super::table::next_page;
 use super::{access, behaviour};
 
 const FIRST_NAME: &str = "$response.body#/items/0/name";
@@ -36,7 +35,7 @@ fn clusters() -> Vec<Route> {
         .query::<Paging>()
         .json::<Items<ClusterView>>()
         .may_be(&[Unavailable])
-        .link(next_page("listClusters"))
+        .link(Link::next_page("listClusters"))
         .link(Link::to("getCluster", "One of them.").with("name", FIRST_NAME))
         .link(Link::to("listHosts", "The hosts of one.").with("cluster", FIRST_NAME))
         .link(Link::to("getSettings", "How one behaves.").with("cluster", FIRST_NAME))
@@ -101,7 +100,7 @@ fn tokens() -> Vec<Route> {
         )
         .query::<Paging>()
         .json::<Items<TokenView>>()
-        .link(next_page("listTokens"))
+        .link(Link::next_page("listTokens"))
         .link(Link::to("getToken", "One of them.").with("name", FIRST_NAME)),
         Route::post::<NewToken, _, _>(
             "/v1/tokens",

@@ -36,7 +36,7 @@ impl Town {
             clock: ClockPlan::Virtual { start: None, speed: Speed(0) },
             hands: Hypervisor::Simulated,
             fleet: Fleet::parse(FLEET).unwrap(),
-            settings: crate::metadata::Settings::default(),
+            settings: forewarn_metadata::Settings::default(),
             doors: Vec::new(),
             threads: NonZeroUsize::MIN,
             api: vec![ApiDoor::Locked("127.0.0.1:0".parse().unwrap())],

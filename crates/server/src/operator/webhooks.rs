@@ -22,7 +22,6 @@ use super::fault::Kind::{NotFound, Refused, Unavailable};
 use super::needs::Needs;
 use super::page::{Cursor, Page, Paging, Shown};
 use super::route::{Link, Route};
-use super::table::next_page;
 use super::tagged::{Tagged, tag};
 use super::visit::{Visit, no_cluster};
 use crate::roster::Roster;
@@ -51,7 +50,7 @@ pub(super) fn routes() -> Vec<Route> {
         .needs(viewer)
         .query::<Paging>()
         .json::<Items<WebhookView>>()
-        .link(next_page("listWebhooks"))
+        .link(Link::next_page("listWebhooks"))
         .link(Link::to("getWebhook", "One of them.").with("name", FIRST_NAME)),
         Route::post::<NewWebhook, _, _>(
             "/v1/webhooks",

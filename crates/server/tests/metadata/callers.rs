@@ -4,8 +4,8 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use forewarn_lifecycle::Command;
+use forewarn_metadata::{Identity, Settings};
 use forewarn_server::ClockCommand;
-use forewarn_server::metadata::{Identity, Settings};
 
 use crate::support::{NEWEST, SOLO, WEB_0, get, world, world_with};
 

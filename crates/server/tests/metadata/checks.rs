@@ -1,7 +1,7 @@
 //! Requests that are refused, and those that look strange and are not.
 
 use forewarn_imds::Edition;
-use forewarn_server::metadata::{Identity, IdentityToken, Limits, Settings};
+use forewarn_metadata::{Identity, IdentityToken, Limits, Settings};
 
 use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, get, world, world_with};
 

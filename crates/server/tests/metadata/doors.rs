@@ -2,9 +2,10 @@
 
 use std::net::Ipv4Addr;
 use std::path::Path;
+use std::sync::Arc;
 
 use forewarn_lifecycle::Command;
-use forewarn_server::metadata::{Door, Front, Identity, Listener, Settings};
+use forewarn_metadata::{Door, Front, Identity, Listener, Settings};
 use forewarn_server::{Engine, Telemetry};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
@@ -14,7 +15,7 @@ use crate::support::{Line, NEWEST, WEB_0, engine, get};
 const NAME: &str = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
 
 fn serve(engine: &Engine, listener: Listener) -> JoinHandle<std::io::Result<()>> {
-    let front = Front::new(engine.clone(), Settings::default(), Telemetry::new());
+    let front = Front::new(engine.clone(), Settings::default(), Arc::clone(Telemetry::new().metadata()));
     tokio::spawn(front.serve(listener, std::future::pending()))
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use forewarn_server::metadata::{FirstAnswer, Identity, Settings};
+use forewarn_metadata::{FirstAnswer, Identity, Settings};
 
 use crate::support::{NEWEST, WEB_0, WEB_1, World, get, post, world, world_with};
 

@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use forewarn_server::metadata::{ConnectionLimits, Identity, Limits, Rate, Settings};
+use forewarn_metadata::{ConnectionLimits, Identity, Limits, Rate, Settings};
 use tokio::time::Instant;
 
 use crate::support::{NEWEST, WEB_0, WEB_1, World, address, get, post, world, world_with};

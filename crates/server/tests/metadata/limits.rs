@@ -1,7 +1,7 @@
 //! How much of the endpoint one machine may use.
 
 use forewarn_lifecycle::{Command, MachineId};
-use forewarn_server::metadata::{Identity, Limits, Rate, Settings};
+use forewarn_metadata::{Identity, Limits, Rate, Settings};
 
 use crate::support::{Line, NEWEST, SOLO, WEB_0, WEB_1, World, get, world, world_with};
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
-use forewarn_server::metadata::{Door, Front, Identity, Settings};
-use forewarn_server::{Caller, Clock, Engine, SERVER, Speed, Telemetry};
+use forewarn_metadata::{Caller, Door, Front, Identity, SERVER, Settings};
+use forewarn_server::{Clock, Engine, Speed, Telemetry};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -46,7 +46,7 @@ pub(crate) async fn world_with(settings: Settings, identity: Identity) -> World 
     let listener = Door::Tcp((Ipv4Addr::LOCALHOST, 0).into()).open(identity, 1).unwrap().remove(0);
     let at = listener.address().unwrap();
     let telemetry = Telemetry::new();
-    let front = Front::new(engine.clone(), settings, Arc::clone(&telemetry));
+    let front = Front::new(engine.clone(), settings, Arc::clone(telemetry.metadata()));
     tokio::spawn(front.serve(listener, std::future::pending()));
     World { engine, at, telemetry }
 }

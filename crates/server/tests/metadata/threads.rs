@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use forewarn_lifecycle::{Command, TenantId};
-use forewarn_server::metadata::{Door, Front, Identity, Settings, Threads};
+use forewarn_metadata::{Door, Front, Identity, Settings, Threads};
 use forewarn_server::{Engine, Telemetry};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
@@ -29,7 +29,7 @@ async fn run(count: usize) -> Running {
     let listeners = door.open(Identity::Machine("web_0".to_owned()), count).unwrap();
     let at = listeners[0].address().unwrap();
     let telemetry = Telemetry::new();
-    let front = Front::new(engine.clone(), Settings::default(), Arc::clone(&telemetry));
+    let front = Front::new(engine.clone(), Settings::default(), Arc::clone(telemetry.metadata()));
     let threads = Threads::start(&front, NonZeroUsize::new(count).unwrap(), vec![listeners]).unwrap();
     Running { engine, telemetry, threads, at }
 }

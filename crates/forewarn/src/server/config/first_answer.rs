@@ -1,6 +1,6 @@
 //! The answer to the first request of a tenant, as a word: of the settings, and of the command line.
 
-use forewarn_server::metadata::FirstAnswer;
+use forewarn_metadata::FirstAnswer;
 use forewarn_types::parse_duration;
 
 /// The longest that a first answer is put off: longer, and no client waits for it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
-use forewarn_server::metadata::{ConnectionLimits, Limits, Rate};
+use forewarn_metadata::{ConnectionLimits, Limits, Rate};
 use forewarn_types::Span;
 use serde::Deserialize;
 

@@ -21,7 +21,7 @@ use anyhow::{Context, Result, bail};
 use forewarn_azure::http::ArmPlan;
 use forewarn_hypervisor::Program;
 use forewarn_imds::Edition;
-use forewarn_server::metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
+use forewarn_metadata::{Door, FirstAnswer, Identity, IdentityToken, Settings};
 use forewarn_server::{ApiDoor, ClientLimits, WebhookSettings};
 use forewarn_store::TRAIL_KEEP;
 use forewarn_types::{Span, show_duration};

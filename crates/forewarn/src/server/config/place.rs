@@ -10,7 +10,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use forewarn_server::metadata::{Door, Identity};
+use forewarn_metadata::{Door, Identity};
 use forewarn_server::tls::{Source, examine};
 use forewarn_server::{ApiDoor, Hypervisor};
 

@@ -1,7 +1,7 @@
 //! Settings that are understood, and settings that are refused.
 
 use super::*;
-use forewarn_server::metadata::{ConnectionLimits, Limits};
+use forewarn_metadata::{ConnectionLimits, Limits};
 
 const LEAST: &str = "
 in_memory = true

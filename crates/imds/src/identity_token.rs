@@ -1,0 +1,50 @@
+//! Identity tokens without a signature: for clients that insist on having one before they ask for anything else.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::json;
+
+use forewarn_types::base64url::encode;
+
+/// How long a token says that it is good for: a day.
+const LIFE_SECONDS: u64 = 24 * 60 * 60;
+
+/// Identity that a token names.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenHolder<'a> {
+    /// Object id.
+    pub id: &'a str,
+    /// Resource id of the machine.
+    pub resource_id: &'a str,
+}
+
+/// Response body with an unsigned token of that directory, for that resource. Its times are real, not those of a virtual clock.
+#[must_use]
+pub fn unsigned_token(directory: &str, holder: &TokenHolder<'_>, resource: &str, now: SystemTime) -> String {
+    let begins = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let ends = begins.saturating_add(LIFE_SECONDS);
+    let header = json!({ "typ": "JWT", "alg": "none" });
+    let claims = json!({
+        "aud": resource,
+        "iss": format!("https://sts.windows.net/{directory}/"),
+        "iat": begins,
+        "nbf": begins,
+        "exp": ends,
+        "oid": holder.id,
+        "sub": holder.id,
+        "tid": directory,
+        "xms_mirid": holder.resource_id,
+    });
+    let part = |part: serde_json::Value| encode(part.to_string().as_bytes());
+    let response = json!({
+        "access_token": format!("{}.{}.", part(header), part(claims)),
+        "client_id": holder.id,
+        "expires_in": LIFE_SECONDS.to_string(),
+        "expires_on": ends.to_string(),
+        "ext_expires_in": LIFE_SECONDS.to_string(),
+        "not_before": begins.to_string(),
+        "resource": resource,
+        "token_type": "Bearer",
+    });
+    response.to_string()
+}

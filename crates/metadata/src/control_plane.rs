@@ -1,0 +1,66 @@
+//! The control plane behind the endpoint: its clock, the callers that it has published, and the two requests that change its
+//! state.
+
+use std::error::Error;
+use std::fmt::Debug;
+
+use forewarn_imds::{BadStartRequest, Problem};
+use forewarn_types::{ClusterId, EventId, Now, TenantId};
+
+use crate::directory::{Caller, Directory};
+
+/// Seconds until a client should try again after too many requests, or while nothing can be written.
+pub(crate) const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// The control plane behind the endpoint. A poll uses only its clock and its directory, which never wait.
+pub trait ControlPlane: Clone + Debug + Send + Sync + 'static {
+    /// The time.
+    fn now(&self) -> Now;
+
+    /// Machines that may call, each with the place of its tenant's document.
+    fn directory(&self) -> &Directory;
+
+    /// Enables Scheduled Events for a tenant. Returns once that is durable and published.
+    fn enrol(
+        &self,
+        cluster: ClusterId,
+        tenant: TenantId,
+    ) -> impl Future<Output = Result<(), EnrolError>> + Send;
+
+    /// Approves events for the tenant of a machine: all of them, or none. Returns once that is durable and published.
+    fn approve(
+        &self,
+        caller: &Caller,
+        events: Vec<EventId>,
+    ) -> impl Future<Output = Result<(), ApprovalError>> + Send;
+}
+
+/// Failure to enable Scheduled Events for a tenant.
+pub type EnrolError = Box<dyn Error + Send + Sync>;
+
+/// Reason why an approval was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalError {
+    /// The tenant has no such event.
+    UnknownEvent,
+    /// The approval names no event.
+    NoEvents,
+    /// The approval names too many events.
+    TooManyEvents,
+    /// The machine was deleted meanwhile.
+    UnknownCaller,
+    /// Nothing can be written at the moment.
+    Unavailable,
+}
+
+impl From<ApprovalError> for Problem {
+    fn from(error: ApprovalError) -> Self {
+        match error {
+            ApprovalError::UnknownEvent => Self::UnknownEvent,
+            ApprovalError::NoEvents => BadStartRequest::StartRequestsEmpty.into(),
+            ApprovalError::TooManyEvents => BadStartRequest::TooManyStartRequests.into(),
+            ApprovalError::UnknownCaller => Self::UnknownCaller,
+            ApprovalError::Unavailable => Self::Unavailable { retry_after_seconds: RETRY_AFTER_SECONDS },
+        }
+    }
+}

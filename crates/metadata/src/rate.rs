@@ -1,0 +1,109 @@
+//! How often one machine may ask: a bucket for each, kept as the moment at which it will be full again.
+//!
+//! A machine that has been quiet for long enough has no entry: a full bucket and none are the same.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use forewarn_types::MachineId;
+
+/// How often one machine may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Requests per second, in the long run.
+    pub per_second: u32,
+    /// Requests at once, after a silence.
+    pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self { per_second: 5, burst: 20 }
+    }
+}
+
+const SHARDS: usize = 64;
+
+/// Entries of a shard below which it is never swept.
+const SWEPT_FROM: usize = 1_024;
+
+/// The buckets of all machines.
+#[derive(Debug)]
+pub(crate) struct Limiter {
+    refill: Duration,
+    depth: Duration,
+    shards: [Mutex<Shard>; SHARDS],
+}
+
+#[derive(Debug)]
+struct Shard {
+    full_at: HashMap<u32, Instant>,
+    sweep_at: usize,
+}
+
+impl Default for Shard {
+    fn default() -> Self {
+        Self { full_at: HashMap::new(), sweep_at: SWEPT_FROM }
+    }
+}
+
+impl Limiter {
+    pub(crate) fn new(rate: Rate) -> Self {
+        let refill = Duration::from_secs(1) / rate.per_second.max(1);
+        let depth = refill.saturating_mul(rate.burst.max(1));
+        Self { refill, depth, shards: std::array::from_fn(|_| Mutex::default()) }
+    }
+
+    /// Takes one request out of the bucket of a machine; says whether there was one.
+    pub(crate) fn take(&self, MachineId(machine): MachineId, now: Instant) -> bool {
+        // A shard is whole at every moment, even if somebody panicked while holding it.
+        let shard = &self.shards[machine as usize % SHARDS];
+        let mut shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        let full_at = shard.full_at.get(&machine).copied().unwrap_or(now).max(now) + self.refill;
+        if full_at - now > self.depth {
+            return false;
+        }
+        shard.full_at.insert(machine, full_at);
+        shard.sweep(now);
+        true
+    }
+}
+
+impl Shard {
+    fn sweep(&mut self, now: Instant) {
+        if self.full_at.len() >= self.sweep_at {
+            self.full_at.retain(|_, full_at| *full_at > now);
+            self.sweep_at = (2 * self.full_at.len()).max(SWEPT_FROM);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_then_five_a_second() {
+        let limiter = Limiter::new(Rate::default());
+        let start = Instant::now();
+        let passed = |machine, now| (0..100).filter(|_| limiter.take(MachineId(machine), now)).count();
+        assert_eq!(passed(1, start), 20);
+        assert_eq!(passed(65, start), 20, "another machine in the same shard");
+        assert_eq!(passed(1, start + Duration::from_secs(1)), 5);
+        assert_eq!(passed(1, start + Duration::from_secs(60)), 20);
+    }
+
+    #[test]
+    fn the_quiet_are_forgotten() {
+        let limiter = Limiter::new(Rate::default());
+        let start = Instant::now();
+        let machines = u32::try_from(SWEPT_FROM * SHARDS).expect("a small number");
+        for machine in 0..machines {
+            let later = start + Duration::from_secs(u64::from(machine));
+            assert!(limiter.take(MachineId(machine), later));
+        }
+        let kept = limiter.shards[63].lock().expect("nobody panicked").full_at.len();
+        assert!(kept <= 1, "{kept}");
+    }
+}

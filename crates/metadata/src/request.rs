@@ -1,0 +1,410 @@
+//! One request head: read whole and strictly, or refused.
+//!
+//! A head that two programs could understand in two ways is not a request: bare line feeds, folded lines, two lengths, two
+//! hosts, a length next to chunks. Neither is one that a proxy or a web page has passed on.
+
+use std::mem::MaybeUninit;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use forewarn_imds::{Problem, UnwantedHeader};
+
+use crate::target::Target;
+
+/// Bytes in the target of a request.
+const TARGET_BYTES_MAX: usize = 2 * 1024;
+
+/// Bytes in a request line: a target, a method and a version.
+const LINE_BYTES_MAX: usize = TARGET_BYTES_MAX + 64;
+
+/// Header fields of a request.
+const HEADERS_MAX: usize = 32;
+
+/// Bytes in all header fields of a request.
+const HEADERS_BYTES_MAX: usize = 8 * 1024;
+
+/// Characters in one label of a name.
+const LABEL_CHARS_MAX: usize = 63;
+
+/// What a request says before its body.
+#[derive(Debug)]
+pub(crate) struct Head<'a> {
+    pub method: Method,
+    pub target: Target<'a>,
+    /// Whether it has `Metadata: true`, once.
+    pub metadata: bool,
+    pub after: After,
+    /// Whether it waits for a word before it sends its body.
+    pub expects_continue: bool,
+    pub known: Known,
+    pub body: Body,
+    /// Bytes of the head itself.
+    pub bytes: usize,
+}
+
+/// The method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Method {
+    Get,
+    Head,
+    Post,
+    Other,
+}
+
+/// What becomes of the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    KeepAlive,
+    Close,
+}
+
+/// How long the body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    Bytes(u64),
+    Chunked,
+}
+
+impl Body {
+    pub(crate) const NONE: Self = Self::Bytes(0);
+}
+
+/// Which incarnations a caller has already (`If-None-Match`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Known {
+    any: bool,
+    incarnations: Vec<u64>,
+}
+
+impl Known {
+    pub(crate) fn has(&self, incarnation: u64) -> bool {
+        self.any || self.incarnations.contains(&incarnation)
+    }
+
+    /// Takes what it can read: quoted or not, weak or not; the rest matches nothing.
+    fn add(&mut self, list: &str) {
+        for entry in list.split(',').map(str::trim) {
+            let tag = entry.strip_prefix("W/").or(entry.strip_prefix("w/")).unwrap_or(entry);
+            self.any |= tag == "*";
+            self.incarnations.extend(tag.trim_matches('"').parse::<u64>());
+        }
+    }
+}
+
+/// Reads the head at the start of a buffer; `None` if it is not complete.
+pub(crate) fn read<'a>(buffer: &'a [u8], host_names: &[String]) -> Result<Option<Head<'a>>, Problem> {
+    let mut headers = [const { MaybeUninit::uninit() }; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut []);
+    let bytes = match request.parse_with_uninit_headers(buffer, &mut headers) {
+        Ok(httparse::Status::Complete(bytes)) => bytes,
+        Ok(httparse::Status::Partial) => return check_size(buffer).map(|()| None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Problem::HeadersTooLarge),
+        Err(_) => return Err(check_size(buffer).err().unwrap_or(Problem::Malformed)),
+    };
+    check_size(&buffer[..bytes])?;
+    let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
+        return Err(Problem::Malformed);
+    };
+    if target.len() > TARGET_BYTES_MAX {
+        return Err(Problem::UriTooLong);
+    }
+    if !is_strict(&buffer[..bytes]) {
+        return Err(Problem::Malformed);
+    }
+    let mut fields = Fields::default();
+    request.headers.iter().try_for_each(|header| fields.add(header))?;
+    Ok(Some(fields.head(method, target, version, bytes, host_names)?))
+}
+
+/// Whether a head, complete or not, keeps to the limits.
+fn check_size(head: &[u8]) -> Result<(), Problem> {
+    if head.len() <= LINE_BYTES_MAX.min(HEADERS_BYTES_MAX) {
+        // Nothing in it can be too long.
+        return Ok(());
+    }
+    let line_start = head.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(head.len());
+    let line = head[line_start..].iter().position(|byte| *byte == b'\n');
+    match line {
+        None if head.len() > LINE_BYTES_MAX => Err(Problem::UriTooLong),
+        Some(line) if line > LINE_BYTES_MAX => Err(Problem::UriTooLong),
+        Some(line) if head.len() - line_start - line > HEADERS_BYTES_MAX => Err(Problem::HeadersTooLarge),
+        None | Some(_) => Ok(()),
+    }
+}
+
+/// Whether every line ends in the one right way, and every byte is a character.
+fn is_strict(head: &[u8]) -> bool {
+    // Looks at every byte, torn or not: without a way out in between, many are looked at in one step.
+    let pairs = head.iter().zip(&head[1..]);
+    let is_torn = pairs.fold(false, |torn, (byte, next)| torn | ((*byte == b'\r') != (*next == b'\n')));
+    head.is_ascii() && head[0] != b'\n' && !is_torn
+}
+
+/// The header fields that mean something here.
+#[derive(Default)]
+struct Fields<'a> {
+    host: Option<&'a str>,
+    metadata: Option<bool>,
+    length: Option<u64>,
+    chunked: bool,
+    close: bool,
+    expects_continue: bool,
+    known: Known,
+}
+
+impl<'a> Fields<'a> {
+    fn add(&mut self, header: &httparse::Header<'a>) -> Result<(), Problem> {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let value = header.value.trim_ascii();
+        if is("host") {
+            return once(&mut self.host, text(value)?);
+        } else if is("metadata") {
+            // Given twice, it says nothing.
+            self.metadata = Some(self.metadata.is_none() && value.eq_ignore_ascii_case(b"true"));
+        } else if is("content-length") {
+            return once(&mut self.length, length(text(value)?)?);
+        } else if is("transfer-encoding") {
+            if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
+                return Err(Problem::Malformed);
+            }
+            self.chunked = true;
+        } else if is("connection") {
+            self.close |= value
+                .split(|byte| *byte == b',')
+                .any(|option| option.trim_ascii().eq_ignore_ascii_case(b"close"));
+        } else if is("expect") {
+            if !value.eq_ignore_ascii_case(b"100-continue") {
+                return Err(Problem::Malformed);
+            }
+            self.expects_continue = true;
+        } else if is("if-none-match") {
+            self.known.add(text(value)?);
+        } else if let Some(unwanted) = unwanted(header.name) {
+            return Err(Problem::UnwantedHeader(unwanted));
+        }
+        Ok(())
+    }
+
+    fn head(
+        self,
+        method: &str,
+        target: &'a str,
+        version: u8,
+        bytes: usize,
+        host_names: &[String],
+    ) -> Result<Head<'a>, Problem> {
+        let is_old = version == 0;
+        match self.host {
+            Some(host) if !is_own_host(host, host_names) => return Err(Problem::ForeignHost),
+            None if !is_old => return Err(Problem::Malformed),
+            Some(_) | None => {}
+        }
+        let method = match method {
+            "GET" => Method::Get,
+            "HEAD" => Method::Head,
+            "POST" => Method::Post,
+            _ => Method::Other,
+        };
+        Ok(Head {
+            method,
+            target: Target::read(origin_form(target, self.host))?,
+            metadata: self.metadata == Some(true),
+            after: if self.close || is_old { After::Close } else { After::KeepAlive },
+            expects_continue: self.expects_continue && !is_old,
+            body: self.body(method, is_old)?,
+            known: self.known,
+            bytes,
+        })
+    }
+
+    fn body(&self, method: Method, is_old: bool) -> Result<Body, Problem> {
+        let body = match (self.length, self.chunked) {
+            (Some(_), true) => return Err(Problem::Malformed),
+            (None, true) if is_old => return Err(Problem::Malformed),
+            (None, true) => Body::Chunked,
+            (length, false) => Body::Bytes(length.unwrap_or(0)),
+        };
+        match method {
+            Method::Get | Method::Head if body != Body::NONE => Err(Problem::Malformed),
+            Method::Get | Method::Head | Method::Post | Method::Other => Ok(body),
+        }
+    }
+}
+
+/// A value whose characters matter.
+fn text(value: &[u8]) -> Result<&str, Problem> {
+    str::from_utf8(value).map_err(|_| Problem::Malformed)
+}
+
+fn once<T>(field: &mut Option<T>, value: T) -> Result<(), Problem> {
+    match field.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Problem::Malformed),
+    }
+}
+
+fn length(value: &str) -> Result<u64, Problem> {
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    value.parse().ok().filter(|_| is_number).ok_or(Problem::Malformed)
+}
+
+/// Some proxies and gateways take `_` and `-` for the same.
+fn unwanted(name: &str) -> Option<UnwantedHeader> {
+    if name.contains('_') {
+        UnwantedHeader::named(&name.replace('_', "-"))
+    } else {
+        UnwantedHeader::named(name)
+    }
+}
+
+/// A target in absolute form may be sent to anybody; here it has to name the same host twice.
+fn origin_form<'a>(target: &'a str, host: Option<&str>) -> &'a str {
+    let scheme = target.get(..7).filter(|scheme| scheme.eq_ignore_ascii_case("http://"));
+    let (Some(_), Some(host)) = (scheme, host) else { return target };
+    let after = &target[7..];
+    let authority_ends = after.find(['/', '?', '#']).unwrap_or(after.len());
+    let (authority, rest) = after.split_at(authority_ends);
+    if authority.eq_ignore_ascii_case(host) { rest } else { target }
+}
+
+/// Whether `Host` is one that nobody else can have pointed here.
+fn is_own_host(host: &str, host_names: &[String]) -> bool {
+    if let Some(rest) = host.strip_prefix('[') {
+        let Some((address, port)) = rest.split_once(']') else { return false };
+        return address.parse::<Ipv6Addr>().is_ok() && (port.is_empty() || is_port(port));
+    }
+    let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+    (port.is_empty() || is_port(port))
+        && (name.parse::<Ipv4Addr>().is_ok()
+            || is_label(name)
+            || host_names.iter().any(|known| known.eq_ignore_ascii_case(name)))
+}
+
+fn is_port(port: &str) -> bool {
+    let digits = port.strip_prefix(':').unwrap_or_default();
+    digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u16>().is_ok()
+}
+
+fn is_label(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    (1..=LABEL_CHARS_MAX).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn rejection(request: &str) -> Option<Problem> {
+        read(request.as_bytes(), &[]).err()
+    }
+
+    #[test]
+    fn hosts_that_dns_cannot_move_are_ours() {
+        let names = ["metadata.example.com".to_owned()];
+        for host in [
+            "169.254.169.254",
+            "127.0.0.1:8080",
+            "[::1]",
+            "[fe80::1]:80",
+            "localhost",
+            "LOCALHOST:1",
+            "imds",
+            "my_box",
+            "Metadata.Example.com:80",
+        ] {
+            assert!(is_own_host(host, &names), "{host}");
+        }
+        for host in [
+            "",
+            ":80",
+            "evil.com",
+            "localhost.",
+            "evil.com:80",
+            "169.254.169.254.evil.com",
+            "a@b",
+            "[::1",
+            "[::1]x",
+            "[1.2.3.4]",
+            "localhost:",
+            "localhost:99999",
+            "localhost:+1",
+            "a b",
+        ] {
+            assert!(!is_own_host(host, &names), "{host}");
+        }
+    }
+
+    #[test]
+    fn known_incarnations_are_read_leniently() {
+        let has = |list: &str, incarnation| {
+            let mut known = Known::default();
+            known.add(list);
+            known.has(incarnation)
+        };
+        for list in ["7", "\"7\"", "W/\"7\"", "w/7", "\"1\", \"7\"", "x,7", "*"] {
+            assert!(has(list, 7), "{list}");
+        }
+        for list in ["", "0", "\"77\"", "seven", "-7", "7.0"] {
+            assert!(!has(list, 7), "{list}");
+        }
+    }
+
+    #[test]
+    fn a_head_is_complete_or_waited_for_at_every_byte() {
+        let whole =
+            "POST /metadata/x?a=b HTTP/1.1\r\nHost: h\r\nMetadata: TRUE\r\nContent-Length: 3\r\n\r\nabc";
+        let head_bytes = whole.len() - 3;
+        for end in 0..head_bytes {
+            assert!(matches!(read(&whole.as_bytes()[..end], &[]), Ok(None)), "{end}");
+        }
+        let head = read(whole.as_bytes(), &[]).expect("well-formed").expect("complete");
+        assert_eq!((head.bytes, head.method, head.body), (head_bytes, Method::Post, Body::Bytes(3)));
+        assert!(head.metadata && head.after == After::KeepAlive);
+    }
+
+    #[test]
+    fn an_absolute_target_names_its_host_twice() {
+        let own = "GET http://h/metadata?a=b HTTP/1.1\r\nHost: H\r\n\r\n";
+        let head = read(own.as_bytes(), &[]).expect("well-formed").expect("complete");
+        assert_eq!((head.target.path.as_ref(), head.target.parameter("a")), ("/metadata", Some("b")));
+        let other = "GET http://evil/metadata HTTP/1.1\r\nHost: h\r\n\r\n";
+        assert_eq!(rejection(other), Some(Problem::Malformed));
+    }
+
+    #[test]
+    fn limits_have_answers_of_their_own() {
+        let line = |length: usize| format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", "a".repeat(length - 1));
+        assert_eq!(rejection(&line(TARGET_BYTES_MAX)), None);
+        assert_eq!(rejection(&line(TARGET_BYTES_MAX + 1)), Some(Problem::UriTooLong));
+        assert_eq!(rejection(&"G".repeat(LINE_BYTES_MAX + 1)), Some(Problem::UriTooLong));
+        let many = |count| format!("GET / HTTP/1.1\r\nHost: h\r\n{}\r\n", "A: b\r\n".repeat(count));
+        assert_eq!(rejection(&many(HEADERS_MAX - 1)), None);
+        assert_eq!(rejection(&many(HEADERS_MAX)), Some(Problem::HeadersTooLarge));
+        let long = format!("GET / HTTP/1.1\r\nHost: h\r\nA: {}", "b".repeat(HEADERS_BYTES_MAX));
+        assert_eq!(rejection(&long), Some(Problem::HeadersTooLarge));
+        assert_eq!(rejection(&format!("{long}\r\n\r\n")), Some(Problem::HeadersTooLarge));
+    }
+    const WHOLE: &str = "POST /metadata/scheduledevents%3Fapi-version=2020-07-01 HTTP/1.1\r\nHost: 169.254.169.254\r\n\
+                         Metadata: true\r\nExpect: 100-continue\r\nIf-None-Match: W/\"1\", *\r\nContent-Length: 3\r\n\r\n";
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange_to_be_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            drop(read(&bytes, &[]));
+        }
+
+        #[test]
+        fn a_head_that_was_tampered_with_is_read_or_refused_whole(
+            at in 0..WHOLE.len(),
+            with in proptest::collection::vec(any::<u8>(), 0..4),
+            cut in 0..4_usize,
+        ) {
+            let mut bytes = WHOLE.as_bytes().to_vec();
+            bytes.splice(at..(at + cut).min(WHOLE.len()), with);
+            if let Ok(Some(head)) = read(&bytes, &[]) {
+                prop_assert!(bytes[..head.bytes].ends_with(b"\r\n\r\n"));
+                prop_assert!(head.target.path.starts_with('/') && !head.target.path.contains('\0'));
+            }
+        }
+    }
+}
