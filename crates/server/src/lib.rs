@@ -13,6 +13,7 @@
 mod api_door;
 pub mod base64url;
 mod boot;
+mod broadcasts;
 mod clients;
 mod clock;
 mod clock_watch;
@@ -21,6 +22,7 @@ mod directory;
 mod driver;
 mod engine;
 mod extension;
+mod hypervisor;
 mod instance;
 mod journal;
 mod load;
@@ -31,7 +33,6 @@ mod published;
 mod refused_entry;
 mod rejections;
 mod resource_groups;
-mod roster;
 mod service;
 mod snapshot;
 mod socket_file;
@@ -47,15 +48,15 @@ pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
 pub use descriptors::{Descriptors, OpenConnections};
 pub use directory::{Caller, Directory};
 pub use driver::ClockCommand;
-pub use engine::{Engine, Hypervisor};
+pub use engine::Engine;
 pub use extension::{
     ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes, ExtensionRoutesRef, ExtensionSettings,
     HttpExtension, Scheme, TlsListener,
 };
+pub use hypervisor::Hypervisor;
 pub use published::{Prepared, Published, SERVER, Slot};
 pub use rejections::{REJECTED_RESOURCES_MAX, RecentRejections};
 pub use resource_groups::{ResourceGroup, group_in_cluster, group_of, groups_with_id, is_removed};
-pub use roster::Roster;
 pub use service::{Adjustable, Plan, Service, StartError, admit_fleet_if_empty, engine_with};
 pub use snapshot::{Polls, Snapshot, State};
 pub use stale::STALE;

@@ -20,10 +20,11 @@ use crate::api_door::{ApiDoor, Opened, first_token};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::descriptors::{Descriptors, OpenConnections};
-use crate::engine::{Engine, Hypervisor};
+use crate::engine::Engine;
 use crate::extension::{
     BoundExtension, ExtensionError, ExtensionMount, ExtensionSettings, HttpExtension, OpenExtension,
 };
+use crate::hypervisor::Hypervisor;
 use crate::metadata::{Door, Front, Identity, Listener, OpenError, Settings, Threads};
 use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;

@@ -8,9 +8,8 @@ use std::time::SystemTime;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_control::shared::Token;
+use forewarn_control::shared::{Catalogue, Token};
 use forewarn_lifecycle::Timestamp;
-use forewarn_server::Roster;
 use forewarn_server::base64url::encode;
 use forewarn_server::operator::{NotAdmitted, find_token};
 use serde_json::{Map, Value, json};
@@ -121,8 +120,8 @@ pub(super) fn device_code(endpoint: &ArmEndpoint, directory: &LoginDirectory) ->
 /// Issues tokens for a form with valid credentials.
 pub(super) fn token(endpoint: &ArmEndpoint, directory: &LoginDirectory, form: &Form) -> Response {
     let (now, wall) = (SystemTime::now(), endpoint.context.engine.clock().now().wall);
-    let roster = endpoint.context.engine.roster();
-    match (TokenRequest { endpoint, roster: &roster, form, times: (now, wall) }).grant() {
+    let shared = endpoint.context.engine.shared();
+    match (TokenRequest { endpoint, shared: &shared, form, times: (now, wall) }).grant() {
         Ok(granted) => no_store(issue(endpoint, directory, form, &granted, now)),
         Err(refused) => refused.into_response(),
     }
@@ -131,7 +130,7 @@ pub(super) fn token(endpoint: &ArmEndpoint, directory: &LoginDirectory, form: &F
 /// A request for a token.
 struct TokenRequest<'a> {
     endpoint: &'a ArmEndpoint,
-    roster: &'a Roster,
+    shared: &'a Catalogue,
     form: &'a Form,
     /// The real time, and the time of the server's clock.
     times: (SystemTime, Timestamp),
@@ -163,7 +162,7 @@ impl<'a> TokenRequest<'a> {
             Credentials::Anyone => Ok(None),
             Credentials::Tokens => {
                 let text = member(self.form, name).unwrap_or_default();
-                Ok(Some(find_token(self.roster, text, self.times.1)?))
+                Ok(Some(find_token(self.shared, text, self.times.1)?))
             }
         }
     }
@@ -175,7 +174,7 @@ impl<'a> TokenRequest<'a> {
             Credentials::Tokens => {
                 let text = member(self.form, "refresh_token").unwrap_or_default();
                 let signer = &self.endpoint.login.signer;
-                Ok(Some(signer.admit(self.roster, text, Purpose::Refresh, self.times)?))
+                Ok(Some(signer.admit(self.shared, text, Purpose::Refresh, self.times)?))
             }
         }
     }

@@ -13,7 +13,7 @@ use super::{ClusterState, ControlState};
 use crate::command::Details;
 use crate::command::find::full_name;
 use crate::record::{Entry, Record};
-use crate::shared::{self, ClusterId, WebhookChange};
+use crate::shared::{self, ClusterId};
 use crate::view::{Ending, FAILURES_MAX, FailureView};
 
 impl ControlState {
@@ -110,15 +110,12 @@ impl ControlState {
                 effects.push(Effect::ClusterGone(*cluster));
             }
             Step::ClusterRenamed { cluster, .. } => effects.push(Effect::ClusterChanged(*cluster)),
-            Step::TokenIssued(_) | Step::TokenRevoked(_) => {}
-            Step::Webhook(
-                WebhookChange::Added(_) | WebhookChange::Removed(_) | WebhookChange::Confirmed { .. },
-            ) => {}
-            Step::ReceiptKept { .. } | Step::Filed(_) | Step::Webhook(WebhookChange::Advanced { .. }) => {
-                return;
-            }
+            Step::TokenIssued(_)
+            | Step::TokenRevoked(_)
+            | Step::Webhook(_)
+            | Step::ReceiptKept { .. }
+            | Step::Filed(_) => {}
         }
-        effects.push(Effect::AccessChanged);
     }
 
     /// Builds the index of addresses from the details of all machines.

@@ -26,8 +26,6 @@ pub enum Effect {
     ClusterChanged(ClusterId),
     /// A cluster is gone.
     ClusterGone(ClusterId),
-    /// Names of clusters, tokens or webhooks are new or gone.
-    AccessChanged,
     /// The next action on a simulated machine fails.
     Jam(ClusterId, MachineId),
     /// Work was planned.

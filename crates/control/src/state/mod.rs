@@ -55,6 +55,12 @@ impl ControlState {
         &self.shared
     }
 
+    /// The state that clusters share, for a reader that keeps it.
+    #[must_use]
+    pub fn shared_arc(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.shared)
+    }
+
     /// The state of a cluster.
     #[must_use]
     pub fn cluster(&self, id: ClusterId) -> Option<&ClusterState> {

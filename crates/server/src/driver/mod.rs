@@ -28,10 +28,11 @@ use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{Action, Cluster, Command, Now, Report, Seed, Steady, TenantId, limits};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::directory::Directory;
-use crate::engine::{Broadcasts, Hypervisor};
+use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
 use impact_task::ImpactTask;
 pub use message::ClockCommand;

@@ -11,7 +11,6 @@ use crate::directory::Caller;
 use crate::instance::instance_of;
 use crate::load::Load;
 use crate::published::{Published, Slot};
-use crate::roster::Roster;
 use crate::snapshot::{ListedMachine, Snapshot};
 
 impl Driver {
@@ -28,7 +27,6 @@ impl Driver {
             | Effect::ClusterCreated(_)
             | Effect::ClusterChanged(_)
             | Effect::ClusterGone(_)
-            | Effect::AccessChanged
             | Effect::WorkPlanned(_)
             | Effect::WorkFailed(..)
             | Effect::WorkFinished(_) => self.batch.effects.push(effect),
@@ -37,7 +35,7 @@ impl Driver {
 
     /// Publishes a batch that is durable. Returns the actions that are due.
     pub(super) fn publish_batch(&mut self, batch: &Batch) -> Vec<(ClusterId, Action)> {
-        let (mut actions, mut unpublish, mut has_access_changed) = (Vec::new(), Vec::new(), false);
+        let (mut actions, mut unpublish) = (Vec::new(), Vec::new());
         for effect in &batch.effects {
             match effect {
                 Effect::MachineChanged(id, machine) => self.list_with_document(*id, *machine),
@@ -49,7 +47,6 @@ impl Driver {
                 Effect::ClusterCreated(id) => self.publish_cluster(*id),
                 Effect::ClusterChanged(id) => self.list_all(*id),
                 Effect::ClusterGone(id) => drop(self.runtimes.remove(id)),
-                Effect::AccessChanged => has_access_changed = true,
                 Effect::WorkPlanned(work) => self.runtime(work.cluster).follow_work(effect),
                 Effect::WorkFailed(id, _) => self.runtime(*id).follow_work(effect),
                 Effect::WorkFinished(work) => self.runtime(work.cluster).follow_work(effect),
@@ -57,9 +54,6 @@ impl Driver {
                 Effect::Perform(id, action) => actions.push((*id, *action)),
                 Effect::Publish(..) | Effect::Announced(..) | Effect::Jam(..) => {}
             }
-        }
-        if has_access_changed {
-            self.broadcasts.show(Roster::of(self.state.shared()));
         }
         batch.publish.iter().for_each(|(id, tenant)| self.publish(*id, *tenant));
         unpublish.iter().for_each(|(id, tenant)| drop(self.runtime(*id).documents.remove(tenant)));
@@ -73,7 +67,6 @@ impl Driver {
         self.runtimes.retain(|id, _| self.state.cluster(*id).is_some());
         let clusters: Vec<_> = self.state.clusters().map(|(id, _)| id).collect();
         clusters.into_iter().for_each(|id| self.publish_cluster(id));
-        self.broadcasts.show(Roster::of(self.state.shared()));
         self.broadcasts.has_published(self.audit_end.number);
         self.publish_snapshot();
     }

@@ -10,10 +10,11 @@ use forewarn_store::{AppendFailed, Recovered, TrailQuery};
 use tokio::sync::{mpsc, watch};
 
 use super::{Answers, Batch, Driver, Message, Readers};
+use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::directory::Directory;
-use crate::engine::{Broadcasts, Hypervisor};
+use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
 
 /// The state from which a driver starts.

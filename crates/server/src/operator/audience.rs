@@ -31,8 +31,8 @@ impl Audience {
         let clusters = match &visit.named {
             Some(_) => Some(BTreeSet::from([visit.cluster_key()])),
             None if is_limited => {
-                let roster = visit.engine.roster();
-                let reached = roster.clusters().filter(|(id, _)| visit.permit.reaches(*id));
+                let shared = visit.engine.shared();
+                let reached = shared.clusters().filter(|(id, _)| visit.permit.reaches(*id));
                 Some(reached.map(key).collect())
             }
             None => None,
@@ -46,7 +46,7 @@ impl Audience {
             let scope = permit.scope.tenants.named().map(ToString::to_string);
             scope.chain(tenants.map(|(_, tenant)| tenant.name.to_string())).collect()
         };
-        let clusters = clusters.or_else(|| Some(visit.engine.roster().clusters().map(key).collect()));
+        let clusters = clusters.or_else(|| Some(visit.engine.shared().clusters().map(key).collect()));
         Ok(Self { clusters, tenants: Some(visit.engine.look(seen).await?) })
     }
 
@@ -54,7 +54,7 @@ impl Audience {
     pub(super) fn clusters(&self, visit: &Visit) -> Vec<String> {
         match &self.clusters {
             Some(clusters) => clusters.iter().cloned().collect(),
-            None => visit.engine.roster().clusters().map(key).collect(),
+            None => visit.engine.shared().clusters().map(key).collect(),
         }
     }
 

@@ -9,7 +9,7 @@ use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, HostNames, IdempotencyKey, PermitCheck, Request,
     RequestContext, SharedRequest,
 };
-use forewarn_control::shared::{ClusterId, Refusal};
+use forewarn_control::shared::{Catalogue, ClusterId, Refusal};
 use forewarn_control::{ControlError, Denied, NamedCommand, Outcome, Permit, cluster_key, schema, similar};
 use forewarn_lifecycle::Name;
 use schemars::JsonSchema;
@@ -54,14 +54,14 @@ impl FromRequestParts<Api> for Visit {
         let permit = parts.extensions.get::<Arc<Permit>>().cloned().ok_or_else(Fault::unauthorized)?;
         let which = Query::<Which>::try_from_uri(&parts.uri);
         let Query(Which { cluster: named }) = which.map_err(|problem| Fault::bad(problem.body_text()))?;
-        let roster = api.engine.roster();
-        let mut reached = roster.clusters().filter(|(id, _)| permit.reaches(*id));
+        let shared = api.engine.shared();
+        let mut reached = shared.clusters().filter(|(id, _)| permit.reaches(*id));
         // The default cluster is the first; who is limited to others means the first of those.
         let found = match named.as_deref() {
             Some(name) => reached.find(|(_, known)| known.as_str() == name),
             None => reached.next(),
         };
-        let (cluster, name) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &roster))?;
+        let (cluster, name) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &shared))?;
         let line = format!("{} {}", parts.method, parts.uri);
         let (engine, headers) = (api.engine.of(cluster), parts.headers.clone());
         let cluster = (cluster, name.clone());
@@ -73,8 +73,8 @@ impl FromRequestParts<Api> for Visit {
 const NAMED_MAX: usize = 10;
 
 /// What is outside of a permit and what is not there look alike.
-pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, roster: &crate::Roster) -> Fault {
-    let reached = roster.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.as_str());
+pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, shared: &Catalogue) -> Fault {
+    let reached = shared.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.as_str());
     let known: Vec<_> = reached.collect();
     let hint = match (similar(name.unwrap_or_default(), known.iter().copied()), known.as_slice()) {
         (Some(near), _) => format!("\n  hint: did you mean {near}?"),

@@ -123,7 +123,7 @@ impl Teller {
         let mut after = Some(self.seen);
         while after.is_some() {
             // An entry that is durable and not yet published comes with the others later. Until then a revocation before
-            // it may not have reached the roster.
+            // it may not have reached the snapshot.
             let before = Some(self.engine.published_entry().saturating_add(1));
             let query = TrailQuery { after, before, ..TrailQuery::default() };
             // Who comes back later is told what could not be read now.

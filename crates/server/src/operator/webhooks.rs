@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_control::shared::{Authorization, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
+use forewarn_control::shared::{Authorization, Catalogue, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
 use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };
@@ -23,7 +23,6 @@ use super::route::{Link, Route};
 use super::table::next_page;
 use super::tagged::{Tagged, tag};
 use super::visit::{Visit, no_cluster};
-use crate::roster::Roster;
 use crate::snapshot::State;
 use crate::webhooks::Post;
 use forewarn_control::ControlError;
@@ -105,7 +104,7 @@ async fn list(visit: Visit, page: Page) -> Result<Shown<WebhookView>, Fault> {
 async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<WebhookView>, Fault> {
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
     let shown = visit.engine.look(move |state| named(&post, state, &wanted)).await?;
-    Ok(visit.tagged(shown.ok_or_else(|| no_webhook(&name, &visit.engine.roster()))?))
+    Ok(visit.tagged(shown.ok_or_else(|| no_webhook(&name, &visit.engine.shared()))?))
 }
 
 async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
@@ -125,7 +124,7 @@ async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
 }
 
 async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>, Fault> {
-    let none = || no_webhook(&name, &visit.engine.roster());
+    let none = || no_webhook(&name, &visit.engine.shared());
     let command = Administration::RemoveWebhook(Name::new(&name).map_err(|_| none())?);
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
     let tag = |state: &State<'_>| Some(tag(&named(&post, state, &wanted)?));
@@ -138,8 +137,8 @@ async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>,
 
 async fn test_it(visit: Visit, Path(name): Path<String>, body: Bytes) -> Result<Json<WebhookTest>, Fault> {
     let TestOrder {} = read(&body)?;
-    let roster = visit.engine.roster();
-    let webhook = roster.webhook_named(&name).ok_or_else(|| no_webhook(&name, &roster))?;
+    let shared = visit.engine.shared();
+    let webhook = shared.webhook_named(&name).ok_or_else(|| no_webhook(&name, &shared))?;
     Ok(Json(visit.api.webhooks.test(webhook).await))
 }
 
@@ -176,9 +175,9 @@ fn view(post: &Post, webhook: &Webhook, called: impl Fn(&ClusterId) -> Option<St
 }
 
 fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
-    let roster = visit.engine.roster();
+    let shared = visit.engine.shared();
     let cluster = |name: &String| {
-        roster.cluster_named(name).ok_or_else(|| no_cluster(Some(name), &visit.permit, &roster))
+        shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), &visit.permit, &shared))
     };
     let clusters = match &wanted.clusters {
         None => Reach::All,
@@ -195,8 +194,8 @@ fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
     Ok(Filter { scope: Scope { clusters, tenants }, kinds })
 }
 
-fn no_webhook(name: &str, roster: &Roster) -> Fault {
-    let hint = match similar(name, roster.webhooks().map(|webhook| webhook.name.as_str())) {
+fn no_webhook(name: &str, shared: &Catalogue) -> Fault {
+    let hint = match similar(name, shared.webhooks().map(|webhook| webhook.name.as_str())) {
         Some(near) => format!("did you mean {near}?"),
         None => "`forewarn webhook ls` shows them".to_owned(),
     };

@@ -139,7 +139,7 @@ impl Courier {
 
     /// How often a minute it wants to be told, if it has agreed to be told at all.
     fn agreed(&self) -> Option<Option<u32>> {
-        match self.post.engine.roster().webhook(self.webhook.number)?.handshake {
+        match self.post.engine.shared().find_webhook(self.webhook.number)?.handshake {
             Handshake::Done { per_minute, .. } => Some(per_minute),
             Handshake::Wanted => None,
         }

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use forewarn_control::push::sample;
-use forewarn_control::shared::{ClusterId, Handshake, Webhook};
+use forewarn_control::shared::{Catalogue, ClusterId, Handshake, Webhook};
 use forewarn_control::{Site, WebhookState, WebhookTest};
 use forewarn_http_client::{HeaderValue, Trust};
 use forewarn_types::Moment;
@@ -35,7 +35,6 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
-use crate::roster::Roster;
 use crate::telemetry::Telemetry;
 use counts::Counts;
 use courier::Courier;
@@ -103,14 +102,14 @@ impl Post {
 
     /// Counts webhooks, for whoever looks at the metrics.
     pub(crate) fn count(&self) {
-        let roster = self.engine.roster();
+        let shared = self.engine.shared();
         let states = [
             ("unconfirmed", WebhookState::Unconfirmed),
             ("well", WebhookState::Well),
             ("failing", WebhookState::Failing),
         ];
         let count =
-            |state: WebhookState| roster.webhooks().filter(|webhook| self.state(webhook) == state).count();
+            |state: WebhookState| shared.webhooks().filter(|webhook| self.state(webhook) == state).count();
         let counted = states.map(|(word, state)| (word, i64::try_from(count(state)).unwrap_or(i64::MAX)));
         self.counts.show(counted.into_iter());
     }
@@ -201,16 +200,16 @@ async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
     let (mut entries, mut commits) = (post.engine.entries(), post.engine.commits());
     let news = watch::Sender::new(0);
     let mut couriers = BTreeMap::new();
-    let mut known: Option<Arc<Roster>> = None;
+    let mut known: Option<Arc<Catalogue>> = None;
     let register = tokio::spawn({
         let post = Arc::clone(&post);
         async move { post.register.keep(&post.engine).await }
     });
     loop {
-        let roster = post.engine.roster();
-        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster)) {
-            employ(&post, &roster, &news, &mut couriers);
-            known = Some(roster);
+        let shared = post.engine.shared();
+        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &shared)) {
+            employ(&post, &shared, &news, &mut couriers);
+            known = Some(shared);
         }
         tokio::select! {
             entry = entries.recv() => match entry {
@@ -233,20 +232,20 @@ async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
 /// Every webhook has a courier, and nobody else.
 fn employ(
     post: &Arc<Post>,
-    roster: &Roster,
+    shared: &Catalogue,
     news: &watch::Sender<u64>,
     couriers: &mut BTreeMap<u32, JoinHandle<()>>,
 ) {
     let mut desks = post.desks.lock().unwrap_or_else(PoisonError::into_inner);
     couriers.retain(|number, courier| {
-        let stays = roster.webhook(*number).is_some();
+        let stays = shared.find_webhook(*number).is_some();
         if !stays {
             courier.abort();
             desks.remove(number);
         }
         stays
     });
-    for webhook in roster.webhooks() {
+    for webhook in shared.webhooks() {
         couriers.entry(webhook.number).or_insert_with(|| {
             let desk = Arc::new(Desk::new(webhook.progress));
             desks.insert(webhook.number, Arc::clone(&desk));

@@ -102,7 +102,7 @@ async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
 /// A client with a token of that tenant, on the same server.
 async fn of_tenant(client: &Client, tenant: &str) -> Client {
     let name = forewarn_lifecycle::Name::new(tenant).unwrap();
-    let number = client.engine.roster().next_token;
+    let number = client.engine.shared().next_token();
     let tenants = forewarn_control::shared::Reach::Only([name.clone()].into());
     let scope = forewarn_control::shared::Scope { tenants, ..forewarn_control::shared::Scope::default() };
     let issue = Administration::IssueToken {
@@ -114,7 +114,7 @@ async fn of_tenant(client: &Client, tenant: &str) -> Client {
         expires: None,
     };
     client.engine.administer(issue, RequestContext::default()).await.unwrap();
-    let permit = Permit::of(client.engine.roster().token(number).unwrap());
+    let permit = Permit::of(client.engine.shared().find_token(number).unwrap());
     Client::of(client.engine.clone(), permit)
 }
 

@@ -1,0 +1,12 @@
+//! The hypervisor that a server is set up with.
+
+use forewarn_hypervisor::Program;
+
+/// The hypervisor that carries out actions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hypervisor {
+    /// Machines are simulated.
+    Simulated,
+    /// A program of the operator acts on real machines.
+    Program(Program),
+}
