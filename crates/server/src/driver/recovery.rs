@@ -106,6 +106,7 @@ impl Driver {
 
     /// The journal has failed: what was decided and not written never was. What was published stays.
     pub(super) fn break_off(&mut self, problem: &AppendFailed) {
+        self.roll_back();
         if self.journal.is_broken() {
             // The reason is known already.
             return;
@@ -113,9 +114,16 @@ impl Driver {
         tracing::error!(%problem, "nothing can be written; documents are still answered");
         self.journal.give_up();
         self.journal.wait();
-        // The record of the clocks may be among what could not be written.
-        self.noted = Now::at_millis(0);
         self.broadcasts.is_troubled(Some(problem.to_string()));
+    }
+
+    /// Goes back to the state that was published last: later decisions are not durable.
+    fn roll_back(&mut self) {
+        let published = self.broadcasts.snapshot.load();
+        self.state = published.state.clone();
+        self.audit_end = self.audit_shown;
+        // The record of the clocks may be among what could not be written.
+        self.noted = published.clock_limit.unwrap_or(self.noted);
     }
 
     /// Stops writing if the journal has found by itself that it cannot be written: its directory may have been removed.

@@ -1,20 +1,29 @@
 //! The driver on two clocks that know nothing of each other, and on disks that are slow.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
-use forewarn_control::Chain;
-use forewarn_store::{TrailQuery, TrailReader};
+use forewarn_control::request::{
+    ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
+};
+use forewarn_control::shared::ClusterId;
+use forewarn_control::{Chain, ControlError, ControlState};
+use forewarn_store::{AppendFailed, TrailQuery, TrailReader};
 use forewarn_types::Moment;
+use tokio::sync::oneshot;
 
+use super::{ClockCommand, Driver, Found, Message};
+use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Speed, later};
-use crate::driver::ClockCommand;
 use crate::engine::Engine;
-use forewarn_control::request::{CommandBatch, IdempotencyKey, RequestContext};
+use crate::hypervisor::Hypervisor;
+use crate::journal::JournalHandle;
+use crate::snapshot::Snapshot;
 
 /// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.
 #[derive(Clone, Debug, Default)]
@@ -31,12 +40,15 @@ struct Delays {
     heads: Mutex<Vec<u64>>,
     /// The next commit says that it hangs, and waits until the other end is dropped.
     hang: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    /// Nothing can be written any more.
+    is_full: AtomicBool,
 }
 
 impl SlowDisk {
     fn new(clock: Clock) -> Self {
         let (commits, publications, heads) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
-        Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang: Mutex::default() })))
+        let (hang, is_full) = (Mutex::default(), AtomicBool::new(false));
+        Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang, is_full })))
     }
 
     fn delay(&self, commits: &[u64], publications: &[u64]) {
@@ -51,6 +63,17 @@ impl SlowDisk {
         let ((release, released), (hangs, hanging)) = (mpsc::channel(), mpsc::channel());
         *self.0.as_ref().unwrap().hang.lock().unwrap() = Some((hangs, released));
         (release, hanging)
+    }
+
+    /// From now on every commit fails.
+    fn fill(&self) {
+        self.0.as_ref().unwrap().is_full.store(true, Ordering::Relaxed);
+    }
+
+    /// A commit begins.
+    pub(crate) fn check(&self) -> Result<(), AppendFailed> {
+        let is_full = self.0.as_ref().is_some_and(|delays| delays.is_full.load(Ordering::Relaxed));
+        if is_full { Err(AppendFailed::Full) } else { Ok(()) }
     }
 
     /// A commit is over.
@@ -102,6 +125,56 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     drop(release);
     writing.await.unwrap().unwrap();
     assert_eq!(hosts().await.unwrap(), 2, "a read after the answer sees the write");
+}
+
+/// A driver in memory that runs as its caller calls it, and the last sender to it.
+fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
+    let seed = Seed([5; 16]);
+    let found = Found::new(ControlState::new(seed), seed);
+    let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), seed));
+    let journal = JournalHandle::in_memory().with_slow_disk(disk);
+    let (own, _) = tokio::sync::mpsc::channel(1);
+    let machines = (clock, Hypervisor::Simulated);
+    (Driver::new(found, journal, machines, Arc::default(), broadcasts, own.downgrade()), own)
+}
+
+impl Driver {
+    /// Takes a command. The answer comes with the next commit.
+    fn submit(&mut self, command: Command) -> oneshot::Receiver<Result<Reply, ControlError>> {
+        let request = Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Rules(command));
+        let (reply, answer) = oneshot::channel();
+        self.handle(Message::Request { request, reply });
+        answer
+    }
+
+    fn published_rules(&self) -> Cluster {
+        let snapshot = self.broadcasts.snapshot.load();
+        snapshot.state.cluster(ClusterId::DEFAULT).unwrap().rules().clone()
+    }
+}
+
+#[test]
+fn a_snapshot_never_shows_what_could_not_be_written() {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let disk = SlowDisk::new(clock.clone());
+    let (mut driver, _own) = driver_on(clock.clone(), disk.clone());
+    let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
+    let mut written = driver.submit(admit("h1"));
+    driver.settle(clock.now());
+    assert!(written.try_recv().unwrap().is_ok());
+    let audit_end = driver.audit_end;
+    disk.fill();
+    let mut lost = driver.submit(admit("h2"));
+    driver.settle(clock.now());
+    assert_eq!(lost.try_recv().unwrap(), Err(ControlError::Unavailable));
+    assert_eq!((driver.audit_end, driver.audit_shown), (audit_end, audit_end));
+    // An impact task that repeats its order is shown although nothing can be written.
+    let (cluster, work, machine) = (ClusterId::DEFAULT, MaintenanceId(7), MachineId(7));
+    let reason = "no answer".to_owned();
+    driver.handle(Message::ImpactDelayed { cluster, work, machine, reason });
+    driver.settle(clock.now());
+    let delays = Arc::clone(&driver.broadcasts.snapshot.load().runtimes[&cluster].delays);
+    assert_eq!((delays.len(), driver.published_rules().hosts().count()), (1, 1));
 }
 
 /// Two clocks that show something else.
