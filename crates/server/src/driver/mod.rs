@@ -191,15 +191,19 @@ impl Driver {
     /// has no result is ordered again by the next server.
     fn has_stopped(&mut self) -> bool {
         let tasks: Vec<_> = self.runtimes.values().flat_map(|one| &one.impact_tasks).copied().collect();
-        let is_over = |stopping: &mut Stopping| tasks.is_empty() || stopping.until <= Instant::now();
-        let Some(stopping) = self.stopping.take_if(is_over) else { return false };
+        let is_over = |stopping: &Stopping| tasks.is_empty() || stopping.until <= Instant::now();
+        if !self.stopping.as_ref().is_some_and(is_over) {
+            return false;
+        }
         for (maintenance, machine) in tasks {
             tracing::warn!(%maintenance, %machine, "a program is ended in the middle of its work");
         }
-        self.settle(self.clock.now());
+        // Nothing new starts: the next server does what is due.
+        self.commit();
+        self.send_answers();
         self.journal.close();
         // The caller may have gone.
-        stopping.reply.send(()).ok();
+        self.stopping.take().into_iter().for_each(|stopping| stopping.reply.send(()).unwrap_or_default());
         true
     }
 
@@ -301,6 +305,10 @@ impl Driver {
         if self.batch.is_visible {
             self.commit();
         }
+        self.send_answers();
+    }
+
+    fn send_answers(&mut self) {
         let Answers { replies, waiting } = std::mem::take(&mut self.answers);
         // The callers may have gone; what was decided stays.
         replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));

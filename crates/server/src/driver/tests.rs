@@ -177,6 +177,26 @@ fn a_snapshot_never_shows_what_could_not_be_written() {
     assert_eq!((delays.len(), driver.published_rules().hosts().count()), (1, 1));
 }
 
+#[test]
+fn a_driver_that_stops_answers_and_starts_nothing() {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let (mut driver, _own) = driver_on(clock.clone(), SlowDisk::default());
+    for command in solo_restart() {
+        drop(driver.submit(command));
+    }
+    driver.settle(clock.now());
+    let mut last = driver.submit(Command::AdmitHost { name: Name::new("h2").unwrap(), zone: None });
+    clock.set(later(clock.now(), NOTICE), Speed(0));
+    let (reply, mut stopped) = oneshot::channel();
+    driver.handle(Message::Stop { reply });
+    assert!(driver.has_stopped());
+    assert!(last.try_recv().unwrap().is_ok() && stopped.try_recv().is_ok());
+    let rules = driver.published_rules();
+    assert_eq!(rules.hosts().count(), 2);
+    assert!(rules.tenant(TenantId(0)).unwrap().events().iter().all(Event::is_scheduled));
+    assert_eq!((rules.maintenances().count(), rules.unfinished().count()), (1, 0));
+}
+
 /// Two clocks that show something else.
 fn start() -> Now {
     Now { wall: Timestamp::from_millis(1_767_225_600_000), steady: Steady::from_millis(77) }
@@ -195,19 +215,24 @@ async fn announced() -> Engine {
 /// The same on some clock.
 async fn announced_on(clock: Clock) -> Engine {
     let engine = Engine::pretending(Seed([5; 16]), clock);
+    for command in solo_restart() {
+        engine.submit(command).await.expect("a good command");
+    }
+    engine
+}
+
+/// One host, one enrolled machine, and its restart.
+fn solo_restart() -> [Command; 4] {
     let name = |text| Name::new(text).expect("a name");
     let placement =
         Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
     let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
-    for command in [
+    [
         Command::AdmitHost { name: name("h1"), zone: None },
         Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy },
         Command::Enrol(TenantId(0)),
         Command::Restart(MachineId(0)),
-    ] {
-        engine.submit(command).await.expect("a good command");
-    }
-    engine
+    ]
 }
 
 /// Whether the event still waits, once everything that is due now is done.
