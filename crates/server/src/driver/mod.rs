@@ -3,6 +3,7 @@
 //! It takes messages in batches. It decides each request, appends the records of the batch to the journal, and only then
 //! publishes, replies and acts. Between batches it sleeps until something is due.
 
+mod batch;
 mod impact_task;
 mod message;
 mod notice;
@@ -34,6 +35,7 @@ use crate::clock_watch::ClockWatch;
 use crate::directory::Directory;
 use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
+use batch::{Answers, Batch};
 use impact_task::ImpactTask;
 pub use message::ClockCommand;
 pub(crate) use message::Message;
@@ -69,30 +71,8 @@ pub(crate) struct Driver {
     /// Number of decisions that have changed anything.
     revision: u64,
     batch: Batch,
+    /// Answers to requests that are durable and published.
     answers: Answers,
-}
-
-/// Answers to requests that are durable and published. They are sent once everything that is due is done, so that a caller who
-/// reads after an answer sees what follows from the request.
-#[derive(Default)]
-struct Answers {
-    replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
-    waiting: Vec<oneshot::Sender<()>>,
-}
-
-/// Decisions that are not in the journal yet.
-#[derive(Default)]
-struct Batch {
-    records: Vec<Record>,
-    audit: Vec<Arc<TrailEntry>>,
-    effects: Vec<Effect>,
-    publish: BTreeSet<(ClusterId, TenantId)>,
-    announced: BTreeSet<Announced>,
-    replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
-    /// Callers that wait until everything before their message is done.
-    waiting: Vec<oneshot::Sender<()>>,
-    /// Readers would see something else.
-    is_visible: bool,
 }
 
 /// A caller waits for the end of the driver.
@@ -143,7 +123,7 @@ impl Driver {
         match message {
             None => {}
             Some(Message::Request { request, reply }) => match self.decide(self.clock.now(), &request) {
-                Ok(result) => self.batch.replies.push((reply, result)),
+                Ok(result) => self.batch.answers.replies.push((reply, result)),
                 // The caller may have gone; nothing has changed.
                 Err(error) => drop(reply.send(Err(error))),
             },
@@ -157,7 +137,7 @@ impl Driver {
             }
             Some(Message::DocumentsReadable { reply }) => {
                 self.readers_came();
-                self.batch.waiting.push(reply);
+                self.batch.answers.waiting.push(reply);
             }
             Some(Message::Settle { reply }) => {
                 self.settle(self.clock.now());
@@ -200,7 +180,7 @@ impl Driver {
         }
         // Nothing new starts: the next server does what is due.
         self.commit();
-        self.send_answers();
+        std::mem::take(&mut self.answers).send();
         self.journal.close();
         // The caller may have gone.
         self.stopping.take().into_iter().for_each(|stopping| stopping.reply.send(()).unwrap_or_default());
@@ -250,9 +230,7 @@ impl Driver {
         let mut batch = std::mem::take(&mut self.batch);
         if let Err(problem) = self.make_durable(&mut batch) {
             self.break_off(&problem);
-            // The callers may have gone. A caller that waits finds that there will be no answer.
-            let failed = batch.replies.into_iter();
-            failed.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
+            batch.answers.reject();
             return;
         }
         let has_written = !batch.records.is_empty() || !batch.audit.is_empty();
@@ -263,8 +241,7 @@ impl Driver {
         if has_written || batch.is_visible {
             self.publish_snapshot();
         }
-        self.answers.replies.extend(batch.replies);
-        self.answers.waiting.extend(batch.waiting);
+        self.answers.extend(batch.answers);
         if has_written {
             self.broadcasts.tell(batch.audit);
             self.journal.fold_if_wanted(&self.state);
@@ -305,14 +282,7 @@ impl Driver {
         if self.batch.is_visible {
             self.commit();
         }
-        self.send_answers();
-    }
-
-    fn send_answers(&mut self) {
-        let Answers { replies, waiting } = std::mem::take(&mut self.answers);
-        // The callers may have gone; what was decided stays.
-        replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
-        waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
+        std::mem::take(&mut self.answers).send();
     }
 
     /// Does the first thing that is due. Returns false if nothing is.

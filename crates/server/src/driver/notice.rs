@@ -18,7 +18,8 @@ use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_lifecycle::{Command, Exposure, Now};
 use forewarn_store::AppendFailed;
 
-use super::{Batch, Driver};
+use super::Driver;
+use super::batch::Batch;
 
 /// Whether VMs can read documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +58,7 @@ impl Driver {
             margin = margin.saturating_mul(2).max(now.steady.since(began.steady));
             report_slow_commit(started.elapsed(), times.len());
             batch.publish.extend(times.tenants.iter().copied());
-            batch.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
+            batch.answers.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
             times.move_receipts(&mut self.state, now, &batch.records);
             let mut records = std::mem::take(&mut times.records);
             records.extend(Record::unread(now, &unread));

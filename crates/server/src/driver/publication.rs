@@ -6,7 +6,8 @@ use forewarn_control::shared::ClusterId;
 use forewarn_control::{ClusterState, Effect};
 use forewarn_lifecycle::{Action, MachineId, TenantId};
 
-use super::{Batch, Driver};
+use super::Driver;
+use super::batch::Batch;
 use crate::directory::Caller;
 use crate::instance::instance_of;
 use crate::load::Load;

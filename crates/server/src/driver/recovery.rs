@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forewarn_control::notice::Announced;
-use forewarn_control::{Chain, ControlError, ControlState, Entry, Record};
+use forewarn_control::{Chain, ControlState, Entry, Record};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{AppendFailed, Recovered, TrailQuery};
 use tokio::sync::{mpsc, watch};
 
-use super::{Answers, Batch, Driver, Message, Readers};
+use super::batch::{Answers, Batch};
+use super::{Driver, Message, Readers};
 use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
@@ -130,8 +131,7 @@ impl Driver {
     pub(super) fn check_journal(&mut self) {
         if let Some(problem) = self.journal.failure() {
             self.break_off(&problem);
-            let dropped = std::mem::take(&mut self.batch).replies.into_iter();
-            dropped.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
+            std::mem::take(&mut self.batch).answers.reject();
         }
     }
 
