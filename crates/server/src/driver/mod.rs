@@ -22,11 +22,11 @@ use forewarn_control::notice::Announced;
 use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_control::shared::ClusterId;
 use forewarn_control::{
-    Chain, ControlError, ControlState, Decision, Effect, Environment, HypervisorKind, Record, TrailEntry,
+    Chain, ControlError, ControlState, Decision, Effect, Environment, Record, TrailEntry,
     decide,
 };
 use forewarn_hypervisor::Order;
-use forewarn_lifecycle::{Action, Cluster, Command, Now, Report, Seed, Steady, TenantId, limits};
+use forewarn_lifecycle::{Action, MachineId, Now, Seed, player};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::broadcasts::Broadcasts;
@@ -81,6 +81,9 @@ struct Stopping {
     /// The end of the time that driver programs have.
     until: Instant,
 }
+
+/// The simulated machines whose next action fails, of a request to no cluster.
+static NONE_JAMMED: BTreeSet<MachineId> = BTreeSet::new();
 
 /// The longest time that driver programs have to end when the server stops.
 const STOP_MAX: Duration = Duration::from_secs(30);
@@ -197,15 +200,11 @@ impl Driver {
             Request::Cluster(id, _) => Some(*id),
             Request::Shared(_) => None,
         };
-        let (identity, audit) = (self.identity, self.audit_end);
-        let hypervisor = match self.hypervisor {
-            Hypervisor::Simulated => HypervisorKind::Simulated,
-            Hypervisor::Program(_) => HypervisorKind::Program,
-        };
-        let none = ClusterRuntime::default();
-        let runtime = target.and_then(|id| self.runtimes.get(&id)).unwrap_or(&none);
-        let revision = if target.is_some() { runtime.revision } else { self.revision };
-        let jammed = &runtime.jammed;
+        let (identity, audit, hypervisor) = (self.identity, self.audit_end, self.hypervisor.kind());
+        let runtime = target.and_then(|id| self.runtimes.get(&id));
+        let of_cluster = runtime.map_or(0, |runtime| runtime.revision);
+        let revision = if target.is_some() { of_cluster } else { self.revision };
+        let jammed = runtime.map_or(&NONE_JAMMED, |runtime| &runtime.jammed);
         let environment = Environment { now, identity, audit, hypervisor, revision, jammed };
         let Decision { state, records, effects, audit, audit_end, reply } =
             decide(&self.state, &environment, request)?;
@@ -292,10 +291,10 @@ impl Driver {
         }
         let due = {
             let (runtimes, mut clusters) = (&mut self.runtimes, self.state.clusters());
-            clusters.find_map(|(id, one)| Some((id, due(one.rules(), runtimes.get_mut(&id)?, now)?)))
+            clusters.find_map(|(id, one)| Some((id, player::due(one.rules(), now, runtimes.get_mut(&id)?)?)))
         };
-        let Some((id, request)) = due else { return self.sweep(now) };
-        match self.decide(now, &Request::Cluster(id, request)) {
+        let Some((id, command)) = due else { return self.sweep(now) };
+        match self.decide(now, &Request::Cluster(id, ClusterRequest::Rules(command))) {
             Ok(_) => true,
             Err(error) => {
                 tracing::error!(cluster = id.0, %error, "the rules refuse what they asked for");
@@ -316,21 +315,4 @@ impl Driver {
             swept.is_ok() && self.batch.records.len() > before
         })
     }
-}
-
-/// The first thing that is due in a cluster.
-fn due(rules: &Cluster, runtime: &mut ClusterRuntime, now: Now) -> Option<ClusterRequest> {
-    if let Some((work, machine)) = runtime.simulator.take_done(now.steady) {
-        let report = if runtime.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-        return Some(ClusterRequest::Report { work, machine, report, reason: None });
-    }
-    if let Some(tenant) = rules.silences_due(now).next() {
-        let heard = runtime.documents.get(&tenant).map_or(Steady::START, |slot| slot.heard());
-        let ago = now.steady.since(heard);
-        let was_heard = ago < limits::SILENCE_MAX;
-        let command = if was_heard { Command::Heard { tenant, ago } } else { Command::Silent(tenant) };
-        return Some(ClusterRequest::Rules(command));
-    }
-    let is_due = rules.next_deadline().is_some_and(|deadline| deadline.is_due(now));
-    is_due.then_some(ClusterRequest::Rules(Command::Tick))
 }

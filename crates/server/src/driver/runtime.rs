@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use forewarn_control::{Effect, RecentOutcomes};
-use forewarn_hypervisor::Pretend;
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{MachineId, MaintenanceId, TenantId};
+use forewarn_lifecycle::player::{Completion, Surroundings};
+use forewarn_lifecycle::{MachineId, MaintenanceId, Now, PretendMachines, Report, Steady, TenantId};
 
 use crate::published::Slot;
 use crate::snapshot::{ClusterRuntimeView, ListedMachine};
@@ -14,7 +14,7 @@ use crate::snapshot::{ClusterRuntimeView, ListedMachine};
 /// The runtime state of one cluster.
 #[derive(Default)]
 pub(super) struct ClusterRuntime {
-    pub(super) simulator: Pretend,
+    pub(super) simulator: PretendMachines,
     /// Simulated machines whose next action fails.
     pub(super) jammed: BTreeSet<MachineId>,
     /// Impact tasks: an action is ordered once at a time.
@@ -43,5 +43,21 @@ impl ClusterRuntime {
             delays: Arc::clone(&self.delays),
             listed: self.listed.clone(),
         }
+    }
+}
+
+impl Surroundings for ClusterRuntime {
+    fn take_completion(&mut self, now: Now) -> Option<Completion> {
+        let (maintenance, machine) = self.simulator.take_done(now.steady)?;
+        let report = if self.jammed.remove(&machine) { Report::Failed } else { Report::Done };
+        Some(Completion { maintenance, machine, report })
+    }
+
+    fn next_completion(&self) -> Option<Steady> {
+        self.simulator.next()
+    }
+
+    fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
+        Some(self.documents.get(&tenant).map_or(Steady::START, |slot| slot.heard()))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use forewarn_control::request::{Reply, Request, RequestContext, SharedRequest};
 use forewarn_control::{ClockOrder, ControlError, Entry, Record};
-use forewarn_lifecycle::Now;
+use forewarn_lifecycle::{Now, player};
 use forewarn_types::Span;
 
 use super::message::ClockCommand;
@@ -39,11 +39,8 @@ impl Driver {
 
     /// Time on the clock until something is due.
     fn next_after(&self, now: Now) -> Option<Duration> {
-        let rules = self.state.clusters().map(|(_, one)| one.rules());
-        let rules = rules.filter_map(|rules| Some(rules.next_deadline()?.wait(now)));
-        let machines = self.runtimes.values();
-        let machines = machines.filter_map(|runtime| Some(runtime.simulator.next()?.since(now.steady)));
-        rules.chain(machines).min()
+        let clusters = self.state.clusters();
+        clusters.filter_map(|(id, one)| player::wait(one.rules(), now, self.runtimes.get(&id)?)).min()
     }
 
     /// Sets a virtual clock: everything that is due on the way happens at its own time.

@@ -104,10 +104,7 @@ impl Engine {
         let directory = Arc::new(Directory::default());
         let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), found.identity));
         broadcasts.can_read(journal.trail_reader());
-        let kind = match hypervisor {
-            Hypervisor::Simulated => HypervisorKind::Simulated,
-            Hypervisor::Program(_) => HypervisorKind::Program,
-        };
+        let kind = hypervisor.kind();
         let own = messages.downgrade();
         let machines = (clock.clone(), hypervisor);
         let driver = Driver::new(found, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
