@@ -23,6 +23,27 @@ pub(super) struct Batch {
     pub(super) is_visible: bool,
 }
 
+impl Batch {
+    /// Takes an effect of a record.
+    pub(super) fn add(&mut self, effect: Effect) {
+        match effect {
+            Effect::Announced(id, work) => drop(self.announced.insert((id, work))),
+            Effect::Publish(id, tenant) => drop(self.publish.insert((id, tenant))),
+            Effect::Unpublish(..)
+            | Effect::Perform(..)
+            | Effect::Jam(..)
+            | Effect::MachineChanged(..)
+            | Effect::MachineGone(..)
+            | Effect::ClusterCreated(_)
+            | Effect::ClusterChanged(_)
+            | Effect::ClusterGone(_)
+            | Effect::WorkPlanned(_)
+            | Effect::WorkFailed(..)
+            | Effect::WorkFinished(_) => self.effects.push(effect),
+        }
+    }
+}
+
 /// Answers to requests. They are sent once everything that is due is done, so that a caller who reads after an answer sees what
 /// follows from the request.
 #[derive(Default)]

@@ -50,17 +50,16 @@ impl Driver {
         let mut margin = Duration::ZERO;
         loop {
             let now = self.clock.now();
-            let mut times = MovedTimes::decide(&mut self.state, now, margin, &batch.announced);
+            let mut times = MovedTimes::decide(&self.state, now, margin, &batch.announced, &batch.records);
             if times.is_empty() {
                 return Ok(());
             }
             // A disk that was slow once may be well again. One that is slow a second time, or a clock that is fast, stays so.
             margin = margin.saturating_mul(2).max(now.steady.since(began.steady));
             report_slow_commit(started.elapsed(), times.len());
-            batch.publish.extend(times.tenants.iter().copied());
             batch.answers.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
-            times.move_receipts(&mut self.state, now, &batch.records);
             let mut records = std::mem::take(&mut times.records);
+            self.apply(&records).into_iter().for_each(|effect| batch.add(effect));
             records.extend(Record::unread(now, &unread));
             let moved = times.move_in_audit(&mut batch.audit, self.audit_shown);
             let first = moved.map_or(batch.audit.len(), |(first, _)| first);

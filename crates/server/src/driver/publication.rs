@@ -17,20 +17,10 @@ use crate::snapshot::{ListedMachine, Snapshot};
 impl Driver {
     /// Takes an effect into the batch. Effects on runtime state that nobody sees take place at once.
     pub(super) fn prepare(&mut self, effect: Effect) {
-        match &effect {
-            Effect::Announced(id, work) => drop(self.batch.announced.insert((*id, *work))),
-            Effect::Publish(id, tenant) => drop(self.batch.publish.insert((*id, *tenant))),
-            Effect::Jam(id, machine) => drop(self.runtime(*id).jammed.insert(*machine)),
-            Effect::Unpublish(..)
-            | Effect::Perform(..)
-            | Effect::MachineChanged(..)
-            | Effect::MachineGone(..)
-            | Effect::ClusterCreated(_)
-            | Effect::ClusterChanged(_)
-            | Effect::ClusterGone(_)
-            | Effect::WorkPlanned(_)
-            | Effect::WorkFailed(..)
-            | Effect::WorkFinished(_) => self.batch.effects.push(effect),
+        if let Effect::Jam(id, machine) = effect {
+            self.runtime(id).jammed.insert(machine);
+        } else {
+            self.batch.add(effect);
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use forewarn_control::notice::Announced;
-use forewarn_control::{Chain, ControlState, Entry, Record};
+use forewarn_control::{Chain, ControlState, Effect, Entry, Record};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{AppendFailed, Recovered, TrailQuery};
 use tokio::sync::{mpsc, watch};
@@ -101,8 +101,13 @@ impl Driver {
 
     /// Takes a record into the batch that no request has made.
     pub(super) fn record(&mut self, record: Record) {
-        self.state.apply(&record).into_iter().for_each(|effect| self.prepare(effect));
+        self.apply(std::slice::from_ref(&record)).into_iter().for_each(|effect| self.batch.add(effect));
         self.batch.records.push(record);
+    }
+
+    /// Applies records that no request has made: the only place where the driver changes its state itself.
+    pub(super) fn apply(&mut self, records: &[Record]) -> Vec<Effect> {
+        records.iter().flat_map(|record| self.state.apply(record)).collect()
     }
 
     /// The journal has failed: what was decided and not written never was. What was published stays.
