@@ -90,7 +90,7 @@ async fn administer_cluster(
     let command = make(Name::new(cluster).map_err(|_| none())?);
     let tag = |state: &State<'_>| Some(tag(&seen(state, &visit.permit)));
     let engine = visit.engine.named(cluster).unwrap_or_else(|_| visit.engine.clone());
-    match visit.administer_if(&engine, command, body, tag).await {
+    match visit.administer_if(&engine, command, body, tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::NoSuchCluster) => Err(none()),
         Err(problem) => Err(problem.into()),
@@ -156,7 +156,7 @@ pub(super) async fn revoke_token(visit: Visit, Path(name): Path<String>) -> Chan
         let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
         Some(tag(&shown(token, state.now.wall, called)))
     };
-    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await {
+    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::Catalogue(Refusal::NoSuchToken(_))) => Err(none()),
         Err(problem) => Err(problem.into()),

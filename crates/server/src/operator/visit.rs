@@ -137,24 +137,23 @@ impl Visit {
         self.counted(self.engine.request_if(check, request).await)
     }
 
-    /// Changes clusters, tokens or webhooks if the tag of the target is one of `If-Match`.
+    /// Changes clusters, tokens or webhooks if the tag of the target is one of `If-Match`. The outer error is one of the headers.
     pub(super) async fn administer_if(
         &self,
         engine: &Engine,
         change: Administration,
         body: &[u8],
         tag: impl Fn(&State<'_>) -> Option<String>,
-    ) -> Result<Outcome, ControlError> {
-        let context = self.context(body).map_err(|_| ControlError::from(Refusal::BadKey))?;
-        let wanted = self.if_match().map_err(|_| ControlError::Changed)?;
-        let Some(wanted) = wanted else { return engine.administer(change, context).await };
+    ) -> Result<Result<Outcome, ControlError>, Fault> {
+        let (context, wanted) = (self.context(body)?, self.if_match()?);
+        let Some(wanted) = wanted else { return Ok(engine.administer(change, context).await) };
         let request = |revision| {
             let context = RequestContext { if_revision: Some(revision), ..context.clone() };
             let change = change.clone();
             Request::Shared(SharedRequest::Administer { change, context })
         };
         let check = |state: &State<'_>| unchanged(&wanted, tag(state)).map(|()| state.server_revision);
-        engine.request_if(check, request).await
+        Ok(engine.request_if(check, request).await)
     }
 
     /// Counts a result.

@@ -128,7 +128,7 @@ async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>,
     let command = Administration::RemoveWebhook(Name::new(&name).map_err(|_| none())?);
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
     let tag = |state: &State<'_>| Some(tag(&named(&post, state, &wanted)?));
-    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await {
+    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::Catalogue(Refusal::NoSuchWebhook(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
