@@ -50,7 +50,7 @@ pub use placement::*;
 pub use preview::*;
 pub use record::{Boot, Entry, Record};
 pub use state::{
-    ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, RestoringState,
-    StartedWork, StateRow,
+    ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, PlannedWork,
+    RestoringState, StateRow,
 };
 pub use view::*;

@@ -8,7 +8,7 @@ use forewarn_lifecycle::{
     Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, TenantId,
 };
 
-use super::effect::{Effect, FinishedWork, StartedWork};
+use super::effect::{Effect, FinishedWork, PlannedWork};
 use super::{ClusterState, ControlState};
 use crate::command::Details;
 use crate::command::find::full_name;
@@ -139,7 +139,7 @@ impl ClusterState {
         let (work, ending) = if let Change::Planned(plan) = change {
             let tenants = plan.parts.iter().filter_map(|part| owner_name(&self.rules, part.tenant));
             let tenants = tenants.cloned().collect();
-            effects.push(Effect::WorkPlanned(StartedWork { cluster: id, work: plan.id, tenants }));
+            effects.push(Effect::WorkPlanned(PlannedWork { cluster: id, work: plan.id, tenants }));
             if plan.is_announced() {
                 effects.push(Effect::Announced(id, plan.id));
             }

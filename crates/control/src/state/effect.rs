@@ -29,7 +29,7 @@ pub enum Effect {
     /// The next action on a simulated machine fails.
     Jam(ClusterId, MachineId),
     /// Work was planned.
-    WorkPlanned(StartedWork),
+    WorkPlanned(PlannedWork),
     /// Work failed for a machine.
     WorkFailed(ClusterId, MaintenanceId),
     /// Work is finished, or was withdrawn.
@@ -38,7 +38,7 @@ pub enum Effect {
 
 /// Work that was planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartedWork {
+pub struct PlannedWork {
     /// The cluster.
     pub cluster: ClusterId,
     /// The work.

@@ -27,7 +27,7 @@ use crate::shared::{Catalogue, ClusterId};
 
 pub use cluster::ClusterState;
 pub use details::DetailsTable;
-pub use effect::{Effect, FinishedWork, StartedWork};
+pub use effect::{Effect, FinishedWork, PlannedWork};
 pub use renew::INCARNATION_STEP;
 pub use rows::{RestoringState, StateRow};
 
