@@ -422,7 +422,7 @@ pub async fn admit_fleet_if_empty(engine: &Engine, fleet: &Fleet) -> Result<(), 
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };
-    if !engine.look(is_empty).await? {
+    if !engine.look(is_empty)? {
         return Ok(());
     }
     let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
@@ -431,7 +431,7 @@ pub async fn admit_fleet_if_empty(engine: &Engine, fleet: &Fleet) -> Result<(), 
         return Ok(());
     }
     let Err(problem) = engine.order(commands.clone()).await else { return Ok(()) };
-    Err(match engine.find_refused(commands).await? {
+    Err(match engine.find_refused(&commands) {
         Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.error),
         None => StartError::Refused(problem),
     })

@@ -224,7 +224,7 @@ impl Engine {
     ) -> Result<Result<(Transacted, T), E>, ControlError> {
         let _planning = self.planning.lock().await;
         for _ in 0..PLANS_MAX {
-            let (planned, revision) = self.look(|state| (plan(state), state.revision)).await?;
+            let (planned, revision) = self.look(|state| (plan(state), state.revision))?;
             let (transaction, besides) = match planned {
                 Ok(planned) => planned,
                 Err(refused) => return Ok(Err(refused)),
@@ -253,7 +253,7 @@ impl Engine {
     ) -> Result<Outcome, ControlError> {
         let _planning = self.planning.lock().await;
         for _ in 0..PLANS_MAX {
-            let checked = self.look(&check).await?;
+            let checked = self.look(&check)?;
             let revision = checked.as_ref().copied().unwrap_or(NO_REVISION);
             match (self.request(request(revision)).await, checked) {
                 (Err(ControlError::Outdated), Ok(_)) => {}
@@ -311,18 +311,13 @@ impl Engine {
     ///
     /// # Errors
     /// When one would be refused.
-    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), ControlError> {
-        self.find_refused(commands).await?.map_or(Ok(()), |refused| Err(refused.error))
+    pub fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), ControlError> {
+        self.find_refused(commands).map_or(Ok(()), |refused| Err(refused.error))
     }
 
     /// Finds the first command that would be refused.
-    ///
-    /// # Errors
-    /// When the server is stopping.
-    pub async fn find_refused(
-        &self,
-        commands: Vec<NamedCommand>,
-    ) -> Result<Option<RefusedCommand>, ControlError> {
+    #[must_use]
+    pub fn find_refused(&self, commands: &[NamedCommand]) -> Option<RefusedCommand> {
         let snapshot = self.snapshot();
         let environment = Environment {
             now: self.clock.now(),
@@ -332,7 +327,7 @@ impl Engine {
             revision: 0,
             jammed: &std::collections::BTreeSet::new(),
         };
-        Ok(find_refused(&snapshot.state, &environment, self.cluster, &commands))
+        find_refused(&snapshot.state, &environment, self.cluster, commands)
     }
 
     /// Entries that are added to the audit log from now on, of all clusters.
@@ -374,7 +369,7 @@ impl Engine {
     ///
     /// # Errors
     /// When there is no such cluster.
-    pub async fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
+    pub fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
         let snapshot = self.snapshot();
         let state = snapshot.cluster(self.cluster, self.clock.now()).ok_or(ControlError::NoSuchCluster)?;
         Ok(look(&state))

@@ -41,7 +41,7 @@ pub(super) async fn clusters(visit: Visit, page: Page) -> Result<Shown<ClusterVi
     let mut views = Vec::new();
     for id in reached.take(page.wanted()) {
         let permit = Arc::clone(&visit.permit);
-        match visit.engine.of(id).look(move |state| seen(state, &permit)).await {
+        match visit.engine.of(id).look(move |state| seen(state, &permit)) {
             Ok(view) => views.push((Cursor(id.0.into()), view)),
             // It has gone since.
             Err(ControlError::NoSuchCluster) => {}
@@ -56,7 +56,7 @@ pub(super) async fn cluster(visit: Visit, Path(name): Path<String>) -> Result<Ta
     let none = || no_cluster(Some(&name), &visit.permit, &shared);
     let id = shared.cluster_named(&name).filter(|id| visit.permit.reaches(*id)).ok_or_else(none)?;
     let permit = Arc::clone(&visit.permit);
-    Ok(visit.tagged(visit.engine.of(id).look(move |state| seen(state, &permit)).await?))
+    Ok(visit.tagged(visit.engine.of(id).look(move |state| seen(state, &permit))?))
 }
 
 pub(super) async fn create_cluster(visit: Visit, body: Bytes) -> Changed {

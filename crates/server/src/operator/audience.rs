@@ -26,7 +26,7 @@ pub(super) struct Audience {
 
 impl Audience {
     /// That of a visit: what was asked for, as far as the permit reaches.
-    pub(super) async fn of(visit: &Visit) -> Result<Self, Fault> {
+    pub(super) fn of(visit: &Visit) -> Result<Self, Fault> {
         let is_limited = !visit.permit.scope.clusters.is_all();
         let clusters = match &visit.named {
             Some(_) => Some(BTreeSet::from([visit.cluster_key()])),
@@ -47,7 +47,7 @@ impl Audience {
             scope.chain(tenants.map(|(_, tenant)| tenant.name.to_string())).collect()
         };
         let clusters = clusters.or_else(|| Some(visit.engine.shared().clusters().map(key).collect()));
-        Ok(Self { clusters, tenants: Some(visit.engine.look(seen).await?) })
+        Ok(Self { clusters, tenants: Some(visit.engine.look(seen)?) })
     }
 
     /// The keys of the clusters that they want to know of, of all that there are.

@@ -257,7 +257,7 @@ async fn pages_of_any_size_come_to_the_same_list() {
     ];
     for tenant in ["solo", "db", "other"] {
         let id = move |state: &crate::snapshot::State<'_>| state.cluster.tenant_named(tenant).unwrap();
-        let tenant = api.engine.look(id).await.unwrap();
+        let tenant = api.engine.look(id).unwrap();
         api.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     }
     for command in work {

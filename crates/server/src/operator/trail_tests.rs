@@ -51,7 +51,7 @@ impl Town {
         let town = Self { service: Service::start(plan).await.unwrap() };
         let engine = town.service.engine();
         let tenants = engine.look(|state| state.cluster.tenants().map(|(id, _)| id).collect::<Vec<_>>());
-        for tenant in tenants.await.unwrap() {
+        for tenant in tenants.unwrap() {
             engine.submit(Command::Enrol(tenant)).await.unwrap();
         }
         for json in

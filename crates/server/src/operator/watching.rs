@@ -51,9 +51,9 @@ pub(super) async fn watch(
             permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
             Ok::<_, Fault>(())
         };
-        visit.engine.look(find).await?.map_err(|fault| visit.discreet(fault))?;
+        visit.engine.look(find)?.map_err(|fault| visit.discreet(fault))?;
     }
-    let audience = Audience::of(&visit).await?;
+    let audience = Audience::of(&visit)?;
     let entries = visit.engine.entries();
     let newest = TrailQuery { limit: 0, ..TrailQuery::default() };
     let head = visit.engine.read_trail(newest).await?.head;

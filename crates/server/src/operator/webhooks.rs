@@ -98,12 +98,12 @@ async fn list(visit: Visit, page: Page) -> Result<Shown<WebhookView>, Fault> {
             .map(|webhook| (Cursor(webhook.number.into()), view(&post, webhook, called)))
             .collect::<Vec<_>>()
     };
-    Ok(page.fill(visit.engine.look(look).await?.into_iter()))
+    Ok(page.fill(visit.engine.look(look)?.into_iter()))
 }
 
 async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<WebhookView>, Fault> {
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
-    let shown = visit.engine.look(move |state| named(&post, state, &wanted)).await?;
+    let shown = visit.engine.look(move |state| named(&post, state, &wanted))?;
     Ok(visit.tagged(shown.ok_or_else(|| no_webhook(&name, &visit.engine.shared()))?))
 }
 

@@ -155,9 +155,7 @@ impl Courier {
         let mut sites = BTreeMap::new();
         for entry in page.entries.iter().filter(|entry| !entry.notices.is_empty()) {
             let cluster = ClusterId(entry.cluster_number);
-            if let std::collections::btree_map::Entry::Vacant(vacant) = sites.entry(cluster) {
-                vacant.insert(self.post.site(cluster).await?);
-            }
+            sites.entry(cluster).or_insert_with(|| self.post.site(cluster));
         }
         Some((page, sites))
     }

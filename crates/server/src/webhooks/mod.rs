@@ -40,7 +40,6 @@ use counts::Counts;
 use courier::Courier;
 pub(crate) use desk::Standing;
 use desk::{Desk, Register};
-use forewarn_control::ControlError;
 use letters::{notification, question, understood};
 use line::{Line, Trouble, check};
 
@@ -135,18 +134,14 @@ impl Post {
             handshake(self, webhook, line).await?;
         }
         let at = Moment(self.engine.clock().now().wall);
-        let site = self.site(ClusterId::DEFAULT).await.unwrap_or_default();
+        let site = self.site(ClusterId::DEFAULT);
         let push = sample(webhook.name.as_str(), &random_code().unwrap_or_default(), at, &site);
         check(&line.send(&notification(webhook, &self.origin, &push, 1)).await?)
     }
 
-    /// Where a cluster is. One that is gone is nowhere in particular; nothing, if that cannot be found out now.
-    async fn site(&self, cluster: ClusterId) -> Option<Site> {
-        match self.engine.of(cluster).look(|state| state.site.clone()).await {
-            Ok(site) => Some(site),
-            Err(ControlError::NoSuchCluster) => Some(Site::default()),
-            Err(_) => None,
-        }
+    /// The site of a cluster; the usual one, if the cluster is gone.
+    fn site(&self, cluster: ClusterId) -> Site {
+        self.engine.of(cluster).look(|state| state.site.clone()).unwrap_or_default()
     }
 
     fn desk(&self, webhook: u32) -> Option<Arc<Desk>> {
@@ -169,7 +164,7 @@ async fn handshake(post: &Post, webhook: &Webhook, line: &mut Line) -> Result<Op
 
 async fn shake(post: &Post, webhook: &Webhook, line: &mut Line) -> Result<Option<u32>, Trouble> {
     let code = random_code().map_err(|_| Trouble::Unwilling("no random numbers to be had"))?;
-    let site = post.site(ClusterId::DEFAULT).await.unwrap_or_default();
+    let site = post.site(ClusterId::DEFAULT);
     let at = Moment(post.engine.clock().now().wall);
     let answer = line.send(&question(webhook, &post.origin, &code, (at, &site))).await?;
     understood(webhook.schema, &answer, &post.origin, &code)

@@ -36,7 +36,7 @@ async fn full() -> Client {
 }
 
 async fn enrol(client: &Client, tenant: &'static str) {
-    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).await.unwrap();
+    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).unwrap();
     client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
 }
 
@@ -47,7 +47,7 @@ async fn what_cannot_be_waited_for_is_not_done() {
     let seen = || {
         client.engine.look(|state| (state.cluster.maintenances().count(), state.cluster.machines().count()))
     };
-    let before = seen().await.unwrap();
+    let before = seen().unwrap();
     client.group().await;
     let vm = json!({ "location": "eastus", "properties": {} });
     for (method, target, body) in [
@@ -62,7 +62,7 @@ async fn what_cannot_be_waited_for_is_not_done() {
             (StatusCode::CONFLICT, &json!("OperationNotAllowed")),
             "{target}"
         );
-        assert_eq!(seen().await.unwrap(), before, "{target}");
+        assert_eq!(seen().unwrap(), before, "{target}");
     }
     assert_eq!(client.get(own("virtualMachineScaleSets/web")).await.status, StatusCode::OK);
 }
@@ -96,7 +96,7 @@ async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
             transacted.operation.unwrap().waits.iter().map(cause).collect::<Vec<_>>(),
         )
     });
-    assert_eq!(causes.await.unwrap(), (2, vec![Cause::UserRestart]));
+    assert_eq!(causes.unwrap(), (2, vec![Cause::UserRestart]));
 }
 
 /// A client with a token of that tenant, on the same server.
