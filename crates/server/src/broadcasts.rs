@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use forewarn_control::TrailEntry;
-use forewarn_store::TrailReader;
+use forewarn_store::{TrailQuery, TrailReader};
 use tokio::sync::{broadcast, watch};
 
 use crate::snapshot::Snapshot;
@@ -80,5 +80,16 @@ impl Broadcasts {
             drop(self.trail.send(entry));
         }
         self.commits.send_modify(|commits| *commits += 1);
+    }
+
+    /// Broadcasts entries that were found in the journal and that no listener has: their commit was taken for failed.
+    pub(crate) fn tell_missed(&self, reader: &TrailReader, mut after: u64) {
+        let read = |after| reader.read(TrailQuery { after: Some(after), ..TrailQuery::default() });
+        while let Ok(page) = read(after)
+            && let Some(last) = page.entries.last()
+        {
+            after = last.number;
+            self.tell(page.entries);
+        }
     }
 }

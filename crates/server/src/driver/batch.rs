@@ -1,14 +1,14 @@
-//! Decisions that are not in the journal yet, and the answers to requests.
+//! Decisions that are not in the journal yet.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_control::notice::Announced;
-use forewarn_control::request::Reply;
 use forewarn_control::shared::ClusterId;
-use forewarn_control::{ControlError, Effect, Record, TrailEntry};
+use forewarn_control::{Effect, Record, TrailEntry};
 use forewarn_lifecycle::TenantId;
-use tokio::sync::oneshot;
+
+use crate::message::Answers;
 
 /// Decisions that are not in the journal yet.
 #[derive(Default)]
@@ -41,34 +41,5 @@ impl Batch {
             | Effect::WorkFailed(..)
             | Effect::WorkFinished(_) => self.effects.push(effect),
         }
-    }
-}
-
-/// Answers to requests. They are sent once everything that is due is done, so that a caller who reads after an answer sees what
-/// follows from the request.
-#[derive(Default)]
-pub(super) struct Answers {
-    pub(super) replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
-    /// Callers that wait until everything before their message is done.
-    pub(super) waiting: Vec<oneshot::Sender<()>>,
-}
-
-impl Answers {
-    pub(super) fn extend(&mut self, later: Self) {
-        self.replies.extend(later.replies);
-        self.waiting.extend(later.waiting);
-    }
-
-    pub(super) fn send(self) {
-        // The callers may have gone; what was decided stays.
-        self.replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
-        self.waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
-    }
-
-    /// Rejects requests that could not be written. A caller that waits finds that there will be no answer.
-    pub(super) fn reject(self) {
-        // The callers may have gone.
-        let rejected = self.replies.into_iter();
-        rejected.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
     }
 }

@@ -4,12 +4,9 @@
 //! publishes, replies and acts. Between batches it sleeps until something is due.
 
 mod batch;
-mod impact_task;
-mod message;
 mod notice;
 mod publication;
 mod recovery;
-mod runtime;
 #[cfg(test)]
 mod tests;
 mod virtual_clock;
@@ -21,10 +18,7 @@ use std::time::{Duration, Instant};
 use forewarn_control::notice::Announced;
 use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_control::shared::ClusterId;
-use forewarn_control::{
-    Chain, ControlError, ControlState, Decision, Effect, Environment, Record, TrailEntry,
-    decide,
-};
+use forewarn_control::{Chain, ControlError, ControlState, Decision, Environment, decide};
 use forewarn_hypervisor::Order;
 use forewarn_lifecycle::{Action, MachineId, Now, Seed, player};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -32,16 +26,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
+use crate::cluster_runtime::ClusterRuntime;
 use crate::directory::Directory;
+use crate::found::Readers;
 use crate::hypervisor::Hypervisor;
+use crate::impact_task::ImpactTask;
 use crate::journal::JournalHandle;
-use batch::{Answers, Batch};
-use impact_task::ImpactTask;
-pub use message::ClockCommand;
-pub(crate) use message::Message;
-pub(crate) use notice::Readers;
-pub(crate) use recovery::Found;
-use runtime::ClusterRuntime;
+use crate::message::{Answers, Message};
+use batch::Batch;
 #[cfg(test)]
 pub(crate) use tests::SlowDisk;
 
@@ -84,9 +76,6 @@ struct Stopping {
 
 /// The simulated machines whose next action fails, of a request to no cluster.
 static NONE_JAMMED: BTreeSet<MachineId> = BTreeSet::new();
-
-/// The longest time that driver programs have to end when the server stops.
-const STOP_MAX: Duration = Duration::from_secs(30);
 
 /// Messages in one batch.
 const BATCH_MAX: usize = 256;
@@ -147,25 +136,16 @@ impl Driver {
                 reply.send(()).ok();
             }
             Some(Message::ImpactOver { cluster, work, machine }) => {
-                let runtime = self.runtime(cluster);
-                runtime.impact_tasks.remove(&(work, machine));
-                if runtime.delays.contains_key(&(work, machine)) {
-                    Arc::make_mut(&mut runtime.delays).remove(&(work, machine));
-                    self.batch.is_visible = true;
-                }
+                self.batch.is_visible |= self.runtime(cluster).end_impact(work, machine);
             }
             Some(Message::ImpactDelayed { cluster, work, machine, reason }) => {
-                let delays = &mut self.runtime(cluster).delays;
-                Arc::make_mut(delays).insert((work, machine), reason);
+                self.runtime(cluster).delay_impact(work, machine, reason);
                 self.batch.is_visible = true;
             }
             Some(Message::Stop { reply }) => {
                 self.stop.send_replace(true);
-                let patience = match &self.hypervisor {
-                    Hypervisor::Simulated => Duration::ZERO,
-                    Hypervisor::Program(program) => program.time_limit.min(STOP_MAX),
-                };
-                self.stopping = Some(Stopping { reply, until: Instant::now() + patience });
+                let until = Instant::now() + self.hypervisor.time_to_stop();
+                self.stopping = Some(Stopping { reply, until });
             }
         }
     }

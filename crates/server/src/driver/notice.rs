@@ -20,15 +20,7 @@ use forewarn_store::AppendFailed;
 
 use super::Driver;
 use super::batch::Batch;
-
-/// Whether VMs can read documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
-    /// Not yet: the server starts. Nothing that is due is done.
-    Absent,
-    /// They can.
-    Present,
-}
+use crate::found::Readers;
 
 /// Commits that take longer than this are worth a warning.
 const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);

@@ -3,43 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_control::notice::Announced;
-use forewarn_control::{Chain, ControlState, Effect, Entry, Record};
-use forewarn_lifecycle::{Now, Seed};
-use forewarn_store::{AppendFailed, Recovered, TrailQuery};
+use forewarn_control::{Effect, Entry, Record};
+use forewarn_store::{AppendFailed, Recovered};
 use tokio::sync::{mpsc, watch};
 
-use super::batch::{Answers, Batch};
-use super::{Driver, Message, Readers};
+use super::Driver;
+use super::batch::Batch;
 use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
 use crate::directory::Directory;
+use crate::found::{Found, Readers};
 use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
-
-/// The state from which a driver starts.
-pub(crate) struct Found {
-    pub(crate) state: ControlState,
-    /// Ids of machines and names of operations are made of it.
-    pub(crate) identity: Seed,
-    /// The end of the audit log.
-    pub(crate) audit_end: Chain,
-    /// Announcements that no VM may have read.
-    pub(crate) unread: Vec<Announced>,
-    pub(crate) readers: Readers,
-    /// The clocks as they were last recorded.
-    pub(crate) recorded: Now,
-}
-
-impl Found {
-    /// A state without a past.
-    pub(crate) fn new(state: ControlState, identity: Seed) -> Self {
-        let audit_end = Chain::default();
-        let (unread, readers, recorded) = (Vec::new(), Readers::Present, Now::at_millis(0));
-        Self { state, identity, audit_end, unread, readers, recorded }
-    }
-}
+use crate::message::{Answers, Message};
 
 impl Driver {
     /// A driver of the state that was found. Everything is published when this returns.
@@ -151,22 +128,10 @@ impl Driver {
         self.unread = unread.into_iter().collect();
         self.broadcasts.can_read(self.journal.trail_reader());
         self.publish_all();
-        self.broadcast_missed(published);
+        self.broadcasts.tell_missed(&self.journal.trail_reader(), published);
         self.broadcasts.is_troubled(None);
         tracing::info!("the journal can be written again");
         // It may fail again at once, and say so.
         self.resume();
-    }
-
-    /// Broadcasts entries that were found in the journal and that no listener has: their commit was taken for failed.
-    fn broadcast_missed(&self, mut after: u64) {
-        let reader = self.journal.trail_reader();
-        let read = |after| reader.read(TrailQuery { after: Some(after), ..TrailQuery::default() });
-        while let Ok(page) = read(after)
-            && let Some(last) = page.entries.last()
-        {
-            after = last.number;
-            self.broadcasts.tell(page.entries);
-        }
     }
 }

@@ -17,12 +17,14 @@ use forewarn_store::{AppendFailed, TrailQuery, TrailReader};
 use forewarn_types::Moment;
 use tokio::sync::oneshot;
 
-use super::{ClockCommand, Driver, Found, Message};
+use super::Driver;
 use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Speed, later};
 use crate::engine::Engine;
+use crate::found::Found;
 use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
+use crate::message::{ClockCommand, Message};
 use crate::snapshot::Snapshot;
 
 /// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.

@@ -27,9 +27,11 @@ use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Kind};
 use crate::directory::Directory;
-use crate::driver::{ClockCommand, Driver, Found, Message};
+use crate::driver::Driver;
+use crate::found::Found;
 use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
+use crate::message::{ClockCommand, Message};
 use crate::rejections::RecentRejections;
 use crate::snapshot::{Snapshot, State};
 

@@ -123,11 +123,7 @@ fn located(
     }
 }
 
-fn compare(
-    visit: &Visit,
-    wanted: &Fleet,
-    how: How,
-) -> Result<Result<Vec<Difference>, BadFleet>, Fault> {
+fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Result<Vec<Difference>, BadFleet>, Fault> {
     let unmentioned = match how.unmentioned {
         UnmentionedWord::Keep => Unmentioned::Keep,
         UnmentionedWord::Remove => Unmentioned::Remove,

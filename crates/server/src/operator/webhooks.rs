@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Path;
-use forewarn_control::shared::{Authorization, Catalogue, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook};
+use forewarn_control::shared::{
+    Authorization, Catalogue, ClusterId, Filter, Reach, Refusal, Schema, Scope, Webhook,
+};
 use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };

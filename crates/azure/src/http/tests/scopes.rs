@@ -86,8 +86,7 @@ async fn a_group_that_is_another_clusters_is_refused() {
     let several = json!([{ "command": "admit_host", "name": "n1" }, { "command": "change_site", "resource_group": "forewarn" }]);
     let several: Vec<NamedCommand> = serde_json::from_value(several).unwrap();
     assert!(north.order(several).await.is_err());
-    let seen =
-        north.look(|state| (state.site.location.clone(), state.cluster.hosts().count())).unwrap();
+    let seen = north.look(|state| (state.site.location.clone(), state.cluster.hosts().count())).unwrap();
     assert_eq!(seen, ("local".to_owned(), 0));
     change_site(&north, json!({ "resource_group": "forewarn", "subscription": "other" })).await.unwrap();
     change_site(&north, json!({ "location": "elsewhere" })).await.unwrap();

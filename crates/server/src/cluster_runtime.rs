@@ -4,44 +4,58 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use forewarn_control::{Effect, RecentOutcomes};
-use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::player::{Completion, Surroundings};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, PretendMachines, Report, Steady, TenantId};
 
+use crate::publication::PublishedCluster;
 use crate::published::Slot;
-use crate::snapshot::{ClusterRuntimeView, ListedMachine};
+use crate::snapshot::ClusterRuntimeView;
 
 /// The runtime state of one cluster.
 #[derive(Default)]
-pub(super) struct ClusterRuntime {
-    pub(super) simulator: PretendMachines,
+pub(crate) struct ClusterRuntime {
+    pub(crate) simulator: PretendMachines,
     /// Simulated machines whose next action fails.
-    pub(super) jammed: BTreeSet<MachineId>,
+    pub(crate) jammed: BTreeSet<MachineId>,
     /// Impact tasks: an action is ordered once at a time.
-    pub(super) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
+    pub(crate) impact_tasks: BTreeSet<(MaintenanceId, MachineId)>,
     /// Reasons why impact tasks repeat their orders.
-    pub(super) delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
-    pub(super) documents: BTreeMap<TenantId, Arc<Slot>>,
-    pub(super) listed: PagedMap<MachineId, ListedMachine>,
+    delays: Arc<BTreeMap<(MaintenanceId, MachineId), String>>,
+    pub(crate) published: PublishedCluster,
     outcomes: RecentOutcomes,
     /// Number of decisions that have changed the cluster.
-    pub(super) revision: u64,
+    pub(crate) revision: u64,
 }
 
 impl ClusterRuntime {
     /// Takes note of an effect on the work of the cluster.
-    pub(super) fn follow_work(&mut self, effect: &Effect) {
+    pub(crate) fn follow_work(&mut self, effect: &Effect) {
         self.outcomes.follow(effect);
     }
 
+    /// An impact task has to repeat its order.
+    pub(crate) fn delay_impact(&mut self, work: MaintenanceId, machine: MachineId, reason: String) {
+        Arc::make_mut(&mut self.delays).insert((work, machine), reason);
+    }
+
+    /// An impact task has ended. Returns true if readers saw that it was delayed.
+    pub(crate) fn end_impact(&mut self, work: MaintenanceId, machine: MachineId) -> bool {
+        self.impact_tasks.remove(&(work, machine));
+        let was_delayed = self.delays.contains_key(&(work, machine));
+        if was_delayed {
+            Arc::make_mut(&mut self.delays).remove(&(work, machine));
+        }
+        was_delayed
+    }
+
     /// The part of it that readers see.
-    pub(super) fn view(&self) -> ClusterRuntimeView {
+    pub(crate) fn view(&self) -> ClusterRuntimeView {
         ClusterRuntimeView {
             revision: self.revision,
             next_simulated: self.simulator.next(),
             outcomes: self.outcomes.clone(),
             delays: Arc::clone(&self.delays),
-            listed: self.listed.clone(),
+            listed: self.published.listed().clone(),
         }
     }
 }
@@ -58,6 +72,6 @@ impl Surroundings for ClusterRuntime {
     }
 
     fn last_heard(&self, tenant: TenantId, _: Now) -> Option<Steady> {
-        Some(self.documents.get(&tenant).map_or(Steady::START, |slot| slot.heard()))
+        Some(self.published.document(tenant).map_or(Steady::START, Slot::heard))
     }
 }
