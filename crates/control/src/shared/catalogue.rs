@@ -1,5 +1,6 @@
 //! The state: names of clusters, tokens, receipts, the register, webhooks.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
@@ -138,6 +139,12 @@ impl Catalogue {
     /// The keys of entries that go, once nothing of them is left.
     pub fn entries_leaving(&self) -> impl Iterator<Item = &str> {
         self.register.leaving()
+    }
+
+    /// The clusters of those entries.
+    #[must_use]
+    pub fn clusters_leaving(&self) -> BTreeSet<ClusterId> {
+        self.entries_leaving().filter_map(|key| self.entry(key)).map(|entry| entry.cluster).collect()
     }
 
     /// Whether an operation about it is under way, by key.

@@ -286,10 +286,7 @@ impl Driver {
     /// Removes a resource that is marked to go, in any cluster.
     fn sweep(&mut self, now: Now) -> bool {
         let before = self.batch.records.len();
-        let shared = self.state.shared();
-        let leaving = shared.entries_leaving().filter_map(|key| shared.entry(key)).map(|entry| entry.cluster);
-        let clusters: BTreeSet<_> = leaving.collect();
-        clusters.into_iter().any(|id| {
+        self.state.shared().clusters_leaving().into_iter().any(|id| {
             // A cluster that is gone has nothing to remove.
             let swept = self.decide(now, &Request::Cluster(id, ClusterRequest::Sweep));
             swept.is_ok() && self.batch.records.len() > before
