@@ -103,9 +103,9 @@ impl Driver {
         mut now: Now,
         context: &RequestContext,
     ) -> Result<Now, ControlError> {
-        let before = self.incarnations();
+        let before = journey.is_to_next_change.then(|| self.incarnations());
         while !self.journal.is_broken()
-            && !(journey.is_to_next_change && self.incarnations() != before)
+            && before.is_none_or(|before| before == self.incarnations())
             && let Some(stop) = journey.next_stop(now, self.next_after(now), &self.state)
         {
             now = self.stop_at(stop, context)?;
