@@ -54,8 +54,8 @@ pub use placement::*;
 pub use receipts::{Answer, NewReceipt, Receipt, ReceiptRow, Receipts};
 pub use record::{ClusterEntry, Entry, Record};
 pub use state::{
-    ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, RestoringState,
-    StartedWork, StateRow,
+    ClusterState, ControlState, DetailsTable, Effect, FinishedWork, INCARNATION_STEP, PlannedWork,
+    RestoringState, StateRow,
 };
 pub use stream::{ClusterId, Stream};
 pub use view::*;

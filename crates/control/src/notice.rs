@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_lifecycle::{Change, Command, Exposure, MaintenanceId, Now, Steady, TenantId, Timestamp};
+use forewarn_lifecycle::{Change, Cluster, Command, Exposure, MaintenanceId, Now, Steady, Timestamp};
 
 use crate::audit::{Chain, Told, TrailEntry, moved};
 use crate::receipts::{Answer, NewReceipt};
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::Reply;
-use crate::state::ControlState;
+use crate::state::{ClusterState, ControlState};
 use crate::stream::ClusterId;
 use crate::view::Outcome;
 
@@ -23,10 +23,8 @@ pub type Announced = (ClusterId, MaintenanceId);
 /// Times of announcements that have moved.
 #[derive(Debug, Default)]
 pub struct MovedTimes {
-    /// Records of the moves, which have been applied.
+    /// Records of the moves.
     pub records: Vec<Record>,
-    /// Tenants whose documents show the times.
-    pub tenants: Vec<(ClusterId, TenantId)>,
     /// The former and the new end of each notice.
     by_work: BTreeMap<Announced, (Timestamp, Timestamp)>,
     /// The new end of the notice of each event, by its id as people read it.
@@ -34,34 +32,36 @@ pub struct MovedTimes {
 }
 
 impl MovedTimes {
-    /// Moves the times of announcements that have less than their minimum notice left.
+    /// Moves the times of announcements that have less than their minimum notice left. `written` are the records that announced
+    /// them: receipts among these that show a time which has moved are stored again, with the new time.
+    #[must_use]
     pub fn decide(
-        state: &mut ControlState,
+        state: &ControlState,
         now: Now,
         margin: Duration,
         announced: &BTreeSet<Announced>,
+        written: &[Record],
     ) -> Self {
         let mut times = Self::default();
         for (id, maintenances) in by_cluster(announced) {
+            let Some(rules) = state.cluster(id).map(ClusterState::rules) else { continue };
             let command = Command::EnsureNotice { maintenances, exposure: Exposure::Unread { margin } };
-            let decided = state.cluster(id).map(|cluster| cluster.rules().decide(now, &command));
-            let Some(Ok(changes)) = decided else { continue };
-            changes.into_iter().for_each(|change| times.apply(state, now, id, change));
+            let changes = rules.decide(now, &command).unwrap_or_default();
+            changes.into_iter().for_each(|change| times.record(rules, now, id, change));
+        }
+        if !times.is_empty() {
+            times.move_receipts(now, written);
         }
         times
     }
 
-    fn apply(&mut self, state: &mut ControlState, now: Now, id: ClusterId, change: Change) {
+    fn record(&mut self, rules: &Cluster, now: Now, id: ClusterId, change: Change) {
         let Change::NoticeExtended { maintenance, not_before: to, steady_due } = change else { return };
-        let known = state.cluster(id).and_then(|cluster| cluster.rules().maintenance(maintenance));
-        let Some(known) = known else { return };
+        let Some(known) = rules.maintenance(maintenance) else { return };
         let announcements = known.plan.parts.iter().filter_map(|part| part.announcement.as_ref());
         self.by_event.extend(announcements.map(|one| (one.id.to_string(), (to, steady_due))));
         self.by_work.insert((id, maintenance), (known.plan.not_before, to));
-        self.tenants.extend(known.plan.parts.iter().map(|part| (id, part.tenant)));
-        let record = Record { now, entry: Entry::Cluster(id, ClusterEntry::Rules(change)) };
-        state.apply(&record);
-        self.records.push(record);
+        self.records.push(Record::rules(now, id, change));
     }
 
     /// The number of announcements whose time has moved.
@@ -76,8 +76,7 @@ impl MovedTimes {
         self.by_work.is_empty()
     }
 
-    /// Stores receipts among these records that show a time which has moved again, with the new time.
-    pub fn move_receipts(&mut self, state: &mut ControlState, now: Now, written: &[Record]) {
+    fn move_receipts(&mut self, now: Now, written: &[Record]) {
         let mut latest = BTreeMap::new();
         for record in written {
             if let Entry::Cluster(id, ClusterEntry::ReceiptKept(new)) = &record.entry {
@@ -86,9 +85,7 @@ impl MovedTimes {
         }
         for ((id, ..), former) in latest {
             let Some(new) = self.receipt_with_new_times(former) else { continue };
-            let record = Record { now, entry: Entry::Cluster(id, ClusterEntry::ReceiptKept(new)) };
-            state.apply(&record);
-            self.records.push(record);
+            self.records.push(Record::in_cluster(now, id, ClusterEntry::ReceiptKept(new)));
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use forewarn_lifecycle::paged::{PagedMap, PagedSet};
 use forewarn_lifecycle::{MaintenanceId, Name};
 
-use crate::state::{Effect, FinishedWork, StartedWork};
+use crate::state::{Effect, FinishedWork, PlannedWork};
 use crate::view::{Ending, FailureView};
 
 /// Results that are remembered.
@@ -43,7 +43,7 @@ impl RecentOutcomes {
 
     /// Takes note of an effect on the work of this cluster.
     pub fn follow(&mut self, effect: &Effect) {
-        if let Effect::WorkPlanned(StartedWork { work, tenants, .. }) = effect {
+        if let Effect::WorkPlanned(PlannedWork { work, tenants, .. }) = effect {
             self.tenants.insert(*work, tenants.clone());
         } else if let Effect::WorkFailed(_, work) = effect {
             self.failing.insert(*work);

@@ -1,17 +1,14 @@
-//! The hands: they carry out what the rules decided.
+//! The hypervisor carries out the actions that the rules have decided.
 //!
-//! An action is known by its maintenance and its machine. It may be commanded many times, after a crash for example, and
-//! must happen once; each pair of hands has its own way to see to that.
-//!
-//! - [`Pretend`] is a machine that exists only on a clock: it is busy for a while, and then done.
-//! - [`Program`] is an executable of the operator's: JSON in, JSON out.
+//! An action is known by its maintenance and its machine. It may be ordered many times, after a crash for example, and must
+//! happen once. [`Program`] is an executable of the operator: JSON in, JSON out. Machines that are simulated are
+//! [`forewarn_lifecycle::PretendMachines`].
 
 mod order;
 mod output;
 mod program;
 mod text;
 
-pub use forewarn_lifecycle::PretendMachines as Pretend;
 pub use order::{Answer, Order, Verb};
 pub use output::{OUTPUT_BYTES_MAX, OUTPUT_LINE_BYTES_MAX, OUTPUT_LINES_MAX, OutputAllowance};
 pub use program::{ANSWER_BYTES_MAX, Program, REASON_BYTES_MAX};

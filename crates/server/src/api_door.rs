@@ -142,7 +142,7 @@ impl Bound {
 /// A token for whoever sets the server up, if there is no other way in.
 pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Option<String>, StartError> {
     let is_locked = doors.iter().all(|door| door.access() == Access::Tokens);
-    if !is_locked || engine.roster().tokens().next().is_some() {
+    if !is_locked || engine.shared().tokens().next().is_some() {
         return Ok(None);
     }
     let name = Name::new(FIRST_TOKEN).map_err(|_| StartError::Refused(ControlError::Unavailable))?;
@@ -154,7 +154,7 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
 /// # Errors
 /// When there are no random numbers, the name is taken, or nothing can be written.
 pub async fn issue_token(engine: &Engine, name: Name, role: Role) -> Result<String, StartError> {
-    let number = engine.roster().next_token;
+    let number = engine.shared().next_token();
     let text = Secret::new().map_err(StartError::Token)?.text(number);
     let (scope, hash) = (Scope::default(), hash(&text));
     let issue = Administration::IssueToken { number, name, role, scope, hash, expires: None };

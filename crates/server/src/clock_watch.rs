@@ -8,7 +8,7 @@ use forewarn_lifecycle::Now;
 
 /// What was seen of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ClockStep {
+enum ClockStep {
     /// Nothing worth a word.
     None,
     /// The wall clock was set forward by so much.
@@ -30,8 +30,19 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct ClockWatch(Option<Now>);
 
 impl ClockWatch {
+    /// Looks at the clocks, and reports a step in the log. Returns true if there was one. Nothing becomes early by it.
+    pub(crate) fn report(&mut self, now: Now) -> bool {
+        match self.look(now) {
+            ClockStep::None => return false,
+            ClockStep::Forward(step) => tracing::warn!(?step, "the wall clock was set forward"),
+            ClockStep::Back(step) => tracing::warn!(?step, "the wall clock was set back"),
+            ClockStep::Asleep(pause) => tracing::warn!(?pause, "the server was asleep"),
+        }
+        true
+    }
+
     /// Looks at the clocks.
-    pub(crate) fn look(&mut self, now: Now) -> ClockStep {
+    fn look(&mut self, now: Now) -> ClockStep {
         let Some(before) = self.0.replace(now) else { return ClockStep::None };
         let passed = now.steady.since(before.steady);
         let expected = before.wall.plus(passed);

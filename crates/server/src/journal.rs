@@ -102,6 +102,8 @@ impl JournalHandle {
         records: &[Record],
         trail: &[Arc<TrailEntry>],
     ) -> Result<(), AppendFailed> {
+        #[cfg(test)]
+        self.slow_disk.check()?;
         match &mut self.journal {
             _ if records.is_empty() && trail.is_empty() => return Ok(()),
             Some(journal) => journal.append(records, trail)?,

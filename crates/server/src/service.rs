@@ -21,8 +21,9 @@ use crate::bound_extension::{BoundExtension, OpenExtension};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
 use crate::descriptors::{Descriptors, OpenConnections};
-use crate::engine::{Engine, Hypervisor};
+use crate::engine::Engine;
 use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
+use crate::hypervisor::Hypervisor;
 use crate::operator::{self, HostNames};
 use crate::refused_entry::refused_place;
 use crate::snapshot::State;
@@ -353,7 +354,7 @@ pub async fn admit_fleet_if_empty(engine: &Engine, fleet: &Fleet) -> Result<(), 
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };
-    if !engine.look(is_empty).await? {
+    if !engine.look(is_empty)? {
         return Ok(());
     }
     let differences = difference(&Fleet::default(), fleet, Unmentioned::Keep)?;
@@ -362,7 +363,7 @@ pub async fn admit_fleet_if_empty(engine: &Engine, fleet: &Fleet) -> Result<(), 
         return Ok(());
     }
     let Err(problem) = engine.order(commands.clone()).await else { return Ok(()) };
-    Err(match engine.find_refused(commands).await? {
+    Err(match engine.find_refused(&commands) {
         Some(refused) => StartError::RefusedEntry(refused_place(&differences, &refused), refused.error),
         None => StartError::Refused(problem),
     })

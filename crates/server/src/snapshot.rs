@@ -95,6 +95,11 @@ impl Polls<'_> {
 }
 
 impl Snapshot {
+    /// A state whose driver has not started: no document is published yet, and no machine is listed.
+    pub(crate) fn new(state: ControlState, identity: Seed) -> Self {
+        Self { state, runtimes: BTreeMap::new(), revision: 0, identity, clock_limit: None }
+    }
+
     /// A cluster at a time.
     #[must_use]
     pub fn cluster(&self, id: ClusterId, now: Now) -> Option<State<'_>> {

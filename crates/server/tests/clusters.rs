@@ -59,7 +59,7 @@ async fn the_same_names_in_two_clusters_are_two_machines() {
 
     order(&west, r#"{"command":"restart","machine":"solo"}"#).await.unwrap();
     let boots = async |engine: &Engine| {
-        engine.look(|state| state.cluster.machines().next().unwrap().1.boots).await.unwrap()
+        engine.look(|state| state.cluster.machines().next().unwrap().1.boots).unwrap()
     };
     assert_eq!((boots(&first).await, boots(&west).await), (1, 2));
     first.stop().await;
@@ -67,7 +67,7 @@ async fn the_same_names_in_two_clusters_are_two_machines() {
     let first = open(directory.path());
     let west = first.named("west").unwrap();
     assert_eq!((boots(&first).await, boots(&west).await), (1, 2), "after a restart");
-    assert_eq!(west.look(|state| state.name.to_string()).await.unwrap(), "west");
+    assert_eq!(west.look(|state| state.name.to_string()).unwrap(), "west");
 }
 
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_cluster_goes_when_nothing_is_in_it_and_is_called_as_it_is_called_now(
     order(&west, r#"{"command":"delete","machine":"solo"}"#).await.unwrap();
     order(&west, r#"{"command":"remove_host","host":"h1"}"#).await.unwrap();
     administer(Administration::RemoveCluster(named("east"))).await.unwrap();
-    assert_eq!(west.look(|_| ()).await, Err(ControlError::NoSuchCluster));
+    assert_eq!(west.look(|_| ()), Err(ControlError::NoSuchCluster));
     assert_eq!(
         administer(Administration::RemoveCluster(named("default"))).await,
         Err(Refusal::DefaultCluster.into())
@@ -127,7 +127,7 @@ async fn the_same_request_under_the_same_key_is_carried_out_once_also_after_a_re
         engine.order(CommandBatch { commands, context: terms }).await
     };
     let boots = async |engine: &Engine| {
-        engine.look(|state| state.cluster.machines().next().unwrap().1.boots).await.unwrap()
+        engine.look(|state| state.cluster.machines().next().unwrap().1.boots).unwrap()
     };
     let first = restart(&engine, once("k", 1)).await.unwrap();
     assert_eq!(restart(&engine, once("k", 1)).await, Ok(first.clone()));

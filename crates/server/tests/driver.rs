@@ -21,26 +21,26 @@ async fn solo() -> (Engine, MachineId) {
     (engine, MachineId(0))
 }
 
-async fn phases(engine: &Engine) -> Vec<&'static str> {
+fn phases(engine: &Engine) -> Vec<&'static str> {
     let look = engine.look(|state| {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().map(|event| if event.is_scheduled() { "Scheduled" } else { "Started" }).collect()
     });
-    look.await.expect("a running driver")
+    look.expect("a cluster")
 }
 
 #[tokio::test]
 async fn a_frozen_clock_moves_when_it_is_driven_and_stops_at_everything_on_the_way() {
     let (engine, solo) = solo().await;
     engine.submit(Command::Restart(solo)).await.expect("announced");
-    assert_eq!(phases(&engine).await, ["Scheduled"]);
+    assert_eq!(phases(&engine), ["Scheduled"]);
     engine.drive(ClockCommand::Advance(Duration::from_secs(899))).await.expect("a virtual clock");
-    assert_eq!(phases(&engine).await, ["Scheduled"]);
+    assert_eq!(phases(&engine), ["Scheduled"]);
     let now = engine.drive(ClockCommand::Advance(Duration::from_secs(1))).await.expect("a virtual clock");
-    assert_eq!((now.wall.seconds(), phases(&engine).await), (900, vec!["Started"]));
+    assert_eq!((now.wall.seconds(), phases(&engine)), (900, vec!["Started"]));
     engine.drive(ClockCommand::Advance(Duration::from_secs(3_600))).await.expect("a virtual clock");
-    assert!(phases(&engine).await.is_empty());
-    let boots = engine.look(move |state| state.cluster.machine(solo).map(|machine| machine.boots)).await;
+    assert!(phases(&engine).is_empty());
+    let boots = engine.look(move |state| state.cluster.machine(solo).map(|machine| machine.boots));
     assert_eq!(boots, Ok(Some(2)));
 }
 
@@ -52,7 +52,7 @@ async fn next_stops_where_a_document_changes() {
         let now = engine.drive(ClockCommand::Next { within: None }).await.expect("a virtual clock");
         assert_eq!(now.wall.seconds(), seconds);
     }
-    assert!(phases(&engine).await.is_empty());
+    assert!(phases(&engine).is_empty());
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn a_clock_that_runs_fast_lets_a_notice_pass_quickly() {
     let (engine, solo) = solo().await;
     engine.submit(Command::Restart(solo)).await.expect("announced");
     engine.drive(ClockCommand::Run(Speed(1_000_000))).await.expect("a virtual clock");
-    while !phases(&engine).await.is_empty() {
+    while !phases(&engine).is_empty() {
         tokio::task::yield_now().await;
     }
 }

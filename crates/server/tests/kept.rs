@@ -32,11 +32,11 @@ fn copy(place: &Path) -> TempDir {
 /// What the clock shows, and what a kill would have left then.
 async fn look(engine: &Engine, place: &Path) -> (Now, TempDir) {
     let place = place.to_owned();
-    engine.look(move |state| (state.now, copy(&place))).await.unwrap()
+    engine.look(move |state| (state.now, copy(&place))).unwrap()
 }
 
 async fn check((shown, left): (Now, TempDir)) {
-    let found = open(left.path(), Speed(0)).look(|state| state.now).await.unwrap();
+    let found = open(left.path(), Speed(0)).look(|state| state.now).unwrap();
     assert!(found.wall >= shown.wall && found.steady >= shown.steady, "{found:?} after {shown:?}");
 }
 

@@ -70,11 +70,11 @@ async fn an_address_is_that_of_one_machine_and_a_rehearsal_says_so_too() {
     ]);
     for wrong in [taken, twice, json!([{ "command": "describe", "machine": "a", "addresses": ["10.0.0.2"] }])]
     {
-        let rehearsed = engine.rehearse(commands(wrong.clone())).await;
+        let rehearsed = engine.rehearse(&commands(wrong.clone()));
         assert!(matches!(rehearsed, Err(ControlError::AddressTaken { .. })), "{wrong}");
         assert_eq!(engine.order(commands(wrong)).await.map(drop), rehearsed);
     }
-    let hosts = engine.look(|state| state.cluster.hosts().count()).await;
+    let hosts = engine.look(|state| state.cluster.hosts().count());
     assert_eq!(hosts, Ok(1), "nothing of what was refused was done");
     assert_eq!(at(&engine, "10.0.0.7"), None);
 }
@@ -87,7 +87,7 @@ async fn what_is_not_said_of_a_machine_or_a_site_stays() {
     assert_eq!(order(json!([{ "command": "describe", "machine": "a", "tags": { "x": "y" } }])).await, 0);
     assert_eq!(at(&engine, "10.0.0.1").as_deref(), Some("a"), "its address was not mentioned");
     assert_eq!(order(json!([{ "command": "change_site", "location": "here" }])).await, 1);
-    let site = engine.look(|state| state.site.clone()).await.expect("a running driver");
+    let site = engine.look(|state| state.site.clone()).expect("a running driver");
     assert_eq!((site.location.as_str(), site.resource_group.as_str()), ("here", "forewarn"));
 }
 

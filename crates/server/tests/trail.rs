@@ -35,7 +35,7 @@ async fn announced(place: &Path) -> Engine {
     let engine = open(place);
     order(&engine, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
     order(&engine, r#"{"command":"admit_vm","name":"solo","host":"h1"}"#).await.unwrap();
-    let tenant = engine.look(|state| state.cluster.tenants().next().unwrap().0).await.unwrap();
+    let tenant = engine.look(|state| state.cluster.tenants().next().unwrap().0).unwrap();
     engine.submit(Command::Enrol(tenant)).await.unwrap();
     order(&engine, r#"{"command":"restart","machine":"solo"}"#).await.unwrap();
     engine
@@ -60,7 +60,6 @@ async fn every_command_has_one_entry_and_what_came_of_it_names_it() {
             let (tenant, all) = state.cluster.tenants().next().unwrap();
             (tenant, all.machines()[0], all.events()[0].id())
         })
-        .await
         .unwrap();
     let by = Approver::Machine(machine);
     engine.submit(Command::Approve { tenant, events: vec![event], by }).await.unwrap();

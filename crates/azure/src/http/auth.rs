@@ -101,10 +101,10 @@ impl ArmEndpoint {
             Access::Open(by) => Ok(Permit::unlimited(by)),
             Access::Tokens => {
                 let text = bearer(request.headers()).ok_or(NotAdmitted::Wrong)?;
-                let (roster, wall) = (self.context.engine.roster(), self.context.engine.clock().now().wall);
+                let (shared, wall) = (self.context.engine.shared(), self.context.engine.clock().now().wall);
                 let times = (SystemTime::now(), wall);
-                let token = match self.login.signer.admit(&roster, text, Purpose::Access, times) {
-                    Err(NotAdmitted::Wrong) => find_token(&roster, text, wall)?,
+                let token = match self.login.signer.admit(&shared, text, Purpose::Access, times) {
+                    Err(NotAdmitted::Wrong) => find_token(&shared, text, wall)?,
                     Ok(token) => token,
                     Err(expired @ NotAdmitted::Expired(_)) => return Err(expired),
                 };

@@ -86,7 +86,7 @@ async fn usages(context: &ArmContext, request: &ArmRequest) -> Result<Response, 
             let scale_sets = cluster.scale_sets().filter(|(_, set)| permit.sees_named(set.name.as_str()));
             (machines, sets, scale_sets.count())
         };
-        let counts = engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+        let counts = engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
         (machines, sets, scale_sets) = (machines + counts.0, sets + counts.1, scale_sets + counts.2);
     }
     Ok(answer::list(sizes::usages(machines, sets, scale_sets)))

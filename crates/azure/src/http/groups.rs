@@ -38,7 +38,7 @@ pub(super) async fn list(
         check_subscription(state, &permit, &wanted)?;
         Ok(groups_of(state, &permit, &wanted).iter().map(|group| shown(state, group)).collect())
     };
-    context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?.map(answer::list)
+    context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?.map(answer::list)
 }
 
 /// Serves one group.
@@ -52,7 +52,7 @@ pub(super) async fn one(
         Method::GET => {
             let (group, engine) = context.group(request, (&id.subscription, &id.name)).await?;
             let look = move |state: &State<'_>| shown(state, &group);
-            engine.look(look).await.map(answer::ok).map_err(|problem| errors::of_problem(&problem))
+            engine.look(look).map(answer::ok).map_err(|problem| errors::of_problem(&problem))
         }
         Method::HEAD => match context.group(request, (&id.subscription, &id.name)).await {
             Ok(_) => Ok(answer::nothing()),
@@ -86,7 +86,7 @@ async fn put(context: &ArmContext, request: &ArmRequest, id: GroupId) -> Result<
             ArmError::new(400, "LocationRequired", "The location property is required for this definition.")
         })
     };
-    let cluster = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))??;
+    let cluster = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))??;
     let caller = request.permit.context();
     let transacted =
         context.engine.of(cluster).transact(caller, move |state| arrange_put(state, &id, &sent)).await;

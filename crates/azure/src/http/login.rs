@@ -8,10 +8,10 @@ use std::time::SystemTime;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_control::shared::Token;
+use forewarn_control::shared::{Catalogue, Token};
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::operator::{Access, NotAdmitted, find_token};
-use forewarn_server::{Engine, Roster, TlsListener};
+use forewarn_server::{Engine, TlsListener};
 use forewarn_types::base64url::encode;
 use serde_json::{Map, Value, json};
 
@@ -148,8 +148,8 @@ pub(super) fn device_code(login: &Login, directory: &LoginDirectory) -> Response
 /// Issues tokens for a form with valid credentials.
 pub(super) fn token(login: &Login, engine: &Engine, directory: &LoginDirectory, form: &Form) -> Response {
     let (now, wall) = (SystemTime::now(), engine.clock().now().wall);
-    let roster = engine.roster();
-    match (TokenRequest { login, roster: &roster, form, times: (now, wall) }).grant() {
+    let shared = engine.shared();
+    match (TokenRequest { login, shared: &shared, form, times: (now, wall) }).grant() {
         Ok(granted) => no_store(issue(login, directory, form, &granted, now)),
         Err(refused) => refused.into_response(),
     }
@@ -158,7 +158,7 @@ pub(super) fn token(login: &Login, engine: &Engine, directory: &LoginDirectory, 
 /// A request for a token.
 struct TokenRequest<'a> {
     login: &'a Login,
-    roster: &'a Roster,
+    shared: &'a Catalogue,
     form: &'a Form,
     /// The real time, and the time of the server's clock.
     times: (SystemTime, Timestamp),
@@ -190,7 +190,7 @@ impl<'a> TokenRequest<'a> {
             Credentials::Anyone => Ok(None),
             Credentials::Tokens => {
                 let text = member(self.form, name).unwrap_or_default();
-                Ok(Some(find_token(self.roster, text, self.times.1)?))
+                Ok(Some(find_token(self.shared, text, self.times.1)?))
             }
         }
     }
@@ -202,7 +202,7 @@ impl<'a> TokenRequest<'a> {
             Credentials::Tokens => {
                 let text = member(self.form, "refresh_token").unwrap_or_default();
                 let signer = &self.login.signer;
-                Ok(Some(signer.admit(self.roster, text, Purpose::Refresh, self.times)?))
+                Ok(Some(signer.admit(self.shared, text, Purpose::Refresh, self.times)?))
             }
         }
     }

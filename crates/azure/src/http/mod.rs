@@ -196,7 +196,7 @@ async fn engines_of(context: &ArmContext, request: &ArmRequest) -> Result<Vec<En
     let look = move |state: &ClusterState<'_>| {
         scopes::clusters_of(state, &permit, &wanted).map(|(id, _)| id).collect::<Vec<_>>()
     };
-    let clusters = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    let clusters = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
     Ok(clusters.into_iter().map(|cluster| context.engine.of(cluster)).collect())
 }
 

@@ -42,7 +42,7 @@ async fn find(context: &ArmContext, request: &ArmRequest, name: &str) -> Result<
     let look = move |state: &State<'_>| {
         state.all.operation(&wanted).filter(|operation| may_read(state, &permit, operation)).cloned()
     };
-    let found = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    let found = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
     found.ok_or_else(|| ArmError::new(404, "NotFound", format!("The operation '{name}' could not be found.")))
 }
 

@@ -32,7 +32,7 @@ pub(super) async fn list(
         let (permit, version, wanted) =
             (Arc::clone(&request.permit), request.version()?, Arc::clone(&wanted));
         let look = move |state: &State<'_>| all_of(state, (&permit, version), &wanted);
-        items.extend(engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?);
+        items.extend(engine.look(look).map_err(|problem| errors::of_problem(&problem))?);
     }
     if items.len() > LISTED_MAX {
         let message = format!("There are more than {LISTED_MAX} resources; list them by type.");

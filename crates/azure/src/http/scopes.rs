@@ -24,7 +24,7 @@ impl ArmContext {
             check_subscription(state, &permit, &wanted.subscription)?;
             find_group(state, &permit, &wanted)?.ok_or_else(|| no_group(&wanted.name))
         };
-        let group = self.engine.look(look).await.map_err(|problem| super::errors::of_problem(&problem))??;
+        let group = self.engine.look(look).map_err(|problem| super::errors::of_problem(&problem))??;
         let engine = self.engine.of(group.cluster);
         Ok((group, engine))
     }

@@ -15,9 +15,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use forewarn_control::shared::Token;
+use forewarn_control::shared::{Catalogue, Token};
 use forewarn_lifecycle::Timestamp;
-use forewarn_server::Roster;
 use forewarn_server::operator::NotAdmitted;
 use forewarn_server::tls::write_whole;
 use forewarn_types::base64url::{decode, encode};
@@ -139,14 +138,14 @@ impl Signer {
     /// The operator's token behind a signed one. `now` is the real time, `wall` that of the server's clock.
     pub(super) fn admit<'a>(
         &self,
-        roster: &'a Roster,
+        shared: &'a Catalogue,
         text: &str,
         purpose: Purpose,
         (now, wall): (SystemTime, Timestamp),
     ) -> Result<&'a Token, NotAdmitted> {
         let (claims, signed, signature) = parts(text).ok_or(NotAdmitted::Wrong)?;
         let number = claims[NUMBER].as_u64().and_then(|number| u32::try_from(number).ok());
-        let token = number.and_then(|number| roster.token(number)).ok_or(NotAdmitted::Wrong)?;
+        let token = number.and_then(|number| shared.find_token(number)).ok_or(NotAdmitted::Wrong)?;
         // Takes constant time.
         let verified = hmac::verify(&self.key_of(Some(token)), signed.as_bytes(), &signature);
         if verified.is_err() || claims[PURPOSE] != purpose.as_str() {
@@ -190,7 +189,7 @@ fn random() -> io::Result<[u8; KEY_BYTES]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_control::shared::{Catalogue, Command, Role, Scope, TokenHash};
+    use forewarn_control::shared::{Command, Role, Scope, TokenHash};
     use forewarn_lifecycle::{Name, Now};
     use proptest::prelude::*;
     use sha2::{Digest, Sha256};
@@ -215,26 +214,26 @@ mod tests {
         catalogue
     }
 
-    fn signed(signer: &Signer, roster: &Roster, purpose: Purpose, now: SystemTime) -> String {
-        signer.sign(Map::new(), purpose, roster.tokens().next(), now)
+    fn signed(signer: &Signer, shared: &Catalogue, purpose: Purpose, now: SystemTime) -> String {
+        signer.sign(Map::new(), purpose, shared.tokens().next(), now)
     }
 
     #[test]
     fn a_signed_token_is_good_for_an_hour_and_for_as_long_as_the_one_behind_it() {
         let signer = Signer::forgetful().unwrap();
-        let roster = Roster::of(&catalogue("secret", Some(5_000)));
+        let shared = catalogue("secret", Some(5_000));
         let now = UNIX_EPOCH + Duration::from_hours(1_000);
-        let text = signed(&signer, &roster, Purpose::Access, now);
+        let text = signed(&signer, &shared, Purpose::Access, now);
         let at = |after: Duration, wall: i64| {
             let times = (now + after, Timestamp::from_millis(wall));
-            signer.admit(&roster, &text, Purpose::Access, times).map(|token| token.name.to_string())
+            signer.admit(&shared, &text, Purpose::Access, times).map(|token| token.name.to_string())
         };
         assert_eq!(at(Duration::ZERO, 0), Ok("ci".to_owned()));
         assert_eq!(at(Duration::from_secs(3_599), 4_999), Ok("ci".to_owned()));
         let expired = Err(NotAdmitted::Expired(Name::new("ci").unwrap()));
         assert_eq!(at(Duration::from_hours(1), 0), expired);
         assert_eq!(at(Duration::ZERO, 5_000), expired);
-        let nobody = Roster::default();
+        let nobody = Catalogue::default();
         let revoked = signer.admit(&nobody, &text, Purpose::Access, (now, WALL));
         assert_eq!(revoked, Err(NotAdmitted::Wrong));
     }
@@ -242,27 +241,27 @@ mod tests {
     #[test]
     fn nobody_else_signs_and_nothing_of_it_can_be_changed() {
         let signer = Signer::forgetful().unwrap();
-        let (roster, now) = (Roster::of(&catalogue("secret", None)), SystemTime::now());
-        let admit = |roster: &Roster, text: &str| {
-            signer.admit(roster, text, Purpose::Access, (now, WALL)).map(|token| token.number)
+        let (shared, now) = (catalogue("secret", None), SystemTime::now());
+        let admit = |shared: &Catalogue, text: &str| {
+            signer.admit(shared, text, Purpose::Access, (now, WALL)).map(|token| token.number)
         };
-        let text = signed(&signer, &roster, Purpose::Access, now);
-        assert!(admit(&roster, &text).is_ok());
-        let same_number = Roster::of(&catalogue("another secret", None));
+        let text = signed(&signer, &shared, Purpose::Access, now);
+        assert!(admit(&shared, &text).is_ok());
+        let same_number = catalogue("another secret", None);
         assert_eq!(admit(&same_number, &text), Err(NotAdmitted::Wrong), "another token under its number");
-        let other = signed(&Signer::forgetful().unwrap(), &roster, Purpose::Access, now);
-        assert_eq!(admit(&roster, &other), Err(NotAdmitted::Wrong), "another server");
-        let refresh = signed(&signer, &roster, Purpose::Refresh, now);
-        assert_eq!(admit(&roster, &refresh), Err(NotAdmitted::Wrong), "for something else");
+        let other = signed(&Signer::forgetful().unwrap(), &shared, Purpose::Access, now);
+        assert_eq!(admit(&shared, &other), Err(NotAdmitted::Wrong), "another server");
+        let refresh = signed(&signer, &shared, Purpose::Refresh, now);
+        assert_eq!(admit(&shared, &refresh), Err(NotAdmitted::Wrong), "for something else");
         let nobody = signer.sign(Map::new(), Purpose::Access, None, now);
-        assert_eq!(admit(&roster, &nobody), Err(NotAdmitted::Wrong), "for nobody");
+        assert_eq!(admit(&shared, &nobody), Err(NotAdmitted::Wrong), "for nobody");
         let parts: Vec<_> = text.split('.').collect();
         let unsigned = format!("{}.{}.", encode(br#"{"alg":"none"}"#), parts[1]);
         let later = encode(format!(r#"{{"exp":99999999999,"use":"access","{NUMBER}":1}}"#).as_bytes());
         let forged = format!("{}.{later}.{}", parts[0], parts[2]);
         let long = format!("{text}{}", "A".repeat(TEXT_CHARS_MAX));
         for wrong in ["", ".", "..", "a.b.c", parts[1], &unsigned, &forged, &text[..text.len() - 1], &long] {
-            assert_eq!(admit(&roster, wrong), Err(NotAdmitted::Wrong), "{wrong}");
+            assert_eq!(admit(&shared, wrong), Err(NotAdmitted::Wrong), "{wrong}");
         }
     }
 
@@ -270,10 +269,10 @@ mod tests {
         #[test]
         fn nothing_is_too_strange_to_be_refused(text in "(.{0,20}\\.){0,3}.{0,20}", claims in ".{0,40}") {
             let signer = Signer::with(&[7; KEY_BYTES]);
-            let roster = Roster::of(&catalogue("secret", None));
+            let shared = catalogue("secret", None);
             let times = (UNIX_EPOCH, WALL);
             for text in [text, format!("e30.{}.e30", encode(claims.as_bytes()))] {
-                prop_assert_eq!(signer.admit(&roster, &text, Purpose::Access, times), Err(NotAdmitted::Wrong));
+                prop_assert_eq!(signer.admit(&shared, &text, Purpose::Access, times), Err(NotAdmitted::Wrong));
             }
         }
     }
@@ -282,10 +281,10 @@ mod tests {
     fn a_key_is_made_once_and_is_for_the_owner_alone() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("tls");
-        let (roster, now) = (Roster::of(&catalogue("secret", None)), SystemTime::now());
-        let text = signed(&Signer::kept_in(&directory).unwrap(), &roster, Purpose::Access, now);
+        let (shared, now) = (catalogue("secret", None), SystemTime::now());
+        let text = signed(&Signer::kept_in(&directory).unwrap(), &shared, Purpose::Access, now);
         let again = Signer::kept_in(&directory).unwrap();
-        assert!(again.admit(&roster, &text, Purpose::Access, (now, WALL)).is_ok());
+        assert!(again.admit(&shared, &text, Purpose::Access, (now, WALL)).is_ok());
         let file = directory.join(KEY_FILE);
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(format!("{again:?}"), "Signer(secret)");

@@ -48,7 +48,7 @@ pub(super) async fn list(context: &ArmContext, request: &ArmRequest) -> Result<R
         ids.retain(|id| seen.insert(id.to_lowercase()));
         ids
     };
-    let ids = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    let ids = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
     let count = json!({ "type": "Total", "value": ids.len() });
     Ok(answer::ok(
         json!({ "value": ids.iter().map(|id| shown(context, id)).collect::<Vec<_>>(), "count": count }),
@@ -92,7 +92,7 @@ pub(super) async fn places(
     let look = move |state: &State<'_>| {
         clusters_of(state, &permit, &wanted).map(|(_, site)| site.location.clone()).collect::<Vec<_>>()
     };
-    let own = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    let own = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
     let own = own.into_iter().map(|name| (name.clone(), name));
     let others = LOCATIONS.iter().map(|(name, display)| ((*name).to_owned(), (*display).to_owned()));
     let mut seen = std::collections::BTreeSet::new();
@@ -104,7 +104,7 @@ pub(super) async fn check(context: &ArmContext, request: &ArmRequest, id: &str) 
     request.version()?;
     let (wanted, permit) = (id.to_owned(), Arc::clone(&request.permit));
     let look = move |state: &State<'_>| check_subscription(state, &permit, &wanted);
-    context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?
+    context.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 fn shown(context: &ArmContext, id: &str) -> Value {

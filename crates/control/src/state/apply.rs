@@ -7,11 +7,11 @@ use forewarn_lifecycle::{
     Change, Cluster, Effect as RulesEffect, MachineId, MaintenanceId, Name, Now, Report, Shape, TenantId,
 };
 
-use super::effect::{Effect, FinishedWork, StartedWork};
+use super::effect::{Effect, FinishedWork, PlannedWork};
 use super::{ClusterState, ControlState};
 use crate::command::find::full_name;
 use crate::record::{ClusterEntry, Entry, Record};
-use crate::shared::{self, WebhookChange};
+use crate::shared;
 use crate::stream::ClusterId;
 use crate::view::{Ending, FAILURES_MAX, FailureView};
 
@@ -103,16 +103,13 @@ impl ControlState {
                 effects.push(Effect::ClusterGone(*cluster));
             }
             Step::ClusterRenamed { cluster, .. } => effects.push(Effect::ClusterChanged(*cluster)),
-            Step::TokenIssued(_) | Step::TokenRevoked(_) => {}
-            Step::Webhook(
-                WebhookChange::Added(_) | WebhookChange::Removed(_) | WebhookChange::Confirmed { .. },
-            ) => {}
-            Step::ReceiptKept(_)
-            | Step::Webhook(WebhookChange::Advanced { .. })
+            Step::TokenIssued(_)
+            | Step::TokenRevoked(_)
+            | Step::Webhook(_)
+            | Step::ReceiptKept(_)
             | Step::Clock
-            | Step::Booted(_) => return,
+            | Step::Booted(_) => {}
         }
-        effects.push(Effect::AccessChanged);
     }
 }
 
@@ -123,7 +120,7 @@ impl ClusterState {
         let (work, ending) = if let Change::Planned(plan) = change {
             let tenants = plan.parts.iter().filter_map(|part| owner_name(&self.rules, part.tenant));
             let tenants = tenants.cloned().collect();
-            effects.push(Effect::WorkPlanned(StartedWork { cluster: id, work: plan.id, tenants }));
+            effects.push(Effect::WorkPlanned(PlannedWork { cluster: id, work: plan.id, tenants }));
             if plan.is_announced() {
                 effects.push(Effect::Announced(id, plan.id));
             }

@@ -26,12 +26,10 @@ pub enum Effect {
     ClusterChanged(ClusterId),
     /// A cluster is gone.
     ClusterGone(ClusterId),
-    /// Names of clusters, tokens or webhooks are new or gone.
-    AccessChanged,
     /// The next action on a simulated machine fails.
     Jam(ClusterId, MachineId),
     /// Work was planned.
-    WorkPlanned(StartedWork),
+    WorkPlanned(PlannedWork),
     /// Work failed for a machine.
     WorkFailed(ClusterId, MaintenanceId),
     /// Work is finished, or was withdrawn.
@@ -40,7 +38,7 @@ pub enum Effect {
 
 /// Work that was planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartedWork {
+pub struct PlannedWork {
     /// The cluster.
     pub cluster: ClusterId,
     /// The work.

@@ -31,7 +31,7 @@ use claims::Claims;
 
 pub use cluster::ClusterState;
 pub use details::DetailsTable;
-pub use effect::{Effect, FinishedWork, StartedWork};
+pub use effect::{Effect, FinishedWork, PlannedWork};
 pub use renew::INCARNATION_STEP;
 pub use rows::{RestoringState, StateRow};
 
@@ -57,6 +57,12 @@ impl ControlState {
     #[must_use]
     pub fn shared(&self) -> &Catalogue {
         &self.shared
+    }
+
+    /// The state that clusters share, for a reader that keeps it.
+    #[must_use]
+    pub fn shared_arc(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.shared)
     }
 
     /// The state of a cluster.
@@ -102,6 +108,13 @@ impl ControlState {
     pub fn is_operated_on(&self, resource: &Resource) -> bool {
         self.cluster(resource.cluster)
             .is_some_and(|cluster| cluster.resources.is_operated_on(&resource.key()))
+    }
+
+    /// The clusters that have resources which are marked to go.
+    #[must_use]
+    pub fn clusters_to_sweep(&self) -> Vec<ClusterId> {
+        let clusters = self.clusters();
+        clusters.filter(|(_, one)| one.resources.leaving().next().is_some()).map(|(id, _)| id).collect()
     }
 
     /// Checks that resources can be written in a cluster: ids, bodies and notes.

@@ -130,13 +130,13 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     let default = arguments.default_vm.clone().or_else(|| default_vm(&plan.fleet));
     let ready = async |service: &Service| {
         if let Some(name) = &arguments.default_vm {
-            check_default(service, name.clone()).await?;
+            check_default(service, name.clone())?;
         }
         if let Some(file) = &arguments.addresses_file {
             write_addresses(file, service)?;
         }
         let look = move |state: &State<'_>| Facts::of(state.cluster, default.as_deref());
-        let facts = service.engine().look(look).await?;
+        let facts = service.engine().look(look)?;
         let places = Places {
             metadata: service.metadata_url().unwrap_or_default(),
             api: service.api_url(),
@@ -164,12 +164,12 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
 }
 
 /// Callers can be taken for that machine. Where there are no machines yet, it may be the first.
-async fn check_default(service: &Service, name: String) -> Result<()> {
+fn check_default(service: &Service, name: String) -> Result<()> {
     let find = move |state: &State<'_>| match state.cluster.machines().next() {
         Some(_) => find_machine(state.cluster, &name).map(drop),
         None => Ok(()),
     };
-    service.engine().look(find).await?.context("--default-vm")
+    service.engine().look(find)?.context("--default-vm")
 }
 
 /// Where an authority is kept for a server that keeps nothing itself, if it needs one.

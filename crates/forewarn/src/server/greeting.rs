@@ -108,7 +108,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let engine = forewarn_server::engine_with(&Fleet::parse(fleet).unwrap()).await.unwrap();
-            engine.look(move |state| Facts::of(state.cluster, default)).await.unwrap()
+            engine.look(move |state| Facts::of(state.cluster, default)).unwrap()
         })
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn command(arguments: &Arguments) -> Result<()> {
     warn_of_few_files(&plan);
     let machines = machines(&plan);
     let ready = async |service: &Service| {
-        for unknown in unknown(service.engine(), machines).await? {
+        for unknown in unknown(service.engine(), machines)? {
             tracing::warn!("a listener belongs to a machine that is not there: {unknown}");
         }
         if let Some(file) = &arguments.addresses_file {
@@ -119,7 +119,7 @@ fn checked(config: &Config) -> Result<Plan> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let strangers = runtime.block_on(async {
             let engine = engine_with(&plan.fleet).await?;
-            unknown(&engine, machines(&plan)).await
+            unknown(&engine, machines(&plan))
         });
         let strangers = strangers.map_err(|problem| with_fleet_line(problem, file));
         let strangers = strangers.with_context(|| format!("in the fleet {}", file.display()))?;
@@ -152,11 +152,11 @@ fn machines(plan: &Plan) -> Vec<String> {
 }
 
 /// Those of these machines that are not there.
-async fn unknown(engine: &Engine, machines: Vec<String>) -> Result<Vec<Unknown>> {
+fn unknown(engine: &Engine, machines: Vec<String>) -> Result<Vec<Unknown>> {
     let find = move |state: &State<'_>| {
         machines.iter().filter_map(|name| find_machine(state.cluster, name).err()).collect()
     };
-    Ok(engine.look(find).await?)
+    Ok(engine.look(find)?)
 }
 
 fn plan(config: &Config) -> Result<Plan> {

@@ -3,12 +3,10 @@
 //! It takes messages in batches. It decides each request, appends the records of the batch to the journal, and only then
 //! publishes, replies and acts. Between batches it sleeps until something is due.
 
-mod impact_task;
-mod message;
+mod batch;
 mod notice;
 mod publication;
 mod recovery;
-mod runtime;
 #[cfg(test)]
 mod tests;
 mod virtual_clock;
@@ -20,25 +18,22 @@ use std::time::{Duration, Instant};
 use forewarn_control::ClusterId;
 use forewarn_control::notice::Announced;
 use forewarn_control::request::{ClusterRequest, Reply, Request};
-use forewarn_control::{
-    Chain, ControlError, ControlState, Decision, Effect, Environment, HypervisorKind, Record, TrailEntry,
-    decide,
-};
+use forewarn_control::{Chain, ControlError, ControlState, Decision, Environment, decide};
 use forewarn_hypervisor::Order;
-use forewarn_lifecycle::{Action, Cluster, Command, Now, Report, Seed, Steady, TenantId, limits};
+use forewarn_lifecycle::{Action, MachineId, Now, Seed, player};
 use forewarn_metadata::Directory;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
-use crate::engine::{Broadcasts, Hypervisor};
+use crate::cluster_runtime::ClusterRuntime;
+use crate::found::Readers;
+use crate::hypervisor::Hypervisor;
+use crate::impact_task::ImpactTask;
 use crate::journal::JournalHandle;
-use impact_task::ImpactTask;
-pub use message::ClockCommand;
-pub(crate) use message::Message;
-pub(crate) use notice::Readers;
-pub(crate) use recovery::Found;
-use runtime::ClusterRuntime;
+use crate::message::{Answers, Message};
+use batch::Batch;
 #[cfg(test)]
 pub(crate) use tests::SlowDisk;
 
@@ -68,30 +63,8 @@ pub(crate) struct Driver {
     /// Number of decisions that have changed anything.
     revision: u64,
     batch: Batch,
+    /// Answers to requests that are durable and published.
     answers: Answers,
-}
-
-/// Answers to requests that are durable and published. They are sent once everything that is due is done, so that a caller who
-/// reads after an answer sees what follows from the request.
-#[derive(Default)]
-struct Answers {
-    replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
-    waiting: Vec<oneshot::Sender<()>>,
-}
-
-/// Decisions that are not in the journal yet.
-#[derive(Default)]
-struct Batch {
-    records: Vec<Record>,
-    audit: Vec<Arc<TrailEntry>>,
-    effects: Vec<Effect>,
-    publish: BTreeSet<(ClusterId, TenantId)>,
-    announced: BTreeSet<Announced>,
-    replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
-    /// Callers that wait until everything before their message is done.
-    waiting: Vec<oneshot::Sender<()>>,
-    /// Readers would see something else.
-    is_visible: bool,
 }
 
 /// A caller waits for the end of the driver.
@@ -101,8 +74,8 @@ struct Stopping {
     until: Instant,
 }
 
-/// The longest time that driver programs have to end when the server stops.
-const STOP_MAX: Duration = Duration::from_secs(30);
+/// The simulated machines whose next action fails, of a request to no cluster.
+static NONE_JAMMED: BTreeSet<MachineId> = BTreeSet::new();
 
 /// Messages in one batch.
 const BATCH_MAX: usize = 256;
@@ -142,7 +115,7 @@ impl Driver {
         match message {
             None => {}
             Some(Message::Request { request, reply }) => match self.decide(self.clock.now(), &request) {
-                Ok(result) => self.batch.replies.push((reply, result)),
+                Ok(result) => self.batch.answers.replies.push((reply, result)),
                 // The caller may have gone; nothing has changed.
                 Err(error) => drop(reply.send(Err(error))),
             },
@@ -156,32 +129,23 @@ impl Driver {
             }
             Some(Message::DocumentsReadable { reply }) => {
                 self.readers_came();
-                self.batch.waiting.push(reply);
+                self.batch.answers.waiting.push(reply);
             }
             Some(Message::Settle { reply }) => {
                 self.settle(self.clock.now());
                 reply.send(()).ok();
             }
             Some(Message::ImpactOver { cluster, work, machine }) => {
-                let runtime = self.runtime(cluster);
-                runtime.impact_tasks.remove(&(work, machine));
-                if runtime.delays.contains_key(&(work, machine)) {
-                    Arc::make_mut(&mut runtime.delays).remove(&(work, machine));
-                    self.batch.is_visible = true;
-                }
+                self.batch.is_visible |= self.runtime(cluster).end_impact(work, machine);
             }
             Some(Message::ImpactDelayed { cluster, work, machine, reason }) => {
-                let delays = &mut self.runtime(cluster).delays;
-                Arc::make_mut(delays).insert((work, machine), reason);
+                self.runtime(cluster).delay_impact(work, machine, reason);
                 self.batch.is_visible = true;
             }
             Some(Message::Stop { reply }) => {
                 self.stop.send_replace(true);
-                let patience = match &self.hypervisor {
-                    Hypervisor::Simulated => Duration::ZERO,
-                    Hypervisor::Program(program) => program.time_limit.min(STOP_MAX),
-                };
-                self.stopping = Some(Stopping { reply, until: Instant::now() + patience });
+                let until = Instant::now() + self.hypervisor.time_to_stop();
+                self.stopping = Some(Stopping { reply, until });
             }
         }
     }
@@ -190,15 +154,19 @@ impl Driver {
     /// has no result is ordered again by the next server.
     fn has_stopped(&mut self) -> bool {
         let tasks: Vec<_> = self.runtimes.values().flat_map(|one| &one.impact_tasks).copied().collect();
-        let is_over = |stopping: &mut Stopping| tasks.is_empty() || stopping.until <= Instant::now();
-        let Some(stopping) = self.stopping.take_if(is_over) else { return false };
+        let is_over = |stopping: &Stopping| tasks.is_empty() || stopping.until <= Instant::now();
+        if !self.stopping.as_ref().is_some_and(is_over) {
+            return false;
+        }
         for (maintenance, machine) in tasks {
             tracing::warn!(%maintenance, %machine, "a program is ended in the middle of its work");
         }
-        self.settle(self.clock.now());
+        // Nothing new starts: the next server does what is due.
+        self.commit();
+        std::mem::take(&mut self.answers).send();
         self.journal.close();
         // The caller may have gone.
-        stopping.reply.send(()).ok();
+        self.stopping.take().into_iter().for_each(|stopping| stopping.reply.send(()).unwrap_or_default());
         true
     }
 
@@ -212,15 +180,11 @@ impl Driver {
             Request::Cluster(id, _) => Some(*id),
             Request::Shared(_) => None,
         };
-        let (identity, audit) = (self.identity, self.audit_end);
-        let hypervisor = match self.hypervisor {
-            Hypervisor::Simulated => HypervisorKind::Simulated,
-            Hypervisor::Program(_) => HypervisorKind::Program,
-        };
-        let none = ClusterRuntime::default();
-        let runtime = target.and_then(|id| self.runtimes.get(&id)).unwrap_or(&none);
-        let revision = if target.is_some() { runtime.revision } else { self.revision };
-        let jammed = &runtime.jammed;
+        let (identity, audit, hypervisor) = (self.identity, self.audit_end, self.hypervisor.kind());
+        let runtime = target.and_then(|id| self.runtimes.get(&id));
+        let of_cluster = runtime.map_or(0, |runtime| runtime.revision);
+        let revision = if target.is_some() { of_cluster } else { self.revision };
+        let jammed = runtime.map_or(&NONE_JAMMED, |runtime| &runtime.jammed);
         let environment = Environment { now, identity, audit, hypervisor, revision, jammed };
         let Decision { state, records, effects, audit, audit_end, reply } =
             decide(&self.state, &environment, request)?;
@@ -245,9 +209,7 @@ impl Driver {
         let mut batch = std::mem::take(&mut self.batch);
         if let Err(problem) = self.make_durable(&mut batch) {
             self.break_off(&problem);
-            // The callers may have gone. A caller that waits finds that there will be no answer.
-            let failed = batch.replies.into_iter();
-            failed.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
+            batch.answers.reject();
             return;
         }
         let has_written = !batch.records.is_empty() || !batch.audit.is_empty();
@@ -258,8 +220,7 @@ impl Driver {
         if has_written || batch.is_visible {
             self.publish_snapshot();
         }
-        self.answers.replies.extend(batch.replies);
-        self.answers.waiting.extend(batch.waiting);
+        self.answers.extend(batch.answers);
         if has_written {
             self.broadcasts.tell(batch.audit);
             self.journal.fold_if_wanted(&self.state);
@@ -300,10 +261,7 @@ impl Driver {
         if self.batch.is_visible {
             self.commit();
         }
-        let Answers { replies, waiting } = std::mem::take(&mut self.answers);
-        // The callers may have gone; what was decided stays.
-        replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
-        waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
+        std::mem::take(&mut self.answers).send();
     }
 
     /// Does the first thing that is due. Returns false if nothing is.
@@ -313,10 +271,10 @@ impl Driver {
         }
         let due = {
             let (runtimes, mut clusters) = (&mut self.runtimes, self.state.clusters());
-            clusters.find_map(|(id, one)| Some((id, due(one.rules(), runtimes.get_mut(&id)?, now)?)))
+            clusters.find_map(|(id, one)| Some((id, player::due(one.rules(), now, runtimes.get_mut(&id)?)?)))
         };
-        let Some((id, request)) = due else { return self.sweep(now) };
-        match self.decide(now, &Request::Cluster(id, request)) {
+        let Some((id, command)) = due else { return self.sweep(now) };
+        match self.decide(now, &Request::Cluster(id, ClusterRequest::Rules(command))) {
             Ok(_) => true,
             Err(error) => {
                 tracing::error!(cluster = id.0, %error, "the rules refuse what they asked for");
@@ -328,29 +286,10 @@ impl Driver {
     /// Removes a resource that is marked to go, in any cluster.
     fn sweep(&mut self, now: Now) -> bool {
         let before = self.batch.records.len();
-        let clusters = self.state.clusters();
-        let leaving = clusters.filter(|(_, cluster)| cluster.resources().leaving().next().is_some());
-        let clusters: Vec<_> = leaving.map(|(id, _)| id).collect();
+        let clusters = self.state.clusters_to_sweep();
         clusters.into_iter().any(|id| {
             let swept = self.decide(now, &Request::Cluster(id, ClusterRequest::Sweep));
             swept.is_ok() && self.batch.records.len() > before
         })
     }
-}
-
-/// The first thing that is due in a cluster.
-fn due(rules: &Cluster, runtime: &mut ClusterRuntime, now: Now) -> Option<ClusterRequest> {
-    if let Some((work, machine)) = runtime.simulator.take_done(now.steady) {
-        let report = if runtime.jammed.remove(&machine) { Report::Failed } else { Report::Done };
-        return Some(ClusterRequest::Report { work, machine, report, reason: None });
-    }
-    if let Some(tenant) = rules.silences_due(now).next() {
-        let heard = runtime.documents.get(&tenant).map_or(Steady::START, |slot| slot.heard());
-        let ago = now.steady.since(heard);
-        let was_heard = ago < limits::SILENCE_MAX;
-        let command = if was_heard { Command::Heard { tenant, ago } } else { Command::Silent(tenant) };
-        return Some(ClusterRequest::Rules(command));
-    }
-    let is_due = rules.next_deadline().is_some_and(|deadline| deadline.is_due(now));
-    is_due.then_some(ClusterRequest::Rules(Command::Tick))
 }

@@ -18,16 +18,9 @@ use forewarn_control::request::{ClusterRequest, Reply, Request};
 use forewarn_lifecycle::{Command, Exposure, Now};
 use forewarn_store::AppendFailed;
 
-use super::{Batch, Driver};
-
-/// Whether VMs can read documents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Readers {
-    /// Not yet: the server starts. Nothing that is due is done.
-    Absent,
-    /// They can.
-    Present,
-}
+use super::Driver;
+use super::batch::Batch;
+use crate::found::Readers;
 
 /// Commits that take longer than this are worth a warning.
 const COMMIT_USUAL_MAX: Duration = Duration::from_secs(1);
@@ -49,17 +42,16 @@ impl Driver {
         let mut margin = Duration::ZERO;
         loop {
             let now = self.clock.now();
-            let mut times = MovedTimes::decide(&mut self.state, now, margin, &batch.announced);
+            let mut times = MovedTimes::decide(&self.state, now, margin, &batch.announced, &batch.records);
             if times.is_empty() {
                 return Ok(());
             }
             // A disk that was slow once may be well again. One that is slow a second time, or a clock that is fast, stays so.
             margin = margin.saturating_mul(2).max(now.steady.since(began.steady));
             report_slow_commit(started.elapsed(), times.len());
-            batch.publish.extend(times.tenants.iter().copied());
-            batch.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
-            times.move_receipts(&mut self.state, now, &batch.records);
+            batch.answers.replies.iter_mut().for_each(|(_, reply)| times.show_in_reply(reply));
             let mut records = std::mem::take(&mut times.records);
+            self.apply(&records).into_iter().for_each(|effect| batch.add(effect));
             records.extend(Record::unread(now, &unread));
             let moved = times.move_in_audit(&mut batch.audit, self.audit_shown);
             let first = moved.map_or(batch.audit.len(), |(first, _)| first);

@@ -1,77 +1,54 @@
 //! Publication: documents, callers of the metadata endpoint, and snapshots follow what has become durable.
 
-use std::sync::Arc;
-
 use forewarn_control::ClusterId;
-use forewarn_control::{ClusterState, Effect, document_of};
-use forewarn_lifecycle::{Action, MachineId, TenantId};
-use forewarn_metadata::{Caller, Published, Slot};
+use forewarn_control::Effect;
+use forewarn_lifecycle::Action;
 
-use super::{Batch, Driver};
-use crate::instance::instance_of;
-use crate::roster::Roster;
-use crate::snapshot::{ListedMachine, Snapshot};
+use super::Driver;
+use super::batch::Batch;
+use crate::publication::ClusterPublication;
+use crate::snapshot::Snapshot;
 
 impl Driver {
     /// Takes an effect into the batch. Effects on runtime state that nobody sees take place at once.
     pub(super) fn prepare(&mut self, effect: Effect) {
-        match &effect {
-            Effect::Announced(id, work) => drop(self.batch.announced.insert((*id, *work))),
-            Effect::Publish(id, tenant) => drop(self.batch.publish.insert((*id, *tenant))),
-            Effect::Jam(id, machine) => drop(self.runtime(*id).jammed.insert(*machine)),
-            Effect::Unpublish(..)
-            | Effect::Perform(..)
-            | Effect::MachineChanged(..)
-            | Effect::MachineGone(..)
-            | Effect::ClusterCreated(_)
-            | Effect::ClusterChanged(_)
-            | Effect::ClusterGone(_)
-            | Effect::AccessChanged
-            | Effect::WorkPlanned(_)
-            | Effect::WorkFailed(..)
-            | Effect::WorkFinished(_) => self.batch.effects.push(effect),
+        if let Effect::Jam(id, machine) = effect {
+            self.runtime(id).jammed.insert(machine);
+        } else {
+            self.batch.add(effect);
         }
     }
 
     /// Publishes a batch that is durable. Returns the actions that are due.
     pub(super) fn publish_batch(&mut self, batch: &Batch) -> Vec<(ClusterId, Action)> {
-        let (mut actions, mut unpublish, mut has_access_changed) = (Vec::new(), Vec::new(), false);
+        let (mut actions, mut unpublish) = (Vec::new(), Vec::new());
         for effect in &batch.effects {
             match effect {
-                Effect::MachineChanged(id, machine) => self.list_with_document(*id, *machine),
-                Effect::MachineGone(id, machine) => {
-                    if let Some(gone) = self.unlist(*id, *machine) {
-                        self.publish(*id, gone.caller.slot.tenant);
-                    }
-                }
+                Effect::MachineChanged(id, machine) => self.publication(*id).list_with_document(*machine),
+                Effect::MachineGone(id, machine) => self.publication(*id).remove(*machine),
                 Effect::ClusterCreated(id) => self.publish_cluster(*id),
-                Effect::ClusterChanged(id) => self.list_all(*id),
-                Effect::ClusterGone(id) => drop(self.runtimes.remove(id)),
-                Effect::AccessChanged => has_access_changed = true,
+                Effect::ClusterChanged(id) => self.publication(*id).list_all(),
                 Effect::WorkPlanned(work) => self.runtime(work.cluster).follow_work(effect),
                 Effect::WorkFailed(id, _) => self.runtime(*id).follow_work(effect),
                 Effect::WorkFinished(work) => self.runtime(work.cluster).follow_work(effect),
                 Effect::Unpublish(id, tenant) => unpublish.push((*id, *tenant)),
                 Effect::Perform(id, action) => actions.push((*id, *action)),
-                Effect::Publish(..) | Effect::Announced(..) | Effect::Jam(..) => {}
+                Effect::Publish(..) | Effect::Announced(..) | Effect::Jam(..) | Effect::ClusterGone(_) => {}
             }
         }
-        if has_access_changed {
-            self.broadcasts.show(Roster::of(self.state.shared()));
-        }
-        batch.publish.iter().for_each(|(id, tenant)| self.publish(*id, *tenant));
-        unpublish.iter().for_each(|(id, tenant)| drop(self.runtime(*id).documents.remove(tenant)));
+        batch.publish.iter().for_each(|(id, tenant)| self.publication(*id).publish(*tenant));
+        unpublish.into_iter().for_each(|(id, tenant)| self.runtime(id).published.withdraw(tenant));
+        self.runtimes.retain(|id, _| self.state.cluster(*id).is_some());
         actions
     }
 
     /// Publishes everything: after a start, or after the journal was opened again.
     pub(super) fn publish_all(&mut self) {
         let former: Vec<_> = self.runtimes.keys().copied().collect();
-        former.into_iter().for_each(|id| self.unlist_gone(id));
+        former.into_iter().for_each(|id| self.publication(id).withdraw_gone());
         self.runtimes.retain(|id, _| self.state.cluster(*id).is_some());
         let clusters: Vec<_> = self.state.clusters().map(|(id, _)| id).collect();
         clusters.into_iter().for_each(|id| self.publish_cluster(id));
-        self.broadcasts.show(Roster::of(self.state.shared()));
         self.broadcasts.has_published(self.audit_end.number);
         self.publish_snapshot();
     }
@@ -88,93 +65,19 @@ impl Driver {
     /// Publishes every document of a cluster, and lists its machines.
     fn publish_cluster(&mut self, id: ClusterId) {
         self.has_changed(id);
-        let Some(cluster) = self.state.cluster(id) else { return };
-        let tenants: Vec<_> = cluster.rules().tenants().map(|(id, _)| id).collect();
         let now = self.clock.now().steady;
-        for tenant in tenants {
-            self.publish(id, tenant);
-            // Polls while no server was there are not known: silences begin now.
-            if let Some(slot) = self.runtime(id).documents.get(&tenant) {
-                slot.hear(now);
-            }
+        self.publication(id).publish_all(now);
+    }
+
+    /// The published part of a cluster, which follows its state.
+    fn publication(&mut self, id: ClusterId) -> ClusterPublication<'_> {
+        ClusterPublication {
+            id,
+            state: &self.state,
+            identity: self.identity,
+            audit_end: self.audit_end.number,
+            directory: &self.directory,
+            published: &mut self.runtimes.entry(id).or_default().published,
         }
-        self.list_all(id);
-    }
-
-    fn publish(&mut self, id: ClusterId, tenant_id: TenantId) {
-        let Some(rules) = self.state.cluster(id).map(ClusterState::rules) else { return };
-        let Some(tenant) = rules.tenant(tenant_id) else { return };
-        let machines = tenant.machines().iter().filter_map(|id| rules.machine(*id));
-        let members = machines.map(|machine| machine.name.clone()).collect();
-        let (document, enrolled) = (document_of(tenant), tenant.is_enrolled());
-        let published = Published::new(document, enrolled, members, self.audit_end.number);
-        let documents = &mut self.runtimes.entry(id).or_default().documents;
-        match documents.get(&tenant_id) {
-            Some(slot) => slot.publish(published),
-            None => drop(documents.insert(tenant_id, Arc::new(Slot::new(id, tenant_id, published)))),
-        }
-    }
-
-    /// Withdraws documents and callers that are gone.
-    fn unlist_gone(&mut self, id: ClusterId) {
-        let rules = self.state.cluster(id).map(ClusterState::rules);
-        let runtime = self.runtimes.entry(id).or_default();
-        runtime.documents.retain(|tenant, _| rules.is_some_and(|all| all.tenant(*tenant).is_some()));
-        let is_gone = |machine: &MachineId| rules.is_none_or(|all| all.machine(*machine).is_none());
-        let gone: Vec<_> = runtime.listed.keys().copied().filter(is_gone).collect();
-        gone.into_iter().for_each(|machine| drop(self.unlist(id, machine)));
-    }
-
-    fn list_all(&mut self, id: ClusterId) {
-        let machines = self.state.cluster(id).into_iter().flat_map(|one| one.rules().machines());
-        let machines: Vec<_> = machines.map(|(machine, _)| machine).collect();
-        machines.into_iter().for_each(|machine| self.list(id, machine));
-    }
-
-    /// Lists a machine that is new, or has new details. The document of its tenant names its members.
-    fn list_with_document(&mut self, id: ClusterId, machine: MachineId) {
-        let is_listed = self.runtimes.get(&id).is_some_and(|one| one.listed.contains_key(&machine));
-        let tenant = self.state.cluster(id).and_then(|one| Some(one.rules().machine(machine)?.tenant));
-        if let Some(tenant) = tenant.filter(|_| !is_listed) {
-            self.publish(id, tenant);
-        }
-        self.list(id, machine);
-    }
-
-    /// Lists a machine as a caller. It stays listed throughout, if it was before.
-    fn list(&mut self, id: ClusterId, machine: MachineId) {
-        let Some(listed) = self.listing(id, machine) else { return };
-        self.directory.add(&listed.caller, &listed.addresses);
-        let (kept, full_name) = (listed.addresses.clone(), listed.caller.full_name.clone());
-        if let Some(former) = self.runtime(id).listed.insert(machine, listed) {
-            self.directory.forget_name(&former.caller, &full_name);
-            let left: Vec<_> = former.addresses.iter().filter(|old| !kept.contains(old)).copied().collect();
-            self.directory.forget(&former.caller, &left);
-        }
-    }
-
-    fn listing(&self, id: ClusterId, machine: MachineId) -> Option<ListedMachine> {
-        let cluster = self.state.cluster(id)?;
-        let addresses = cluster.details_of(machine).addresses.as_slice().into();
-        let instance = instance_of(cluster, machine, &self.identity.nth(id.0))?;
-        let tenant_id = cluster.rules().machine(machine)?.tenant;
-        let tenant = cluster.rules().tenant(tenant_id)?;
-        let runtime = self.runtimes.get(&id)?;
-        let slot = Arc::clone(runtime.documents.get(&tenant_id)?);
-        let former = runtime.listed.get(&machine).map(|former| &*former.caller);
-        let name = &instance.name;
-        let full_name = match id {
-            ClusterId::DEFAULT => format!("{}/{name}", tenant.name),
-            _ => format!("{}/{}/{name}", self.state.shared().cluster_name(id)?, tenant.name),
-        };
-        let caller = Arc::new(Caller::new(machine, full_name.into(), slot, instance, former));
-        Some(ListedMachine { caller, addresses })
-    }
-
-    fn unlist(&mut self, id: ClusterId, machine: MachineId) -> Option<ListedMachine> {
-        let runtime = self.runtimes.get_mut(&id).filter(|one| one.listed.contains_key(&machine))?;
-        let listed = runtime.listed.remove(&machine)?;
-        self.directory.remove(&listed.caller, &listed.addresses);
-        Some(listed)
     }
 }

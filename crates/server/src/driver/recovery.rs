@@ -3,42 +3,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_control::notice::Announced;
 use forewarn_control::shared::Change;
-use forewarn_control::{Chain, ControlError, ControlState, Record};
-use forewarn_lifecycle::{Now, Seed};
+use forewarn_control::{Effect, Record};
 use forewarn_metadata::Directory;
-use forewarn_store::{AppendFailed, Recovered, TrailQuery};
+use forewarn_store::{AppendFailed, Recovered};
 use tokio::sync::{mpsc, watch};
 
-use super::{Answers, Batch, Driver, Message, Readers};
+use super::Driver;
+use super::batch::Batch;
+use crate::broadcasts::Broadcasts;
 use crate::clock::Clock;
 use crate::clock_watch::ClockWatch;
-use crate::engine::{Broadcasts, Hypervisor};
+use crate::found::{Found, Readers};
+use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
-
-/// The state from which a driver starts.
-pub(crate) struct Found {
-    pub(crate) state: ControlState,
-    /// Ids of machines and names of operations are made of it.
-    pub(crate) identity: Seed,
-    /// The end of the audit log.
-    pub(crate) audit_end: Chain,
-    /// Announcements that no VM may have read.
-    pub(crate) unread: Vec<Announced>,
-    pub(crate) readers: Readers,
-    /// The clocks as they were last recorded.
-    pub(crate) recorded: Now,
-}
-
-impl Found {
-    /// A state without a past.
-    pub(crate) fn new(state: ControlState, identity: Seed) -> Self {
-        let audit_end = Chain::default();
-        let (unread, readers, recorded) = (Vec::new(), Readers::Present, Now::at_millis(0));
-        Self { state, identity, audit_end, unread, readers, recorded }
-    }
-}
+use crate::message::{Answers, Message};
 
 impl Driver {
     /// A driver of the state that was found. Everything is published when this returns.
@@ -100,12 +79,18 @@ impl Driver {
 
     /// Takes a record into the batch that no request has made.
     pub(super) fn record(&mut self, record: Record) {
-        self.state.apply(&record).into_iter().for_each(|effect| self.prepare(effect));
+        self.apply(std::slice::from_ref(&record)).into_iter().for_each(|effect| self.batch.add(effect));
         self.batch.records.push(record);
+    }
+
+    /// Applies records that no request has made: the only place where the driver changes its state itself.
+    pub(super) fn apply(&mut self, records: &[Record]) -> Vec<Effect> {
+        records.iter().flat_map(|record| self.state.apply(record)).collect()
     }
 
     /// The journal has failed: what was decided and not written never was. What was published stays.
     pub(super) fn break_off(&mut self, problem: &AppendFailed) {
+        self.roll_back();
         if self.journal.is_broken() {
             // The reason is known already.
             return;
@@ -113,17 +98,23 @@ impl Driver {
         tracing::error!(%problem, "nothing can be written; documents are still answered");
         self.journal.give_up();
         self.journal.wait();
-        // The record of the clocks may be among what could not be written.
-        self.noted = Now::at_millis(0);
         self.broadcasts.is_troubled(Some(problem.to_string()));
+    }
+
+    /// Goes back to the state that was published last: later decisions are not durable.
+    fn roll_back(&mut self) {
+        let published = self.broadcasts.snapshot.load();
+        self.state = published.state.clone();
+        self.audit_end = self.audit_shown;
+        // The record of the clocks may be among what could not be written.
+        self.noted = published.clock_limit.unwrap_or(self.noted);
     }
 
     /// Stops writing if the journal has found by itself that it cannot be written: its directory may have been removed.
     pub(super) fn check_journal(&mut self) {
         if let Some(problem) = self.journal.failure() {
             self.break_off(&problem);
-            let dropped = std::mem::take(&mut self.batch).replies.into_iter();
-            dropped.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
+            std::mem::take(&mut self.batch).answers.reject();
         }
     }
 
@@ -138,22 +129,10 @@ impl Driver {
         self.unread = unread.into_iter().collect();
         self.broadcasts.can_read(self.journal.trail_reader());
         self.publish_all();
-        self.broadcast_missed(published);
+        self.broadcasts.tell_missed(&self.journal.trail_reader(), published);
         self.broadcasts.is_troubled(None);
         tracing::info!("the journal can be written again");
         // It may fail again at once, and say so.
         self.resume();
-    }
-
-    /// Broadcasts entries that were found in the journal and that no listener has: their commit was taken for failed.
-    fn broadcast_missed(&self, mut after: u64) {
-        let reader = self.journal.trail_reader();
-        let read = |after| reader.read(TrailQuery { after: Some(after), ..TrailQuery::default() });
-        while let Ok(page) = read(after)
-            && let Some(last) = page.entries.last()
-        {
-            after = last.number;
-            self.broadcasts.tell(page.entries);
-        }
     }
 }

@@ -1,20 +1,31 @@
 //! The driver on two clocks that know nothing of each other, and on disks that are slow.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
 use forewarn_lifecycle::*;
 use proptest::prelude::*;
 
-use forewarn_control::Chain;
-use forewarn_store::{TrailQuery, TrailReader};
+use forewarn_control::ClusterId;
+use forewarn_control::request::{
+    ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
+};
+use forewarn_control::{Chain, ControlError, ControlState};
+use forewarn_store::{AppendFailed, TrailQuery, TrailReader};
 use forewarn_types::Moment;
+use tokio::sync::oneshot;
 
+use super::Driver;
+use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Speed, later};
-use crate::driver::ClockCommand;
 use crate::engine::Engine;
-use forewarn_control::request::{CommandBatch, IdempotencyKey, RequestContext};
+use crate::found::Found;
+use crate::hypervisor::Hypervisor;
+use crate::journal::JournalHandle;
+use crate::message::{ClockCommand, Message};
+use crate::snapshot::Snapshot;
 
 /// A disk, or a process, on which time passes while the driver waits: a virtual clock goes forward with every commit.
 #[derive(Clone, Debug, Default)]
@@ -31,12 +42,15 @@ struct Delays {
     heads: Mutex<Vec<u64>>,
     /// The next commit says that it hangs, and waits until the other end is dropped.
     hang: Mutex<Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>>,
+    /// Nothing can be written any more.
+    is_full: AtomicBool,
 }
 
 impl SlowDisk {
     fn new(clock: Clock) -> Self {
         let (commits, publications, heads) = <(Mutex<_>, Mutex<_>, Mutex<_>)>::default();
-        Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang: Mutex::default() })))
+        let (hang, is_full) = (Mutex::default(), AtomicBool::new(false));
+        Self(Some(Arc::new(Delays { clock, commits, publications, heads, hang, is_full })))
     }
 
     fn delay(&self, commits: &[u64], publications: &[u64]) {
@@ -51,6 +65,17 @@ impl SlowDisk {
         let ((release, released), (hangs, hanging)) = (mpsc::channel(), mpsc::channel());
         *self.0.as_ref().unwrap().hang.lock().unwrap() = Some((hangs, released));
         (release, hanging)
+    }
+
+    /// From now on every commit fails.
+    fn fill(&self) {
+        self.0.as_ref().unwrap().is_full.store(true, Ordering::Relaxed);
+    }
+
+    /// A commit begins.
+    pub(crate) fn check(&self) -> Result<(), AppendFailed> {
+        let is_full = self.0.as_ref().is_some_and(|delays| delays.is_full.load(Ordering::Relaxed));
+        if is_full { Err(AppendFailed::Full) } else { Ok(()) }
     }
 
     /// A commit is over.
@@ -96,12 +121,84 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     let (writer, command) = (engine.clone(), admit("h2"));
     let writing = tokio::spawn(async move { writer.submit(command).await });
     tokio::task::spawn_blocking(move || hanging.recv().unwrap()).await.unwrap();
-    let hosts = || engine.look(|state| state.cluster.hosts().count());
-    let read = tokio::time::timeout(Duration::from_secs(20), hosts()).await;
+    let reader = engine.clone();
+    let hosts = move || reader.look(|state| state.cluster.hosts().count()).unwrap();
+    let read = tokio::task::spawn_blocking(hosts.clone());
+    let read = tokio::time::timeout(Duration::from_secs(20), read).await;
     assert_eq!(read.expect("a read that does not wait").unwrap(), 1, "the write is not durable yet");
     drop(release);
     writing.await.unwrap().unwrap();
-    assert_eq!(hosts().await.unwrap(), 2, "a read after the answer sees the write");
+    assert_eq!(hosts(), 2, "a read after the answer sees the write");
+}
+
+/// A driver in memory that runs as its caller calls it, and the last sender to it.
+fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
+    let seed = Seed([5; 16]);
+    let found = Found::new(ControlState::new(seed), seed);
+    let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), seed));
+    let journal = JournalHandle::in_memory().with_slow_disk(disk);
+    let (own, _) = tokio::sync::mpsc::channel(1);
+    let machines = (clock, Hypervisor::Simulated);
+    (Driver::new(found, journal, machines, Arc::default(), broadcasts, own.downgrade()), own)
+}
+
+impl Driver {
+    /// Takes a command. The answer comes with the next commit.
+    fn submit(&mut self, command: Command) -> oneshot::Receiver<Result<Reply, ControlError>> {
+        let request = Request::Cluster(ClusterId::DEFAULT, ClusterRequest::Rules(command));
+        let (reply, answer) = oneshot::channel();
+        self.handle(Message::Request { request, reply });
+        answer
+    }
+
+    fn published_rules(&self) -> Cluster {
+        let snapshot = self.broadcasts.snapshot.load();
+        snapshot.state.cluster(ClusterId::DEFAULT).unwrap().rules().clone()
+    }
+}
+
+#[test]
+fn a_snapshot_never_shows_what_could_not_be_written() {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let disk = SlowDisk::new(clock.clone());
+    let (mut driver, _own) = driver_on(clock.clone(), disk.clone());
+    let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
+    let mut written = driver.submit(admit("h1"));
+    driver.settle(clock.now());
+    assert!(written.try_recv().unwrap().is_ok());
+    let audit_end = driver.audit_end;
+    disk.fill();
+    let mut lost = driver.submit(admit("h2"));
+    driver.settle(clock.now());
+    assert_eq!(lost.try_recv().unwrap(), Err(ControlError::Unavailable));
+    // An impact task that repeats its order is shown although nothing can be written.
+    let (cluster, work, machine) = (ClusterId::DEFAULT, MaintenanceId(7), MachineId(7));
+    let reason = "no answer".to_owned();
+    driver.handle(Message::ImpactDelayed { cluster, work, machine, reason });
+    driver.settle(clock.now());
+    let delays = Arc::clone(&driver.broadcasts.snapshot.load().runtimes[&cluster].delays);
+    assert_eq!((delays.len(), driver.published_rules().hosts().count()), (1, 1));
+    assert_eq!((driver.audit_end, driver.audit_shown), (audit_end, audit_end));
+}
+
+#[test]
+fn a_driver_that_stops_answers_and_starts_nothing() {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let (mut driver, _own) = driver_on(clock.clone(), SlowDisk::default());
+    for command in solo_restart() {
+        drop(driver.submit(command));
+    }
+    driver.settle(clock.now());
+    let mut last = driver.submit(Command::AdmitHost { name: Name::new("h2").unwrap(), zone: None });
+    clock.set(later(clock.now(), NOTICE), Speed(0));
+    let (reply, mut stopped) = oneshot::channel();
+    driver.handle(Message::Stop { reply });
+    assert!(driver.has_stopped());
+    assert!(last.try_recv().unwrap().is_ok() && stopped.try_recv().is_ok());
+    let rules = driver.published_rules();
+    assert_eq!(rules.hosts().count(), 2);
+    assert!(rules.tenant(TenantId(0)).unwrap().events().iter().all(Event::is_scheduled));
+    assert_eq!((rules.maintenances().count(), rules.unfinished().count()), (1, 0));
 }
 
 /// Two clocks that show something else.
@@ -122,19 +219,24 @@ async fn announced() -> Engine {
 /// The same on some clock.
 async fn announced_on(clock: Clock) -> Engine {
     let engine = Engine::pretending(Seed([5; 16]), clock);
+    for command in solo_restart() {
+        engine.submit(command).await.expect("a good command");
+    }
+    engine
+}
+
+/// One host, one enrolled machine, and its restart.
+fn solo_restart() -> [Command; 4] {
     let name = |text| Name::new(text).expect("a name");
     let placement =
         Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
     let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
-    for command in [
+    [
         Command::AdmitHost { name: name("h1"), zone: None },
         Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy },
         Command::Enrol(TenantId(0)),
         Command::Restart(MachineId(0)),
-    ] {
-        engine.submit(command).await.expect("a good command");
-    }
-    engine
+    ]
 }
 
 /// Whether the event still waits, once everything that is due now is done.
@@ -144,7 +246,7 @@ async fn waits(engine: &Engine) -> bool {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().any(Event::is_scheduled)
     });
-    waits.await.expect("a running driver")
+    waits.expect("a running driver")
 }
 
 /// How far the wall clock is set, and how much time passes on both.

@@ -3,23 +3,17 @@
 use std::time::Duration;
 
 use forewarn_control::request::{Reply, Request, RequestContext, SharedRequest};
-use forewarn_control::{ClockOrder, ControlError, Record};
-use forewarn_lifecycle::Now;
-use forewarn_types::Span;
+use forewarn_control::{ControlError, Record};
+use forewarn_lifecycle::{Now, player};
 
-use super::message::ClockCommand;
-use super::{Driver, Readers, SLEEP_MAX};
-use crate::clock::{CLOCK_END, Kind, Speed, later};
-use crate::clock_watch::ClockStep;
-
-/// Real time by which a running virtual clock is recorded ahead: a restart sets it forward by that at most.
-const AHEAD: Duration = Duration::from_secs(10);
+use super::{Driver, SLEEP_MAX};
+use crate::clock::{CLOCK_END, Kind, Speed};
+use crate::clock_policy::{self, Journey};
+use crate::found::Readers;
+use crate::message::ClockCommand;
 
 /// Time between two looks at driver programs while the server stops.
 const STOPPING_LOOK: Duration = Duration::from_millis(50);
-
-/// Time between two records of the steady clock while something waits on it.
-const NOTED_EVERY: Duration = Duration::from_mins(1);
 
 impl Driver {
     /// Real time until there is something to do.
@@ -39,11 +33,8 @@ impl Driver {
 
     /// Time on the clock until something is due.
     fn next_after(&self, now: Now) -> Option<Duration> {
-        let rules = self.state.clusters().map(|(_, one)| one.rules());
-        let rules = rules.filter_map(|rules| Some(rules.next_deadline()?.wait(now)));
-        let machines = self.runtimes.values();
-        let machines = machines.filter_map(|runtime| Some(runtime.simulator.next()?.since(now.steady)));
-        rules.chain(machines).min()
+        let clusters = self.state.clusters();
+        clusters.filter_map(|(id, one)| player::wait(one.rules(), now, self.runtimes.get(&id)?)).min()
     }
 
     /// Sets a virtual clock: everything that is due on the way happens at its own time.
@@ -62,21 +53,16 @@ impl Driver {
             return Err(ControlError::EndOfTime);
         }
         // If the process ends on the way, the clock is set less far than was wanted, and never twice as far.
-        let request = SharedRequest::SetClock { order: order(command), context: context.clone() };
+        let request = SharedRequest::SetClock { order: command.order(), context: context.clone() };
         if let Reply::Repeated(_) = self.decide(now, &Request::Shared(request))? {
             return Ok(now);
         }
         match command {
             ClockCommand::Run(chosen) => speed = chosen,
-            ClockCommand::Advance(span) => {
-                let end = now.steady.plus(to_whole_second(now, span));
-                while now.steady < end && !self.journal.is_broken() {
-                    let left = end.since(now.steady);
-                    let next = self.next_after(now).map_or(left, |next| next.min(left));
-                    now = self.stop_at(later(now, next), context)?;
-                }
+            ClockCommand::Advance(span) => now = self.travel(Journey::of(now, span), now, context)?,
+            ClockCommand::Next { within } => {
+                now = self.travel(Journey::to_next_change(now, within), now, context)?;
             }
-            ClockCommand::Next { within } => now = self.run_to_next_change(now, within, context)?,
         }
         self.clock.set(now, speed);
         self.record_clock(now);
@@ -85,39 +71,19 @@ impl Driver {
         if self.journal.is_broken() { Err(ControlError::Unavailable) } else { Ok(now) }
     }
 
-    /// Reports steps of a real clock. Nothing becomes early by them.
+    /// Reports steps of a real clock.
     pub(super) fn watch_clock(&mut self) {
-        if self.clock.kind() == Kind::Virtual {
-            return;
+        if self.clock.kind() == Kind::Real && self.clock_watch.report(self.clock.now()) {
+            self.broadcasts.count_clock_step();
         }
-        match self.clock_watch.look(self.clock.now()) {
-            ClockStep::None => return,
-            ClockStep::Forward(step) => tracing::warn!(?step, "the wall clock was set forward"),
-            ClockStep::Back(step) => tracing::warn!(?step, "the wall clock was set back"),
-            ClockStep::Asleep(pause) => tracing::warn!(?pause, "the server was asleep"),
-        }
-        self.broadcasts.count_clock_step();
     }
 
-    /// Records the clocks where they would otherwise go back, or stand still, over a restart: a running virtual clock ahead of
-    /// time, before anyone sees it; the steady clock every minute while something waits on it.
+    /// Records the clocks where they would otherwise go back, or stand still, over a restart.
     pub(super) fn note_time(&mut self) {
-        if !self.journal.is_durable() || self.journal.is_broken() {
-            return;
+        if self.journal.is_durable() && !self.journal.is_broken() {
+            let now = clock_policy::to_record(&self.clock, self.noted, &self.state);
+            now.into_iter().for_each(|now| self.record_clock(now));
         }
-        let now = self.clock.now();
-        let noted = match self.clock.kind() {
-            Kind::Virtual => {
-                let ahead = AHEAD.saturating_mul(self.clock.speed().0);
-                (later(now, ahead / 2).steady > self.noted.steady && !ahead.is_zero())
-                    .then(|| later(now, ahead))
-            }
-            Kind::Real => {
-                let is_due = now.steady.since(self.noted.steady) >= NOTED_EVERY;
-                (is_due && self.is_busy()).then_some(now)
-            }
-        };
-        noted.into_iter().for_each(|now| self.record_clock(now));
     }
 
     pub(super) fn record_clock(&mut self, now: Now) {
@@ -130,35 +96,21 @@ impl Driver {
         (self.journal.is_durable() && self.clock.kind() == Kind::Virtual).then_some(self.noted)
     }
 
-    fn run_to_next_change(
+    /// Sets the clock forward, from stop to stop.
+    fn travel(
         &mut self,
+        journey: Journey,
         mut now: Now,
-        within: Option<Duration>,
         context: &RequestContext,
     ) -> Result<Now, ControlError> {
-        let before = self.incarnations();
-        let end = within.map(|span| now.steady.plus(to_whole_second(now, span)));
-        while self.incarnations() == before && !self.journal.is_broken() {
-            if end.is_none() && !self.is_busy() {
-                break;
-            }
-            let left = end.map(|end| end.since(now.steady));
-            if left == Some(Duration::ZERO) {
-                break;
-            }
-            let Some(next) = self.next_after(now).into_iter().chain(left).min() else { break };
-            if next > CLOCK_END.since(now.wall) {
-                break;
-            }
-            now = self.stop_at(later(now, next), context)?;
+        let before = journey.is_to_next_change.then(|| self.incarnations());
+        while !self.journal.is_broken()
+            && before.is_none_or(|before| before == self.incarnations())
+            && let Some(stop) = journey.next_stop(now, self.next_after(now), &self.state)
+        {
+            now = self.stop_at(stop, context)?;
         }
         Ok(now)
-    }
-
-    /// Returns true if time alone may change a document: something is announced or under way.
-    fn is_busy(&self) -> bool {
-        let mut rules = self.state.clusters().map(|(_, one)| one.rules());
-        rules.any(|rules| rules.maintenances().next().is_some() || rules.rollouts().next().is_some())
     }
 
     /// Stops the clock at a time until everything that is due then is done. The receipt of the request is renewed: receipts grow
@@ -173,21 +125,7 @@ impl Driver {
 
     /// The number of documents and the sum of their incarnations: another one when a document has changed or is gone.
     fn incarnations(&self) -> (usize, u64) {
-        let slots = self.runtimes.values().flat_map(|runtime| runtime.documents.values());
+        let slots = self.runtimes.values().flat_map(|runtime| runtime.published.documents());
         slots.fold((0, 0), |(count, sum), slot| (count + 1, sum + slot.read().document.incarnation))
-    }
-}
-
-/// A span that ends on a whole second, as every time in a document does: an advance by the time that is left gets there.
-fn to_whole_second(now: Now, span: Duration) -> Duration {
-    now.wall.plus(span).rounded_up().since(now.wall).max(span)
-}
-
-fn order(command: ClockCommand) -> ClockOrder {
-    match command {
-        ClockCommand::Run(Speed(0)) => ClockOrder::Freeze {},
-        ClockCommand::Run(Speed(speed)) => ClockOrder::Scale { speed },
-        ClockCommand::Advance(by) => ClockOrder::Advance { by: Span(by) },
-        ClockCommand::Next { within } => ClockOrder::Next { within: within.map(Span) },
     }
 }

@@ -4,7 +4,6 @@
 //! driver. A request that was planned on a snapshot carries the revision of its cluster: if the cluster has changed, it is
 //! planned again.
 
-mod broadcasts;
 mod opening;
 
 use std::path::PathBuf;
@@ -17,24 +16,25 @@ use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, Decided, Reply, Request, RequestContext, SharedRequest,
     Transacted, Transaction,
 };
-use forewarn_control::shared::Progress;
+use forewarn_control::shared::{Catalogue, Progress};
 use forewarn_control::{
     Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit,
     RefusedCommand, TrailEntry, Wish,
 };
-use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Command, Now, Seed};
 use forewarn_metadata::Directory;
 use forewarn_store::{CopyError, ReadFailed, TrailPage, TrailQuery};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
+use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Kind};
-use crate::driver::{ClockCommand, Driver, Found, Message};
+use crate::driver::Driver;
+use crate::found::Found;
+use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
+use crate::message::{ClockCommand, Message};
 use crate::rejections::RecentRejections;
-use crate::roster::Roster;
 use crate::snapshot::{Snapshot, State};
-pub(crate) use broadcasts::Broadcasts;
 
 /// A handle to the driver, and to one cluster.
 #[derive(Clone, Debug)]
@@ -56,15 +56,6 @@ const NO_REVISION: u64 = u64::MAX;
 
 /// Attempts to plan a request while the cluster keeps changing.
 const PLANS_MAX: usize = 64;
-
-/// The hypervisor that carries out actions.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Hypervisor {
-    /// Machines are simulated.
-    Simulated,
-    /// A program of the operator acts on real machines.
-    Program(Program),
-}
 
 /// Ends the process if the driver panics: a supervisor starts another one, which continues from the journal.
 struct Lifeline;
@@ -114,12 +105,9 @@ impl Engine {
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (messages, inbox) = mpsc::channel(MESSAGES_WAITING_MAX);
         let directory = Arc::new(Directory::default());
-        let broadcasts = Broadcasts::new();
+        let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), found.identity));
         broadcasts.can_read(journal.trail_reader());
-        let kind = match hypervisor {
-            Hypervisor::Simulated => HypervisorKind::Simulated,
-            Hypervisor::Program(_) => HypervisorKind::Program,
-        };
+        let kind = hypervisor.kind();
         let own = messages.downgrade();
         let machines = (clock.clone(), hypervisor);
         let driver = Driver::new(found, journal, machines, Arc::clone(&directory), broadcasts.clone(), own);
@@ -239,7 +227,7 @@ impl Engine {
     ) -> Result<Result<(Transacted, T), E>, ControlError> {
         let _planning = self.planning.lock().await;
         for _ in 0..PLANS_MAX {
-            let (planned, revision) = self.look(|state| (plan(state), state.revision)).await?;
+            let (planned, revision) = self.look(|state| (plan(state), state.revision))?;
             let (transaction, besides) = match planned {
                 Ok(planned) => planned,
                 Err(refused) => return Ok(Err(refused)),
@@ -268,7 +256,7 @@ impl Engine {
     ) -> Result<Outcome, ControlError> {
         let _planning = self.planning.lock().await;
         for _ in 0..PLANS_MAX {
-            let checked = self.look(&check).await?;
+            let checked = self.look(&check)?;
             let revision = checked.as_ref().copied().unwrap_or(NO_REVISION);
             match (self.request(request(revision)).await, checked) {
                 (Err(ControlError::Outdated), Ok(_)) => {}
@@ -300,17 +288,17 @@ impl Engine {
         self.request(Request::Shared(SharedRequest::AdvanceWebhooks(reports))).await.map(drop)
     }
 
-    /// Names of clusters, tokens and webhooks.
+    /// The state that clusters share: names, tokens, webhooks, receipts, resources.
     #[must_use]
-    pub fn roster(&self) -> Arc<Roster> {
-        self.broadcasts.roster.load_full()
+    pub fn shared(&self) -> Arc<Catalogue> {
+        self.broadcasts.snapshot.load().state.shared_arc()
     }
 
     /// Checks that the token behind a permit is still valid, with the same role and scope.
     #[must_use]
     pub fn admits(&self, permit: &Permit) -> bool {
-        let roster = self.roster();
-        permit.stands(|number| roster.token(number), self.clock.now().wall)
+        let shared = self.shared();
+        permit.stands(|number| shared.find_token(number), self.clock.now().wall)
     }
 
     /// A handle to the cluster of that name.
@@ -318,7 +306,7 @@ impl Engine {
     /// # Errors
     /// When there is none.
     pub fn named(&self, cluster: &str) -> Result<Self, ControlError> {
-        let found = self.roster().cluster_named(cluster).ok_or(ControlError::NoSuchCluster);
+        let found = self.shared().cluster_named(cluster).ok_or(ControlError::NoSuchCluster);
         found.map(|cluster| self.of(cluster))
     }
 
@@ -326,19 +314,14 @@ impl Engine {
     ///
     /// # Errors
     /// When one would be refused.
-    pub async fn rehearse(&self, commands: Vec<NamedCommand>) -> Result<(), ControlError> {
-        self.find_refused(commands).await?.map_or(Ok(()), |refused| Err(refused.error))
+    pub fn rehearse(&self, commands: &[NamedCommand]) -> Result<(), ControlError> {
+        self.find_refused(commands).map_or(Ok(()), |refused| Err(refused.error))
     }
 
     /// Finds the first command that would be refused.
-    ///
-    /// # Errors
-    /// When the server is stopping.
-    pub async fn find_refused(
-        &self,
-        commands: Vec<NamedCommand>,
-    ) -> Result<Option<RefusedCommand>, ControlError> {
-        let snapshot = self.snapshot()?;
+    #[must_use]
+    pub fn find_refused(&self, commands: &[NamedCommand]) -> Option<RefusedCommand> {
+        let snapshot = self.snapshot();
         let environment = Environment {
             now: self.clock.now(),
             identity: snapshot.identity,
@@ -347,7 +330,7 @@ impl Engine {
             revision: 0,
             jammed: &std::collections::BTreeSet::new(),
         };
-        Ok(find_refused(&snapshot.state, &environment, self.cluster, &commands))
+        find_refused(&snapshot.state, &environment, self.cluster, commands)
     }
 
     /// Entries that are added to the audit log from now on, of all clusters.
@@ -380,19 +363,17 @@ impl Engine {
     }
 
     /// The state after the last commit.
-    ///
-    /// # Errors
-    /// When the driver has not started yet.
-    pub fn snapshot(&self) -> Result<Arc<Snapshot>, ControlError> {
-        self.broadcasts.snapshot.load_full().ok_or(ControlError::Unavailable)
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.broadcasts.snapshot.load_full()
     }
 
     /// Reads the cluster as it was after the last commit. It does not wait for the driver.
     ///
     /// # Errors
     /// When there is no such cluster.
-    pub async fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
-        let snapshot = self.snapshot()?;
+    pub fn look<T>(&self, look: impl FnOnce(&State<'_>) -> T) -> Result<T, ControlError> {
+        let snapshot = self.snapshot();
         let state = snapshot.cluster(self.cluster, self.clock.now()).ok_or(ControlError::NoSuchCluster)?;
         Ok(look(&state))
     }

@@ -8,10 +8,12 @@ use forewarn_control::ControlState;
 use forewarn_lifecycle::{Now, Seed, Steady};
 use forewarn_store::{Journal, OpenError, Options, TRAIL_KEEP};
 
-use super::{Engine, Hypervisor};
+use super::Engine;
 use crate::clock::{Clock, ClockPlan, wall, whole_second};
-use crate::driver::{Found, Message, Readers};
+use crate::found::{Found, Readers};
+use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
+use crate::message::Message;
 
 impl Engine {
     /// One that is kept in memory, on a disk that is slow.

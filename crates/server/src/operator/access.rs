@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use forewarn_control::ClusterId;
 use forewarn_control::refusal::Refusal;
-use forewarn_control::shared::{Reach, Role, Scope, Token};
+use forewarn_control::shared::{Catalogue, Reach, Role, Scope, Token};
 use forewarn_control::{
     ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, Outcome, RoleWord, TokenView,
     cluster_view, similar,
@@ -21,7 +21,6 @@ use super::page::{Cursor, Page, Shown};
 use super::tagged::{Tagged, tag};
 use super::token::{Secret, hash};
 use super::visit::{Visit, no_cluster};
-use crate::roster::Roster;
 use crate::snapshot::State;
 use forewarn_control::ControlError;
 use forewarn_control::Permit;
@@ -39,12 +38,12 @@ fn seen(state: &State<'_>, permit: &Permit) -> ClusterView {
 
 pub(super) async fn clusters(visit: Visit, page: Page) -> Result<Shown<ClusterView>, Fault> {
     let first = ClusterId(page.first_number(u32::MAX));
-    let roster = visit.engine.roster();
-    let reached = roster.clusters().map(|(id, _)| id).filter(|id| visit.permit.reaches(*id) && *id >= first);
+    let shared = visit.engine.shared();
+    let reached = shared.clusters().map(|(id, _)| id).filter(|id| visit.permit.reaches(*id) && *id >= first);
     let mut views = Vec::new();
     for id in reached.take(page.wanted()) {
         let permit = Arc::clone(&visit.permit);
-        match visit.engine.of(id).look(move |state| seen(state, &permit)).await {
+        match visit.engine.of(id).look(move |state| seen(state, &permit)) {
             Ok(view) => views.push((Cursor(id.0.into()), view)),
             // It has gone since.
             Err(ControlError::NoSuchCluster) => {}
@@ -55,11 +54,11 @@ pub(super) async fn clusters(visit: Visit, page: Page) -> Result<Shown<ClusterVi
 }
 
 pub(super) async fn cluster(visit: Visit, Path(name): Path<String>) -> Result<Tagged<ClusterView>, Fault> {
-    let roster = visit.engine.roster();
-    let none = || no_cluster(Some(&name), &visit.permit, &roster);
-    let id = roster.cluster_named(&name).filter(|id| visit.permit.reaches(*id)).ok_or_else(none)?;
+    let shared = visit.engine.shared();
+    let none = || no_cluster(Some(&name), &visit.permit, &shared);
+    let id = shared.cluster_named(&name).filter(|id| visit.permit.reaches(*id)).ok_or_else(none)?;
     let permit = Arc::clone(&visit.permit);
-    Ok(visit.tagged(visit.engine.of(id).look(move |state| seen(state, &permit)).await?))
+    Ok(visit.tagged(visit.engine.of(id).look(move |state| seen(state, &permit))?))
 }
 
 pub(super) async fn create_cluster(visit: Visit, body: Bytes) -> Changed {
@@ -89,11 +88,11 @@ async fn administer_cluster(
     body: &[u8],
     make: impl FnOnce(Name) -> Administration,
 ) -> Changed {
-    let none = || no_cluster(Some(cluster), &visit.permit, &visit.engine.roster());
+    let none = || no_cluster(Some(cluster), &visit.permit, &visit.engine.shared());
     let command = make(Name::new(cluster).map_err(|_| none())?);
     let tag = |state: &State<'_>| Some(tag(&seen(state, &visit.permit)));
     let engine = visit.engine.named(cluster).unwrap_or_else(|_| visit.engine.clone());
-    match visit.administer_if(&engine, command, body, tag).await {
+    match visit.administer_if(&engine, command, body, tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::NoSuchCluster) => Err(none()),
         Err(problem) => Err(problem.into()),
@@ -101,15 +100,15 @@ async fn administer_cluster(
 }
 
 pub(super) async fn tokens(visit: Visit, page: Page) -> Result<Shown<TokenView>, Fault> {
-    let (roster, now) = (visit.engine.roster(), visit.engine.clock().now().wall);
-    let called = |id: &ClusterId| roster.cluster_name(*id).map(ToString::to_string);
-    Ok(page.fill(roster.tokens().map(|token| (Cursor(token.number.into()), shown(token, now, called)))))
+    let (shared, now) = (visit.engine.shared(), visit.engine.clock().now().wall);
+    let called = |id: &ClusterId| shared.cluster_name(*id).map(ToString::to_string);
+    Ok(page.fill(shared.tokens().map(|token| (Cursor(token.number.into()), shown(token, now, called)))))
 }
 
 pub(super) async fn token(visit: Visit, Path(name): Path<String>) -> Result<Tagged<TokenView>, Fault> {
-    let (roster, now) = (visit.engine.roster(), visit.engine.clock().now().wall);
-    let token = roster.token_named(&name).ok_or_else(|| no_token(&name, &roster))?;
-    Ok(visit.tagged(shown(token, now, |id| roster.cluster_name(*id).map(ToString::to_string))))
+    let (shared, now) = (visit.engine.shared(), visit.engine.clock().now().wall);
+    let token = shared.token_named(&name).ok_or_else(|| no_token(&name, &shared))?;
+    Ok(visit.tagged(shown(token, now, |id| shared.cluster_name(*id).map(ToString::to_string))))
 }
 
 /// How often somebody else may be faster.
@@ -117,12 +116,12 @@ const TRIES_MAX: usize = 8;
 
 pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<IssuedToken>, Fault> {
     let wanted: NewToken = read(&body)?;
-    let (roster, now) = (visit.engine.roster(), visit.engine.clock().now().wall);
+    let (shared, now) = (visit.engine.shared(), visit.engine.clock().now().wall);
     let name = new_name(&wanted.name)?;
     let role = role(wanted.role);
-    let scope = scope(&wanted, &roster, &visit.permit)?;
+    let scope = scope(&wanted, &shared, &visit.permit)?;
     let expires = expiry(&wanted, now);
-    let mut number = roster.next_token;
+    let mut number = shared.next_token();
     for _ in 0..TRIES_MAX {
         let no_secret = |_| Fault::unavailable("no random numbers to be had");
         let text = Secret::new().map_err(no_secret)?.text(number);
@@ -152,14 +151,14 @@ pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<Issued
 }
 
 pub(super) async fn revoke_token(visit: Visit, Path(name): Path<String>) -> Changed {
-    let none = || no_token(&name, &visit.engine.roster());
+    let none = || no_token(&name, &visit.engine.shared());
     let command = Administration::RevokeToken(Name::new(&name).map_err(|_| none())?);
     let tag = |state: &State<'_>| {
         let token = state.catalogue.token_named(&name)?;
         let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
         Some(tag(&shown(token, state.now.wall, called)))
     };
-    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await {
+    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::Catalogue(Refusal::NoSuchToken(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
@@ -181,9 +180,9 @@ fn shown(token: &Token, now: Timestamp, called: impl Fn(&ClusterId) -> Option<St
     }
 }
 
-fn scope(wanted: &NewToken, roster: &Roster, permit: &Permit) -> Result<Scope, Fault> {
+fn scope(wanted: &NewToken, shared: &Catalogue, permit: &Permit) -> Result<Scope, Fault> {
     let cluster =
-        |name: &String| roster.cluster_named(name).ok_or_else(|| no_cluster(Some(name), permit, roster));
+        |name: &String| shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), permit, shared));
     let clusters = match &wanted.clusters {
         None => Reach::All,
         Some(names) => Reach::Only(names.iter().map(cluster).collect::<Result<_, _>>()?),
@@ -201,8 +200,8 @@ fn expiry(wanted: &NewToken, now: Timestamp) -> Option<Timestamp> {
     wanted.expires.map(|Moment(at)| at).into_iter().chain(after).min()
 }
 
-fn no_token(name: &str, roster: &Roster) -> Fault {
-    let near = similar(name, roster.tokens().map(|token| token.name.as_str()));
+fn no_token(name: &str, shared: &Catalogue) -> Fault {
+    let near = similar(name, shared.tokens().map(|token| token.name.as_str()));
     let hint = match near {
         Some(near) => format!("did you mean {near}?"),
         None => "`forewarn token ls` shows them".to_owned(),

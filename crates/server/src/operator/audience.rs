@@ -26,13 +26,13 @@ pub(super) struct Audience {
 
 impl Audience {
     /// That of a visit: what was asked for, as far as the permit reaches.
-    pub(super) async fn of(visit: &Visit) -> Result<Self, Fault> {
+    pub(super) fn of(visit: &Visit) -> Result<Self, Fault> {
         let is_limited = !visit.permit.scope.clusters.is_all();
         let clusters = match &visit.named {
             Some(_) => Some(BTreeSet::from([visit.cluster_key()])),
             None if is_limited => {
-                let roster = visit.engine.roster();
-                let reached = roster.clusters().filter(|(id, _)| visit.permit.reaches(*id));
+                let shared = visit.engine.shared();
+                let reached = shared.clusters().filter(|(id, _)| visit.permit.reaches(*id));
                 Some(reached.map(key).collect())
             }
             None => None,
@@ -46,15 +46,15 @@ impl Audience {
             let scope = permit.scope.tenants.named().map(ToString::to_string);
             scope.chain(tenants.map(|(_, tenant)| tenant.name.to_string())).collect()
         };
-        let clusters = clusters.or_else(|| Some(visit.engine.roster().clusters().map(key).collect()));
-        Ok(Self { clusters, tenants: Some(visit.engine.look(seen).await?) })
+        let clusters = clusters.or_else(|| Some(visit.engine.shared().clusters().map(key).collect()));
+        Ok(Self { clusters, tenants: Some(visit.engine.look(seen)?) })
     }
 
     /// The keys of the clusters that they want to know of, of all that there are.
     pub(super) fn clusters(&self, visit: &Visit) -> Vec<String> {
         match &self.clusters {
             Some(clusters) => clusters.iter().cloned().collect(),
-            None => visit.engine.roster().clusters().map(key).collect(),
+            None => visit.engine.shared().clusters().map(key).collect(),
         }
     }
 

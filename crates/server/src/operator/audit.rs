@@ -99,13 +99,13 @@ enum Order {
 
 /// A page of the trail.
 pub(super) async fn list(visit: Visit, Query(filter): Query<Filter>) -> Result<Json<AuditPage>, Fault> {
-    let audience = Audience::of(&visit).await?;
+    let audience = Audience::of(&visit)?;
     let limit = filter.limit.unwrap_or(LIMIT);
     if !(1..=LIMIT_MAX).contains(&limit) {
         return Err(Fault::bad(format!("a page has 1 to {LIMIT_MAX} things, not {limit}")));
     }
     let mut groups = audience.groups();
-    groups.extend(filter.groups(&visit, &audience.clusters(&visit)).await?);
+    groups.extend(filter.groups(&visit, &audience.clusters(&visit))?);
     let Filter { since, until, after, before, order, .. } = filter;
     let direction = match order {
         Order::Newest => Direction::NewestFirst,
@@ -157,7 +157,7 @@ impl Filter {
     }
 
     /// The conditions, each as the subjects of which one will do: the same name may be in every cluster.
-    async fn groups(&self, visit: &Visit, clusters: &[String]) -> Result<Vec<Vec<Subject>>, Fault> {
+    fn groups(&self, visit: &Visit, clusters: &[String]) -> Result<Vec<Vec<Subject>>, Fault> {
         self.check()?;
         let mut groups = Vec::new();
         let mut each = |make: &dyn Fn(String) -> Subject| {
@@ -167,14 +167,14 @@ impl Filter {
             each(&|cluster| Subject::Tenant { cluster, name: name.clone() });
         }
         if let Some(name) = &self.machine {
-            let name = &whole_name(visit, name.clone()).await?;
+            let name = &whole_name(visit, name.clone())?;
             each(&|cluster| Subject::Machine { cluster, name: name.clone() });
         }
         if let Some(name) = &self.host {
             each(&|cluster| Subject::Host { cluster, name: name.clone() });
         }
         if let Some(beginning) = &self.event {
-            let id = &whole_id(visit, beginning).await?;
+            let id = &whole_id(visit, beginning)?;
             each(&|cluster| Subject::Event { cluster, id: id.clone() });
         }
         if let Some(number) = self.rollout {
@@ -187,7 +187,7 @@ impl Filter {
 }
 
 /// The name of a machine as the trail has it. One that is not there any more has to be called by its full name.
-async fn whole_name(visit: &Visit, name: String) -> Result<String, Fault> {
+fn whole_name(visit: &Visit, name: String) -> Result<String, Fault> {
     let permit = Arc::clone(&visit.permit);
     let find = move |state: &State<'_>| match find_machine(state.cluster, &name) {
         Ok(id) => {
@@ -201,11 +201,11 @@ async fn whole_name(visit: &Visit, name: String) -> Result<String, Fault> {
         Err(_) if name.contains('/') => Ok(name),
         Err(unknown) => Err(Fault::from(unknown)),
     };
-    visit.engine.look(find).await?.map_err(|fault| visit.discreet(fault))
+    visit.engine.look(find)?.map_err(|fault| visit.discreet(fault))
 }
 
 /// The id that is meant. Of events that cannot be seen any more, only the whole one is known.
-async fn whole_id(visit: &Visit, beginning: &str) -> Result<String, Fault> {
+fn whole_id(visit: &Visit, beginning: &str) -> Result<String, Fault> {
     let beginning = beginning.to_ascii_uppercase();
     if beginning.len() == EVENT_ID_CHARS {
         return Ok(beginning);
@@ -227,7 +227,7 @@ async fn whole_id(visit: &Visit, beginning: &str) -> Result<String, Fault> {
             )),
         }
     };
-    visit.engine.look(find).await?.map_err(|fault| visit.discreet(fault))
+    visit.engine.look(find)?.map_err(|fault| visit.discreet(fault))
 }
 
 /// Which part of the trail is wanted.

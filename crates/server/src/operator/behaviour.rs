@@ -33,7 +33,7 @@ async fn edit(
 }
 
 pub(super) async fn settings(visit: Visit) -> Shown<SettingsView> {
-    look(&visit, |state| Ok(settings_view(state.cluster))).await
+    look(&visit, |state| Ok(settings_view(state.cluster)))
 }
 
 pub(super) async fn change_settings(visit: Visit, body: Bytes) -> Edited {
@@ -43,7 +43,7 @@ pub(super) async fn change_settings(visit: Visit, body: Bytes) -> Edited {
 }
 
 pub(super) async fn site(visit: Visit) -> Shown<Site> {
-    look(&visit, |state| Ok(state.site.clone())).await
+    look(&visit, |state| Ok(state.site.clone()))
 }
 
 pub(super) async fn change_site(visit: Visit, body: Bytes) -> Edited {
@@ -63,7 +63,6 @@ pub(super) async fn policy(visit: Visit, Path(name): Path<String>) -> Shown<Poli
         permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
         there(policy_of(state, &name))
     })
-    .await
 }
 
 pub(super) async fn change_policy(visit: Visit, Path(tenant): Path<String>, body: Bytes) -> Edited {
@@ -78,7 +77,7 @@ fn brake_of(state: &State<'_>) -> BrakeView {
 }
 
 pub(super) async fn brake(visit: Visit) -> Shown<BrakeView> {
-    look(&visit, |state| Ok(brake_of(state))).await
+    look(&visit, |state| Ok(brake_of(state)))
 }
 
 pub(super) async fn change_brake(visit: Visit, body: Bytes) -> Edited {

@@ -67,7 +67,7 @@ pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> Answer<EventE
             if may_know { gathered.with_scene(state, |scene| explain_event(scene, &id)) } else { None };
         explanation.ok_or_else(|| Fault::not_found(format!("no such event: {id}")))
     };
-    visit.engine.look(explain).await?.map(Json).map_err(|fault| visit.discreet(fault))
+    visit.engine.look(explain)?.map(Json).map_err(|fault| visit.discreet(fault))
 }
 
 /// How much of the history of a machine is wanted.
@@ -108,7 +108,7 @@ pub(super) async fn machine(
         Err(_) if asked.contains('/') => asked,
         Err(_) => format!("{asked}/{asked}"),
     };
-    let full = visit.engine.look(find).await?;
+    let full = visit.engine.look(find)?;
     let subject = |cluster| Subject::Machine { cluster, name: full.clone() };
     let gathered = gather(&visit, subject, limit.into(), (Direction::NewestFirst, before)).await?;
     let explain = move |state: &State<'_>| {
@@ -132,12 +132,12 @@ pub(super) async fn machine(
             (None, Ok(_)) => Err(Fault::not_found(format!("no such machine: {name}"))),
         }
     };
-    visit.engine.look(explain).await?.map(Json).map_err(|fault| visit.discreet(fault))
+    visit.engine.look(explain)?.map(Json).map_err(|fault| visit.discreet(fault))
 }
 
 pub(super) async fn scale_set(visit: Visit, Path(name): Path<String>) -> Answer<ScaleSetExplanation> {
-    let (audience, engine) = (Audience::of(&visit).await?, visit.engine.clone());
-    let cluster = visit.engine.look(|state| state.name.to_string()).await?;
+    let (audience, engine) = (Audience::of(&visit)?, visit.engine.clone());
+    let cluster = visit.engine.look(|state| state.name.to_string())?;
     let (permit, chronicle) = (Arc::clone(&visit.permit), Chronicle::default());
     let gathered = Gathered { engine, cluster, audience, permit, chronicle, next: None, swept: 0 };
     let explain = move |state: &State<'_>| {
@@ -149,7 +149,7 @@ pub(super) async fn scale_set(visit: Visit, Path(name): Path<String>) -> Answer<
             Ok(_) => Fault::not_found(format!("no such scale set: {name}")),
         })
     };
-    visit.engine.look(explain).await?.map(Json).map_err(|fault| visit.discreet(fault))
+    visit.engine.look(explain)?.map(Json).map_err(|fault| visit.discreet(fault))
 }
 
 impl Gathered {
@@ -187,8 +187,8 @@ async fn gather(
     limit: usize,
     (direction, before): (Direction, Option<u64>),
 ) -> Result<Gathered, Fault> {
-    let audience = Audience::of(visit).await?;
-    let cluster = visit.engine.look(|state| state.name.to_string()).await?;
+    let audience = Audience::of(visit)?;
+    let cluster = visit.engine.look(|state| state.name.to_string())?;
     let key = visit.cluster_key();
     let groups = vec![vec![subject(key.clone())]];
     let mut query = TrailQuery { groups, direction, before, limit, ..TrailQuery::default() };

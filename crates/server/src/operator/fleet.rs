@@ -50,7 +50,7 @@ impl How {
 }
 
 pub(super) async fn show(visit: Visit) -> Result<Tagged<Fleet>, Fault> {
-    Ok(visit.tagged(visit.engine.look(fleet).await?))
+    Ok(visit.tagged(visit.engine.look(fleet)?))
 }
 
 /// Makes the fleet what a file says. What can only go when something else is gone is tried once more at the end.
@@ -60,7 +60,7 @@ pub(super) async fn apply(
     body: Bytes,
 ) -> Result<Json<FleetReport>, Fault> {
     let wanted: Fleet = read(&body)?;
-    let differences = match compare(&visit, &wanted, how).await? {
+    let differences = match compare(&visit, &wanted, how)? {
         Ok(differences) => differences,
         Err(BadFleet::Entry { place, text }) => return Err(Fault::conflict(text).at(&place, &body)),
         Err(bad @ (BadFleet::TooLong | BadFleet::Malformed(_))) => return Err(bad.into()),
@@ -68,7 +68,7 @@ pub(super) async fn apply(
     let applied: Vec<_> = differences.iter().filter(|one| !how.skips(one)).cloned().collect();
     let commands: Vec<_> = applied.iter().filter_map(|one| one.command.clone()).collect();
     if how.dry_run {
-        if let Some(refused) = visit.engine.find_refused(commands).await? {
+        if let Some(refused) = visit.engine.find_refused(&commands) {
             let place = refused_place(&applied, &refused);
             return Err(Fault::from(refused.error).at(&place, &body));
         }
@@ -82,10 +82,10 @@ pub(super) async fn apply(
     if !commands.is_empty() {
         because = match visit.order(commands.clone(), &body).await {
             Ok(outcome) => outcome.entry,
-            Err(fault) => return Err(located(&visit, &applied, commands, fault, &body).await),
+            Err(fault) => return Err(located(&visit, &applied, &commands, fault, &body)),
         };
     }
-    let left = compare(&visit, &wanted, how).await??;
+    let left = compare(&visit, &wanted, how)??;
     let removals: Vec<_> = left.into_iter().filter(is_removal_of_container).collect();
     for Difference { command, .. } in &removals {
         // Something may have come since; then it stays, and is still there to be removed next time.
@@ -96,7 +96,7 @@ pub(super) async fn apply(
         }
     }
     let still: BTreeSet<_> =
-        compare(&visit, &wanted, how).await??.into_iter().map(|one| subject(&one.text)).collect();
+        compare(&visit, &wanted, how)??.into_iter().map(|one| subject(&one.text)).collect();
     Ok(Json(report(&differences, |one| {
         // What was asked for before under the same key is not done again.
         match still.contains(&subject(&one.text)) {
@@ -108,26 +108,22 @@ pub(super) async fn apply(
 }
 
 /// The same fault, with the entry of the file that made the driver refuse the order, if it is still the one.
-async fn located(
+fn located(
     visit: &Visit,
     differences: &[Difference],
-    commands: Vec<NamedCommand>,
+    commands: &[NamedCommand],
     fault: Fault,
     body: &[u8],
 ) -> Fault {
-    match visit.engine.find_refused(commands).await {
-        Ok(Some(refused)) if Fault::from(refused.error.clone()) == fault => {
+    match visit.engine.find_refused(commands) {
+        Some(refused) if Fault::from(refused.error.clone()) == fault => {
             fault.at(&refused_place(differences, &refused), body)
         }
-        Ok(_) | Err(_) => fault,
+        Some(_) | None => fault,
     }
 }
 
-async fn compare(
-    visit: &Visit,
-    wanted: &Fleet,
-    how: How,
-) -> Result<Result<Vec<Difference>, BadFleet>, Fault> {
+fn compare(visit: &Visit, wanted: &Fleet, how: How) -> Result<Result<Vec<Difference>, BadFleet>, Fault> {
     let unmentioned = match how.unmentioned {
         UnmentionedWord::Keep => Unmentioned::Keep,
         UnmentionedWord::Remove => Unmentioned::Remove,
@@ -139,7 +135,7 @@ async fn compare(
         differences.iter_mut().for_each(|one| wait_for_an_end(state.cluster, one));
         Ok(differences)
     };
-    Ok(visit.engine.look(compare).await?)
+    Ok(visit.engine.look(compare)?)
 }
 
 /// A machine that is being deleted is not deleted again; one that the driver is at work on is forgotten later.

@@ -126,7 +126,7 @@ fn admit(request: &Request, gate: &Gate) -> Result<Option<Permit>, Fault> {
         Access::Tokens => {
             let token = bearer(request.headers()).ok_or(NotAdmitted::Wrong)?;
             let now = gate.engine.clock().now().wall;
-            Ok(Some(token::admit(&gate.engine.roster(), token, now)?))
+            Ok(Some(token::admit(&gate.engine.shared(), token, now)?))
         }
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn hosts(
         });
         page.fill(wanted.filter_map(|(id, _)| Some((place(id.0), host_view(state.cluster, id)?))))
     };
-    Ok(visit.engine.look(list).await?)
+    Ok(visit.engine.look(list)?)
 }
 
 /// Which machines are wanted.
@@ -98,7 +98,7 @@ pub(super) async fn machines(
             }
         })
     };
-    visit.engine.look(list).await?.map_err(|fault| visit.discreet(fault))
+    visit.engine.look(list)?.map_err(|fault| visit.discreet(fault))
 }
 
 pub(super) async fn tenants(visit: Visit, page: Page) -> Listed<TenantView> {
@@ -108,7 +108,7 @@ pub(super) async fn tenants(visit: Visit, page: Page) -> Listed<TenantView> {
         let seen = tenants.filter(|(id, _)| permit.sees(state.cluster, *id));
         page.fill(seen.filter_map(|(id, _)| Some((place(id.0), tenant_view(state.cluster, id)?))))
     };
-    Ok(visit.engine.look(list).await?)
+    Ok(visit.engine.look(list)?)
 }
 
 /// Which events are wanted.
@@ -166,7 +166,7 @@ pub(super) async fn events(
         let events = state.cluster.tenant(id).map(forewarn_lifecycle::Tenant::events).unwrap_or_default();
         Ok::<_, Fault>(page.fill(events.iter().map(|event| (id, event)).filter(is_wanted).map(placed)))
     };
-    visit.engine.look(list).await?.map_err(|fault| visit.discreet(fault))
+    visit.engine.look(list)?.map_err(|fault| visit.discreet(fault))
 }
 
 /// Which rollouts are wanted.
@@ -190,7 +190,7 @@ pub(super) async fn rollouts(
         let shown = |id: RolloutId| Some((place(id.0), rollout_view(state.cluster, state.now, id)?));
         page.fill(all.into_iter().filter_map(shown))
     };
-    Ok(visit.engine.look(list).await?)
+    Ok(visit.engine.look(list)?)
 }
 
 /// A tenant that is there, for whoever asks.

@@ -139,7 +139,7 @@ pub(super) async fn metrics(State(api): State<Api>) -> impl IntoResponse {
     api.metrics.writable.set(i64::from(api.engine.trouble().is_none()));
     api.metrics.clock_steps.inner().store(api.engine.clock_steps(), Ordering::Relaxed);
     // While nothing can be written the fleet is shown as it last was.
-    if let Ok(counts) = counts.await {
+    if let Ok(counts) = counts {
         api.metrics.show(&counts);
     }
     ([(header::CONTENT_TYPE, Telemetry::CONTENT_TYPE)], api.telemetry.encode())

@@ -31,11 +31,11 @@ type Answer<T> = Result<Json<T>, Fault>;
 type TaggedAnswer<T> = Result<Tagged<T>, Fault>;
 
 /// Asks the engine for something that may not be there.
-pub(super) async fn look<T: Serialize + Send + 'static>(
+pub(super) fn look<T: Serialize>(
     visit: &Visit,
-    look: impl FnOnce(&crate::snapshot::State<'_>) -> Result<T, Fault> + Send + 'static,
+    look: impl FnOnce(&crate::snapshot::State<'_>) -> Result<T, Fault>,
 ) -> TaggedAnswer<T> {
-    let found = visit.engine.look(look).await?.map_err(|fault| visit.discreet(fault))?;
+    let found = visit.engine.look(look)?.map_err(|fault| visit.discreet(fault))?;
     Ok(visit.tagged(found))
 }
 
@@ -45,7 +45,7 @@ pub(super) fn there<T>(found: Option<T>) -> Result<T, Fault> {
 }
 
 pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<HostView> {
-    look(&visit, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?))).await
+    look(&visit, move |state| there(host_view(state.cluster, find_host(state.cluster, &name)?)))
 }
 
 /// A machine, with what is known of it besides.
@@ -61,7 +61,6 @@ pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> TaggedAns
         permit.check_tenant(state.cluster, machine.tenant)?;
         there(view(state, id))
     })
-    .await
 }
 
 pub(super) async fn machine_of(
@@ -77,7 +76,6 @@ pub(super) async fn tenant(visit: Visit, Path(name): Path<String>) -> TaggedAnsw
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
         there(tenant_view(state.cluster, id))
     })
-    .await
 }
 
 /// In which form a document is wanted.
@@ -121,7 +119,7 @@ pub(super) async fn document(
         let id = permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
         Ok::<_, Fault>(document_of(there(state.cluster.tenant(id))?).render(edition))
     };
-    let body = visit.engine.look(read).await?.map_err(|fault| visit.discreet(fault))?;
+    let body = visit.engine.look(read)?.map_err(|fault| visit.discreet(fault))?;
     Ok(([(header::CONTENT_TYPE, "application/json; charset=utf-8")], body))
 }
 
@@ -132,7 +130,6 @@ pub(super) async fn event(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<
         permit.check_tenant(state.cluster, tenant)?;
         Ok(shown(state, tenant, event))
     })
-    .await
 }
 
 /// An event, with what keeps its work from being done.
@@ -149,13 +146,13 @@ pub(super) fn shown(state: &crate::snapshot::State<'_>, tenant: TenantId, event:
 pub(super) async fn rollout(visit: Visit, Path(id): Path<String>) -> TaggedAnswer<RolloutView> {
     let unknown = Fault::not_found(format!("no such rollout: {id}"));
     let Ok(id) = id.parse().map(RolloutId) else { return Err(unknown) };
-    look(&visit, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown)).await
+    look(&visit, move |state| rollout_view(state.cluster, state.now, id).ok_or(unknown))
 }
 
 /// What a rollout would do: played on a copy of the cluster, beside the driver.
 pub(super) async fn preview(visit: Visit, body: Bytes) -> Answer<PreviewView> {
     let entry: RolloutEntry = super::body::read(&body)?;
-    let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now)).await?;
+    let (cluster, now) = visit.engine.look(|state| (state.cluster.clone(), state.now))?;
     let played = tokio::task::spawn_blocking(move || forewarn_explain::preview(&cluster, now, &entry)).await;
     let played = played.map_err(|_| Fault::from(forewarn_control::ControlError::Unavailable))?;
     let view = played.map_err(|problem| match problem {
@@ -172,7 +169,7 @@ pub(super) async fn clock(visit: Visit) -> Answer<ClockView> {
     };
     let Speed(speed) = visit.engine.clock().speed();
     let shown = move |state: &crate::snapshot::State<'_>| clock_view(state.now, kind, speed, state.next_in);
-    Ok(Json(visit.engine.look(shown).await?))
+    Ok(Json(visit.engine.look(shown)?))
 }
 
 pub(super) async fn server(visit: Visit) -> Json<ServerView> {
@@ -209,7 +206,7 @@ pub(super) async fn unfinished(visit: Visit, Query(asked): Query<Asked>) -> Answ
     let mut commits = visit.engine.commits();
     loop {
         let (work, rollouts, permit) = (work.clone(), rollouts.clone(), Arc::clone(&visit.permit));
-        let left = visit.engine.look(move |state| left_of(state, &permit, &work, &rollouts)).await?;
+        let left = visit.engine.look(move |state| left_of(state, &permit, &work, &rollouts))?;
         if left.work.is_empty() && left.rollouts.is_empty() {
             return Ok(Json(left));
         }

@@ -165,12 +165,12 @@ async fn list(visit: Visit, page: Page) -> Result<Shown<ScaleSetSummary>, Fault>
         let summary = |id| scale_set_summary(state.cluster, id, &leaving);
         page.fill(seen.filter_map(|(id, _)| Some((Cursor(id.0.into()), summary(id)?))))
     };
-    Ok(visit.engine.look(list).await?)
+    Ok(visit.engine.look(list)?)
 }
 
 async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<ScaleSetView>, Fault> {
     check_scope(&visit, &name)?;
-    look(&visit, move |state| Ok(view(state.cluster, &name)?)).await
+    look(&visit, move |state| Ok(view(state.cluster, &name)?))
 }
 
 fn view(cluster: &Cluster, name: &str) -> Result<ScaleSetView, Unknown> {
@@ -187,7 +187,7 @@ async fn list_availability_sets(visit: Visit, page: Page) -> Result<Shown<Availa
         let summary = |id| availability_set_summary(state.cluster, id);
         page.fill(seen.filter_map(|(id, _)| Some((Cursor(id.0.into()), summary(id)?))))
     };
-    Ok(visit.engine.look(list).await?)
+    Ok(visit.engine.look(list)?)
 }
 
 async fn show_availability_set(
@@ -200,7 +200,6 @@ async fn show_availability_set(
             availability_set_view(state.cluster, find_tenant(state.cluster, &name)?, &leaving(state.cluster));
         found.ok_or_else(|| Fault::not_found(format!("not an availability set: {name}")))
     })
-    .await
 }
 
 async fn create(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {

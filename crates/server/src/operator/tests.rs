@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Method, Request, StatusCode, header};
-use forewarn_control::{DriverKind, Fleet, NamedCommand, ServerView};
-use forewarn_lifecycle::{Seed, Timestamp};
+use axum::extract::FromRequestParts;
+use axum::http::{HeaderValue, Method, Request, StatusCode, header};
+use axum::response::IntoResponse;
+use forewarn_control::request::Administration;
+use forewarn_control::{DriverKind, Fleet, NamedCommand, Permit, ServerView};
+use forewarn_lifecycle::{Name, Seed, Timestamp};
 use serde_json::Value;
 use tokio::sync::watch;
 use tower::ServiceExt;
@@ -16,6 +20,7 @@ use super::fault::{Fault, Kind};
 use super::header::Header;
 use super::needs::Needs;
 use super::route::Route;
+use super::visit::Visit;
 use super::{Access, HostNames, api, openapi, router, table};
 use crate::clock::{Clock, Speed};
 use crate::engine::Engine;
@@ -34,6 +39,7 @@ const FLEET: &str = r#"
 
 struct Api {
     engine: Engine,
+    shared: super::Api,
     router: Router,
     /// While this lives, the server does.
     _stop: watch::Sender<bool>,
@@ -56,8 +62,8 @@ impl Api {
         let telemetry = Telemetry::new();
         let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
         let shared = api(engine.clone(), about, telemetry, post, None, stopped);
-        let router = router(shared, access, HostNames::default());
-        Self { engine, router, _stop: stop }
+        let router = router(shared.clone(), access, HostNames::default());
+        Self { engine, shared, router, _stop: stop }
     }
 
     async fn with_fleet() -> Self {
@@ -251,7 +257,7 @@ async fn pages_of_any_size_come_to_the_same_list() {
     ];
     for tenant in ["solo", "db", "other"] {
         let id = move |state: &crate::snapshot::State<'_>| state.cluster.tenant_named(tenant).unwrap();
-        let tenant = api.engine.look(id).await.unwrap();
+        let tenant = api.engine.look(id).unwrap();
         api.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     }
     for command in work {
@@ -319,6 +325,20 @@ async fn what_is_not_there_is_not_found_whatever_was_read_of_it() {
             let response = api.router.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap();
             assert_eq!(response.status(), expected, "{method} {path} {tags}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_change_whose_headers_cannot_be_read_is_a_bad_request() {
+    let api = Api::new(Access::Open("anyone"));
+    for (name, value) in [("If-Match", &b"\"\xff\""[..]), ("Idempotency-Key", b"\xff")] {
+        let request = Request::builder().header(name, HeaderValue::from_bytes(value).unwrap());
+        let request = request.extension(Arc::new(Permit::unlimited("anyone")));
+        let (mut parts, ()) = request.body(()).unwrap().into_parts();
+        let visit = Visit::from_request_parts(&mut parts, &api.shared).await.unwrap();
+        let change = Administration::RemoveCluster(Name::new("none").unwrap());
+        let fault = visit.administer_if(&api.engine, change, b"", |_| None).await.unwrap_err();
+        assert_eq!(fault.into_response().status(), StatusCode::BAD_REQUEST, "{name}");
     }
 }
 

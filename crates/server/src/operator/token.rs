@@ -11,11 +11,10 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-use forewarn_control::shared::{Token, TokenHash};
+use forewarn_control::shared::{Catalogue, Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
-use crate::roster::Roster;
 use forewarn_control::Permit;
 
 /// What every token begins with, so that one is known where it should not be.
@@ -89,17 +88,17 @@ impl Shown {
 }
 
 /// What the holder of that text may do.
-pub(crate) fn admit(roster: &Roster, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
-    find(roster, text, now).map(Permit::of)
+pub(crate) fn admit(shared: &Catalogue, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
+    find(shared, text, now).map(Permit::of)
 }
 
 /// The token with that text.
 ///
 /// # Errors
 /// When there is none, or it has expired.
-pub fn find<'a>(roster: &'a Roster, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
+pub fn find<'a>(shared: &'a Catalogue, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
     let shown = Shown::parse(text).ok_or(NotAdmitted::Wrong)?;
-    let token = roster.token(shown.number).ok_or(NotAdmitted::Wrong)?;
+    let token = shared.find_token(shown.number).ok_or(NotAdmitted::Wrong)?;
     if token.hash != shown.hash {
         return Err(NotAdmitted::Wrong);
     }
@@ -111,7 +110,7 @@ pub fn find<'a>(roster: &'a Roster, text: &str, now: Timestamp) -> Result<&'a To
 
 #[cfg(test)]
 mod tests {
-    use forewarn_control::shared::{Catalogue, Command, Role, Scope};
+    use forewarn_control::shared::{Command, Role, Scope};
     use forewarn_lifecycle::Now;
 
     use super::*;
@@ -139,9 +138,7 @@ mod tests {
     fn a_token_lets_its_holder_in_until_it_expires_or_is_revoked() {
         let mut catalogue = Catalogue::new();
         let text = issue(&mut catalogue, "ci", Some(1_000));
-        let at = |catalogue: &Catalogue, millis| {
-            admit(&Roster::of(catalogue), &text, Timestamp::from_millis(millis))
-        };
+        let at = |catalogue: &Catalogue, millis| admit(catalogue, &text, Timestamp::from_millis(millis));
         let permit = at(&catalogue, 999).unwrap();
         assert_eq!((permit.by.as_str(), permit.role), ("token ci", Role::Operator));
         let expired = at(&catalogue, 1_000).unwrap_err();
@@ -157,7 +154,7 @@ mod tests {
     fn nothing_else_is_taken_for_a_token() {
         let mut catalogue = Catalogue::new();
         let (one, two) = (issue(&mut catalogue, "one", None), issue(&mut catalogue, "two", None));
-        let admitted = |text: &str| admit(&Roster::of(&catalogue), text, Timestamp::from_millis(0));
+        let admitted = |text: &str| admit(&catalogue, text, Timestamp::from_millis(0));
         assert!(admitted(&one).is_ok() && admitted(&two).is_ok());
         let of_the_other = one.replace("fwt_0_", "fwt_1_");
         let secret = &one["fwt_0_".len()..];

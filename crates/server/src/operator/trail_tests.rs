@@ -13,7 +13,7 @@ use tokio::net::TcpStream;
 use super::{Secret, hash};
 use crate::api_door::ApiDoor;
 use crate::clock::{ClockPlan, Speed};
-use crate::engine::Hypervisor;
+use crate::hypervisor::Hypervisor;
 use crate::service::{Plan, Service};
 use forewarn_control::request::{Administration, CommandBatch, RequestContext};
 
@@ -51,7 +51,7 @@ impl Town {
         let town = Self { service: Service::start(plan).await.unwrap() };
         let engine = town.service.engine();
         let tenants = engine.look(|state| state.cluster.tenants().map(|(id, _)| id).collect::<Vec<_>>());
-        for tenant in tenants.await.unwrap() {
+        for tenant in tenants.unwrap() {
             engine.submit(Command::Enrol(tenant)).await.unwrap();
         }
         for json in
@@ -67,7 +67,7 @@ impl Town {
     /// A token for some tenants; for all, if none is named.
     async fn token(&self, name: &str, tenants: &[&str]) -> String {
         let engine = self.service.engine();
-        let number = engine.roster().next_token;
+        let number = engine.shared().next_token();
         let text = Secret::new().unwrap().text(number);
         let named = tenants.iter().map(|name| Name::new(name).unwrap());
         let reach = if tenants.is_empty() { Reach::All } else { named.collect() };

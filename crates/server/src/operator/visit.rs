@@ -11,6 +11,7 @@ use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, HostNames, IdempotencyKey, PermitCheck, Request,
     RequestContext, SharedRequest,
 };
+use forewarn_control::shared::Catalogue;
 use forewarn_control::{ControlError, Denied, NamedCommand, Outcome, Permit, cluster_key, schema, similar};
 use forewarn_lifecycle::Name;
 use schemars::JsonSchema;
@@ -55,14 +56,14 @@ impl FromRequestParts<Api> for Visit {
         let permit = parts.extensions.get::<Arc<Permit>>().cloned().ok_or_else(Fault::unauthorized)?;
         let which = Query::<Which>::try_from_uri(&parts.uri);
         let Query(Which { cluster: named }) = which.map_err(|problem| Fault::bad(problem.body_text()))?;
-        let roster = api.engine.roster();
-        let mut reached = roster.clusters().filter(|(id, _)| permit.reaches(*id));
+        let shared = api.engine.shared();
+        let mut reached = shared.clusters().filter(|(id, _)| permit.reaches(*id));
         // The default cluster is the first; who is limited to others means the first of those.
         let found = match named.as_deref() {
             Some(name) => reached.find(|(_, known)| known.as_str() == name),
             None => reached.next(),
         };
-        let (cluster, name) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &roster))?;
+        let (cluster, name) = found.ok_or_else(|| no_cluster(named.as_deref(), &permit, &shared))?;
         let line = format!("{} {}", parts.method, parts.uri);
         let (engine, headers) = (api.engine.of(cluster), parts.headers.clone());
         let cluster = (cluster, name.clone());
@@ -74,8 +75,8 @@ impl FromRequestParts<Api> for Visit {
 const NAMED_MAX: usize = 10;
 
 /// What is outside of a permit and what is not there look alike.
-pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, roster: &crate::Roster) -> Fault {
-    let reached = roster.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.as_str());
+pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, shared: &Catalogue) -> Fault {
+    let reached = shared.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.as_str());
     let known: Vec<_> = reached.collect();
     let hint = match (similar(name.unwrap_or_default(), known.iter().copied()), known.as_slice()) {
         (Some(near), _) => format!("\n  hint: did you mean {near}?"),
@@ -138,24 +139,23 @@ impl Visit {
         self.counted(self.engine.request_if(check, request).await)
     }
 
-    /// Changes clusters, tokens or webhooks if the tag of the target is one of `If-Match`.
+    /// Changes clusters, tokens or webhooks if the tag of the target is one of `If-Match`. The outer error is one of the headers.
     pub(super) async fn administer_if(
         &self,
         engine: &Engine,
         change: Administration,
         body: &[u8],
         tag: impl Fn(&State<'_>) -> Option<String>,
-    ) -> Result<Outcome, ControlError> {
-        let context = self.context(body).map_err(|_| ControlError::from(Refusal::BadKey))?;
-        let wanted = self.if_match().map_err(|_| ControlError::Changed)?;
-        let Some(wanted) = wanted else { return engine.administer(change, context).await };
+    ) -> Result<Result<Outcome, ControlError>, Fault> {
+        let (context, wanted) = (self.context(body)?, self.if_match()?);
+        let Some(wanted) = wanted else { return Ok(engine.administer(change, context).await) };
         let request = |revision| {
             let context = RequestContext { if_revision: Some(revision), ..context.clone() };
             let change = change.clone();
             Request::Shared(SharedRequest::Administer { change, context })
         };
         let check = |state: &State<'_>| unchanged(&wanted, tag(state)).map(|()| state.server_revision);
-        engine.request_if(check, request).await
+        Ok(engine.request_if(check, request).await)
     }
 
     /// Counts a result.

@@ -51,9 +51,9 @@ pub(super) async fn watch(
             permit.check_tenant(state.cluster, find_tenant(state.cluster, &name)?)?;
             Ok::<_, Fault>(())
         };
-        visit.engine.look(find).await?.map_err(|fault| visit.discreet(fault))?;
+        visit.engine.look(find)?.map_err(|fault| visit.discreet(fault))?;
     }
-    let audience = Audience::of(&visit).await?;
+    let audience = Audience::of(&visit)?;
     let entries = visit.engine.entries();
     let newest = TrailQuery { limit: 0, ..TrailQuery::default() };
     let head = visit.engine.read_trail(newest).await?.head;
@@ -123,7 +123,7 @@ impl Teller {
         let mut after = Some(self.seen);
         while after.is_some() {
             // An entry that is durable and not yet published comes with the others later. Until then a revocation before
-            // it may not have reached the roster.
+            // it may not have reached the snapshot.
             let before = Some(self.engine.published_entry().saturating_add(1));
             let query = TrailQuery { after, before, ..TrailQuery::default() };
             // Who comes back later is told what could not be read now.

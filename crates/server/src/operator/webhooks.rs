@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use forewarn_control::ClusterId;
 use forewarn_control::refusal::Refusal;
-use forewarn_control::shared::{Authorization, Filter, Reach, Schema, Scope, Webhook};
+use forewarn_control::shared::{Authorization, Catalogue, Filter, Reach, Schema, Scope, Webhook};
 use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };
@@ -24,7 +24,6 @@ use super::page::{Cursor, Page, Paging, Shown};
 use super::route::{Link, Route};
 use super::tagged::{Tagged, tag};
 use super::visit::{Visit, no_cluster};
-use crate::roster::Roster;
 use crate::snapshot::State;
 use crate::webhooks::Post;
 use forewarn_control::ControlError;
@@ -100,13 +99,13 @@ async fn list(visit: Visit, page: Page) -> Result<Shown<WebhookView>, Fault> {
             .map(|webhook| (Cursor(webhook.number.into()), view(&post, webhook, called)))
             .collect::<Vec<_>>()
     };
-    Ok(page.fill(visit.engine.look(look).await?.into_iter()))
+    Ok(page.fill(visit.engine.look(look)?.into_iter()))
 }
 
 async fn show(visit: Visit, Path(name): Path<String>) -> Result<Tagged<WebhookView>, Fault> {
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
-    let shown = visit.engine.look(move |state| named(&post, state, &wanted)).await?;
-    Ok(visit.tagged(shown.ok_or_else(|| no_webhook(&name, &visit.engine.roster()))?))
+    let shown = visit.engine.look(move |state| named(&post, state, &wanted))?;
+    Ok(visit.tagged(shown.ok_or_else(|| no_webhook(&name, &visit.engine.shared()))?))
 }
 
 async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
@@ -126,11 +125,11 @@ async fn add(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
 }
 
 async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>, Fault> {
-    let none = || no_webhook(&name, &visit.engine.roster());
+    let none = || no_webhook(&name, &visit.engine.shared());
     let command = Administration::RemoveWebhook(Name::new(&name).map_err(|_| none())?);
     let (post, wanted) = (Arc::clone(&visit.api.webhooks), name.clone());
     let tag = |state: &State<'_>| Some(tag(&named(&post, state, &wanted)?));
-    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await {
+    match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
         Err(ControlError::Catalogue(Refusal::NoSuchWebhook(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
@@ -139,8 +138,8 @@ async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>,
 
 async fn test_it(visit: Visit, Path(name): Path<String>, body: Bytes) -> Result<Json<WebhookTest>, Fault> {
     let TestOrder {} = read(&body)?;
-    let roster = visit.engine.roster();
-    let webhook = roster.webhook_named(&name).ok_or_else(|| no_webhook(&name, &roster))?;
+    let shared = visit.engine.shared();
+    let webhook = shared.webhook_named(&name).ok_or_else(|| no_webhook(&name, &shared))?;
     Ok(Json(visit.api.webhooks.test(webhook).await))
 }
 
@@ -177,9 +176,9 @@ fn view(post: &Post, webhook: &Webhook, called: impl Fn(&ClusterId) -> Option<St
 }
 
 fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
-    let roster = visit.engine.roster();
+    let shared = visit.engine.shared();
     let cluster = |name: &String| {
-        roster.cluster_named(name).ok_or_else(|| no_cluster(Some(name), &visit.permit, &roster))
+        shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), &visit.permit, &shared))
     };
     let clusters = match &wanted.clusters {
         None => Reach::All,
@@ -196,8 +195,8 @@ fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
     Ok(Filter { scope: Scope { clusters, tenants }, kinds })
 }
 
-fn no_webhook(name: &str, roster: &Roster) -> Fault {
-    let hint = match similar(name, roster.webhooks().map(|webhook| webhook.name.as_str())) {
+fn no_webhook(name: &str, shared: &Catalogue) -> Fault {
+    let hint = match similar(name, shared.webhooks().map(|webhook| webhook.name.as_str())) {
         Some(near) => format!("did you mean {near}?"),
         None => "`forewarn webhook ls` shows them".to_owned(),
     };

@@ -10,7 +10,7 @@ use super::fault::Fault;
 use super::reads;
 use super::visit::Visit;
 use crate::clock::Speed;
-use crate::driver::ClockCommand;
+use crate::message::ClockCommand;
 
 pub(super) async fn command(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
     let command: NamedCommand = read(&body)?;

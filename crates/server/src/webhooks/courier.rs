@@ -140,7 +140,7 @@ impl Courier {
 
     /// How often a minute it wants to be told, if it has agreed to be told at all.
     fn agreed(&self) -> Option<Option<u32>> {
-        match self.post.engine.roster().webhook(self.webhook.number)?.handshake {
+        match self.post.engine.shared().find_webhook(self.webhook.number)?.handshake {
             Handshake::Done { per_minute, .. } => Some(per_minute),
             Handshake::Wanted => None,
         }
@@ -156,9 +156,7 @@ impl Courier {
         let mut sites = BTreeMap::new();
         for entry in page.entries.iter().filter(|entry| !entry.notices.is_empty()) {
             let cluster = ClusterId(entry.cluster_number);
-            if let std::collections::btree_map::Entry::Vacant(vacant) = sites.entry(cluster) {
-                vacant.insert(self.post.site(cluster).await?);
-            }
+            sites.entry(cluster).or_insert_with(|| self.post.site(cluster));
         }
         Some((page, sites))
     }

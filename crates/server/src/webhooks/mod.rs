@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use forewarn_control::ClusterId;
 use forewarn_control::push::sample;
-use forewarn_control::shared::{Handshake, Webhook};
+use forewarn_control::shared::{Catalogue, Handshake, Webhook};
 use forewarn_control::{Site, WebhookState, WebhookTest};
 use forewarn_http_client::{HeaderValue, Trust};
 use forewarn_types::Moment;
@@ -36,13 +36,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::engine::Engine;
-use crate::roster::Roster;
 use crate::telemetry::Telemetry;
 use counts::Counts;
 use courier::Courier;
 pub(crate) use desk::Standing;
 use desk::{Desk, Register};
-use forewarn_control::ControlError;
 use letters::{notification, question, understood};
 use line::{Line, Trouble, check};
 
@@ -104,14 +102,14 @@ impl Post {
 
     /// Counts webhooks, for whoever looks at the metrics.
     pub(crate) fn count(&self) {
-        let roster = self.engine.roster();
+        let shared = self.engine.shared();
         let states = [
             ("unconfirmed", WebhookState::Unconfirmed),
             ("well", WebhookState::Well),
             ("failing", WebhookState::Failing),
         ];
         let count =
-            |state: WebhookState| roster.webhooks().filter(|webhook| self.state(webhook) == state).count();
+            |state: WebhookState| shared.webhooks().filter(|webhook| self.state(webhook) == state).count();
         let counted = states.map(|(word, state)| (word, i64::try_from(count(state)).unwrap_or(i64::MAX)));
         self.counts.show(counted.into_iter());
     }
@@ -137,18 +135,14 @@ impl Post {
             handshake(self, webhook, line).await?;
         }
         let at = Moment(self.engine.clock().now().wall);
-        let site = self.site(ClusterId::DEFAULT).await.unwrap_or_default();
+        let site = self.site(ClusterId::DEFAULT);
         let push = sample(webhook.name.as_str(), &random_code().unwrap_or_default(), at, &site);
         check(&line.send(&notification(webhook, &self.origin, &push, 1)).await?)
     }
 
-    /// Where a cluster is. One that is gone is nowhere in particular; nothing, if that cannot be found out now.
-    async fn site(&self, cluster: ClusterId) -> Option<Site> {
-        match self.engine.of(cluster).look(|state| state.site.clone()).await {
-            Ok(site) => Some(site),
-            Err(ControlError::NoSuchCluster) => Some(Site::default()),
-            Err(_) => None,
-        }
+    /// The site of a cluster; the usual one, if the cluster is gone.
+    fn site(&self, cluster: ClusterId) -> Site {
+        self.engine.of(cluster).look(|state| state.site.clone()).unwrap_or_default()
     }
 
     fn desk(&self, webhook: u32) -> Option<Arc<Desk>> {
@@ -171,7 +165,7 @@ async fn handshake(post: &Post, webhook: &Webhook, line: &mut Line) -> Result<Op
 
 async fn shake(post: &Post, webhook: &Webhook, line: &mut Line) -> Result<Option<u32>, Trouble> {
     let code = random_code().map_err(|_| Trouble::Unwilling("no random numbers to be had"))?;
-    let site = post.site(ClusterId::DEFAULT).await.unwrap_or_default();
+    let site = post.site(ClusterId::DEFAULT);
     let at = Moment(post.engine.clock().now().wall);
     let answer = line.send(&question(webhook, &post.origin, &code, (at, &site))).await?;
     understood(webhook.schema, &answer, &post.origin, &code)
@@ -202,16 +196,16 @@ async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
     let (mut entries, mut commits) = (post.engine.entries(), post.engine.commits());
     let news = watch::Sender::new(0);
     let mut couriers = BTreeMap::new();
-    let mut known: Option<Arc<Roster>> = None;
+    let mut known: Option<Arc<Catalogue>> = None;
     let register = tokio::spawn({
         let post = Arc::clone(&post);
         async move { post.register.keep(&post.engine).await }
     });
     loop {
-        let roster = post.engine.roster();
-        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &roster)) {
-            employ(&post, &roster, &news, &mut couriers);
-            known = Some(roster);
+        let shared = post.engine.shared();
+        if !known.as_ref().is_some_and(|known| Arc::ptr_eq(known, &shared)) {
+            employ(&post, &shared, &news, &mut couriers);
+            known = Some(shared);
         }
         tokio::select! {
             entry = entries.recv() => match entry {
@@ -234,20 +228,20 @@ async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
 /// Every webhook has a courier, and nobody else.
 fn employ(
     post: &Arc<Post>,
-    roster: &Roster,
+    shared: &Catalogue,
     news: &watch::Sender<u64>,
     couriers: &mut BTreeMap<u32, JoinHandle<()>>,
 ) {
     let mut desks = post.desks.lock().unwrap_or_else(PoisonError::into_inner);
     couriers.retain(|number, courier| {
-        let stays = roster.webhook(*number).is_some();
+        let stays = shared.find_webhook(*number).is_some();
         if !stays {
             courier.abort();
             desks.remove(number);
         }
         stays
     });
-    for webhook in roster.webhooks() {
+    for webhook in shared.webhooks() {
         couriers.entry(webhook.number).or_insert_with(|| {
             let desk = Arc::new(Desk::new(webhook.progress));
             desks.insert(webhook.number, Arc::clone(&desk));

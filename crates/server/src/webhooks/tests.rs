@@ -30,7 +30,7 @@ impl Town {
         town.say(r#"{"command":"admit_host","name":"h1"}"#).await;
         town.say(r#"{"command":"admit_vm","name":"solo","host":"h1"}"#).await;
         let find = |state: &crate::snapshot::State<'_>| state.cluster.tenants().next().map(|(id, _)| id);
-        let tenant = town.engine.look(find).await.unwrap().unwrap();
+        let tenant = town.engine.look(find).unwrap().unwrap();
         town.engine.submit(Command::Enrol(tenant)).await.unwrap();
         let (name, url) =
             (Name::new("ops").unwrap(), forewarn_url::Url::parse("http://127.0.0.1:9/").unwrap());
@@ -56,7 +56,7 @@ impl Town {
             let mut events = state.cluster.tenants().flat_map(|(_, tenant)| tenant.events());
             events.next().map(|event| event.id().to_string())
         };
-        let event = self.engine.look(first).await.unwrap().unwrap();
+        let event = self.engine.look(first).unwrap().unwrap();
         self.say(&format!(r#"{{"command":"cancel","event":"{event}"}}"#)).await;
     }
 
@@ -65,7 +65,7 @@ impl Town {
     }
 
     async fn kept(&self) -> Webhook {
-        self.engine.look(|state| state.catalogue.find_webhook(0).unwrap().clone()).await.unwrap()
+        self.engine.look(|state| state.catalogue.find_webhook(0).unwrap().clone()).unwrap()
     }
 }
 
@@ -89,7 +89,7 @@ async fn what_nobody_takes_for_a_day_is_given_up_and_the_rest_waits() {
     assert_eq!(town.lost(), 2);
     town.stop.send_replace(true);
     town.office.close().await;
-    let kept = town.engine.look(|state| state.catalogue.find_webhook(0).unwrap().progress).await.unwrap();
+    let kept = town.engine.look(|state| state.catalogue.find_webhook(0).unwrap().progress).unwrap();
     assert_eq!(kept.lost, 2, "it is written down");
     assert!(kept.failing.is_some());
 }

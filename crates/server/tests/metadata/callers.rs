@@ -38,7 +38,7 @@ async fn a_machine_is_known_by_its_address_and_forgotten_when_it_is_gone() {
     world.submit(Command::Delete(SOLO)).await;
     // Nobody is enrolled, so it happens at once; whoever looks comes after it.
     while world.engine.directory().named("solo").is_some() {
-        world.engine.look(|_| ()).await.unwrap();
+        world.engine.look(|_| ()).unwrap();
     }
     line.send(&name).await;
     assert_eq!(line.answer().await.short(), FORBIDDEN);

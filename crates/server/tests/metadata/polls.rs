@@ -11,7 +11,7 @@ use forewarn_server::ClockCommand;
 use crate::support::{NEWEST, SOLO, WEB_0, WEB_1, World, get, restarting, world};
 
 async fn last(world: &World, machine: MachineId) -> Option<Poll> {
-    world.engine.look(move |state| state.polls.of(machine)).await.unwrap()
+    world.engine.look(move |state| state.polls.of(machine)).unwrap()
 }
 
 #[tokio::test]

@@ -75,7 +75,7 @@ async fn list(scope: &GroupScope<'_>, set: &str) -> Result<Response, ArmError> {
         let page = instances.iter().take(PAGE_MAX);
         Ok((page.map(|(_, machine)| show(state, version, &found, *machine, expand)).collect(), next))
     };
-    let (items, next): (Vec<Value>, _) = scope.look(ComputeKind::ScaleSet, set, page).await?;
+    let (items, next): (Vec<Value>, _) = scope.look(ComputeKind::ScaleSet, set, page)?;
     Ok(shown(scope.request, &items, next))
 }
 
@@ -93,7 +93,7 @@ async fn one(scope: &GroupScope<'_>, set: &str, id: &str, view: View) -> Result<
             }
         })
     };
-    scope.look(ComputeKind::ScaleSet, set, shown).await.map(answer::ok)
+    scope.look(ComputeKind::ScaleSet, set, shown).map(answer::ok)
 }
 
 fn show(
@@ -191,7 +191,7 @@ async fn write(scope: &GroupScope<'_>, set: &str, id: &str) -> Result<Response, 
         shown["properties"]["provisioningState"] = json!(Provisioning::Updating.as_str());
         Some(shown)
     });
-    let shown = shown.await.map_err(|problem| errors::of_problem(&problem))?.unwrap_or_else(|| json!({}));
+    let shown = shown.map_err(|problem| errors::of_problem(&problem))?.unwrap_or_else(|| json!({}));
     let operation = transacted.operation.ok_or_else(|| errors::of_problem(&ControlError::Unavailable))?;
     Ok(answer::put(request, &scope.group.id.subscription, StatusCode::OK, shown, &operation))
 }

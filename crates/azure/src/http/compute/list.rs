@@ -113,7 +113,7 @@ fn scale_set_wanted(filter: &str) -> Result<String, ArmError> {
 
 /// One page, and the number of the first resource of the next.
 async fn page(engine: &Engine, wanted: Wanted) -> Result<(Vec<Value>, Option<u32>), ArmError> {
-    engine.look(move |state| fill(state, &wanted)).await.map_err(|problem| errors::of_problem(&problem))
+    engine.look(move |state| fill(state, &wanted)).map_err(|problem| errors::of_problem(&problem))
 }
 
 fn fill(state: &State<'_>, wanted: &Wanted) -> (Vec<Value>, Option<u32>) {

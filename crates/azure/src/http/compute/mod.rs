@@ -90,11 +90,11 @@ impl GroupScope<'_> {
     }
 
     /// Reads a resource.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) fn look<T>(
         &self,
         kind: ComputeKind,
         name: &str,
-        look: impl FnOnce(&State<'_>, FoundResource) -> Result<T, ArmError> + Send + 'static,
+        look: impl FnOnce(&State<'_>, FoundResource) -> Result<T, ArmError>,
     ) -> Result<T, ArmError> {
         let (asker, group) =
             ((std::sync::Arc::clone(&self.request.permit), self.request.version()?), self.group.clone());
@@ -104,7 +104,7 @@ impl GroupScope<'_> {
                 find(state, (&asker.0, asker.1), kind, &group, &name).ok_or_else(|| no_resource(&id))?;
             look(state, found)
         };
-        self.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?
+        self.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) async fn write(engine: &Engine, asked: WriteRequest) -> Result<Writte
         let found = if kind == ComputeKind::AvailabilitySet { found } else { found.being(doing) };
         Some(show(state, (&permit, version), &found, Expand::Nothing))
     });
-    let shown = shown.await.map_err(|problem| errors::of_problem(&problem))?.unwrap_or_else(|| json!({}));
+    let shown = shown.map_err(|problem| errors::of_problem(&problem))?.unwrap_or_else(|| json!({}));
     Ok(Written { is_new, operation, shown })
 }
 

@@ -55,11 +55,11 @@ pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Res
     let id = scope.group.id.resource("Microsoft.Resources", "deployments", name);
     match (lower.as_slice(), &request.method) {
         ([], &Method::PUT) => put(scope, id).await,
-        ([], &Method::GET) => look(scope, id, |body, _| answer::ok(body)).await,
-        ([], &Method::HEAD) => look(scope, id, |_, _| answer::nothing()).await,
+        ([], &Method::GET) => look(scope, id, |body, _| answer::ok(body)),
+        ([], &Method::HEAD) => look(scope, id, |_, _| answer::nothing()),
         ([], &Method::DELETE) => remove(scope, id).await,
         (["validate"], &Method::POST) => validate(scope, &id).await,
-        (["operationstatuses", _], &Method::GET) => look(scope, id, |_, standing| progress(&standing)).await,
+        (["operationstatuses", _], &Method::GET) => look(scope, id, |_, standing| progress(&standing)),
         (["operations"], &Method::GET) => operations(scope, id).await.map(answer::list),
         (["operations", wanted], &Method::GET) => {
             let all = operations(scope, id).await?;
@@ -67,7 +67,7 @@ pub(super) async fn serve(scope: &GroupScope<'_>, rest: &[String]) -> Result<Res
                 |one: &Value| one["operationId"].as_str().is_some_and(|own| own.eq_ignore_ascii_case(wanted));
             all.into_iter().find(is_wanted).map(answer::ok).ok_or_else(|| super::nothing_here(request))
         }
-        (["cancel"], &Method::POST) => look(scope, id, |_, _| super::show(&not_cancelled())).await,
+        (["cancel"], &Method::POST) => look(scope, id, |_, _| super::show(&not_cancelled())),
         (["whatif"], &Method::POST) => {
             // The Azure command line crashes on an error status here.
             let refused = super::unsupported(request);
@@ -187,7 +187,7 @@ impl Writer {
             let entry = state.all.resource(&id.key())?;
             shown(state.all, state.now.wall, entry)
         };
-        let found = self.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+        let found = self.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
         let (mut shown, _) = found.ok_or_else(interrupted)?;
         shown["properties"]["provisioningState"] = json!(Progress::Accepted.word());
         Ok(shown)
@@ -209,7 +209,7 @@ async fn validate(scope: &GroupScope<'_>, id: &ResourceId) -> Result<Response, A
 }
 
 /// Answers with a deployment and its progress.
-async fn look(
+fn look(
     scope: &GroupScope<'_>,
     id: ResourceId,
     answer: impl FnOnce(Value, Standing) -> Response,
@@ -219,7 +219,7 @@ async fn look(
         let entry = state.all.resource(&id.key());
         entry.and_then(|entry| shown(state.all, state.now.wall, entry)).ok_or_else(|| absent(&id))
     };
-    let found = scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    let found = scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
     found.map(|(body, standing)| answer(body, standing))
 }
 
@@ -237,7 +237,7 @@ async fn operations(scope: &GroupScope<'_>, id: ResourceId) -> Result<Vec<Value>
         let record = state.all.resource(&id.key()).and_then(Record::of).ok_or_else(|| absent(&id))?;
         Ok(record.operations(state.all, &id))
     };
-    scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?
+    scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
@@ -249,7 +249,7 @@ async fn list(scope: &GroupScope<'_>) -> Result<Response, ArmError> {
         let shown = all.into_iter().filter_map(|entry| shown(state.all, state.now.wall, entry));
         shown.map(|(body, _)| body).take(LISTED_MAX).collect()
     };
-    scope.engine.look(look).await.map(answer::list).map_err(|problem| errors::of_problem(&problem))
+    scope.engine.look(look).map(answer::list).map_err(|problem| errors::of_problem(&problem))
 }
 
 /// Removes a deployment; its resources stay.

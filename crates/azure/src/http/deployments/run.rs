@@ -132,7 +132,7 @@ impl Run {
             let found = compute::find(state, asker, kind, &group, id.name())?;
             Some(compute::show(state, asker, &found, Expand::Nothing))
         };
-        let shown = self.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+        let shown = self.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
         seen.insert(key, shown);
         Ok(())
     }

@@ -135,7 +135,7 @@ async fn a_template_that_is_none_makes_nothing() {
     let body = json!({ "properties": { "template": { "resources": [address("a", &json!({}))] } } });
     let checked = client.send("POST", &deployment("d/validate"), body).await.body;
     assert_eq!(checked["properties"]["validatedResources"].as_array().unwrap().len(), 1);
-    let left = client.engine.look(|state| state.all.resources_below("/").count()).await.unwrap();
+    let left = client.engine.look(|state| state.all.resources_below("/").count()).unwrap();
     assert_eq!(left, 1, "the group and nothing besides");
     let long = client.send("PUT", &deployment(&"x".repeat(65)), json!({})).await;
     assert_eq!(long.body["error"]["code"], "InvalidDeploymentName");
@@ -191,7 +191,7 @@ async fn what_the_command_line_sends_is_made() {
 #[tokio::test]
 async fn a_deployment_runs_until_what_it_has_begun_is_over() {
     let client = Client::new().await;
-    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).await.unwrap();
+    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).unwrap();
     client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     let set = json!({
         "type": "Microsoft.Compute/virtualMachineScaleSets",

@@ -37,7 +37,7 @@ pub(super) async fn in_group(
         let own = state.all.resources_below(&prefix);
         page(own.filter(|(key, _)| key.matches('/').count() == depth), from.as_deref())
     };
-    let page = scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?;
+    let page = scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?;
     Ok(shown(scope.request, page))
 }
 
@@ -60,7 +60,7 @@ pub(in crate::http) async fn in_subscription(
         });
         Ok(page(own, from.as_deref()))
     };
-    let page = context.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))??;
+    let page = context.engine.look(look).map_err(|problem| errors::of_problem(&problem))??;
     Ok(shown(request, page))
 }
 

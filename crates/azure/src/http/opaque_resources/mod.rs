@@ -78,7 +78,7 @@ pub(super) fn check(permit: &Permit, needs: Role) -> Result<(), ArmError> {
 async fn one(scope: &GroupScope<'_>, id: ResourceId) -> Result<Value, ArmError> {
     check(&scope.request.permit, Role::Viewer)?;
     let look = move |state: &State<'_>| shown(state, &id).ok_or_else(|| no_resource(&id));
-    scope.engine.look(look).await.map_err(|problem| errors::of_problem(&problem))?
+    scope.engine.look(look).map_err(|problem| errors::of_problem(&problem))?
 }
 
 /// Lists the children of one kind.
@@ -143,7 +143,7 @@ pub(crate) async fn write(engine: &Engine, wish: OpaqueWrite) -> Result<(bool, V
     let transacted = engine.transact(context, move |state| plan_write(state, &wish)).await;
     let (_, is_new) = transacted.map_err(|problem| errors::of_problem(&problem))??;
     let look = move |state: &State<'_>| shown(state, &id).ok_or_else(|| no_resource(&id));
-    let shown = engine.look(look).await.map_err(|problem| errors::of_problem(&problem))??;
+    let shown = engine.look(look).map_err(|problem| errors::of_problem(&problem))??;
     Ok((is_new, shown))
 }
 

@@ -184,18 +184,18 @@ async fn a_forgotten_machine_is_no_longer_a_resource_and_its_name_is_free() {
     let path = compute("virtualMachines/Vm1");
     assert_eq!(client.send("PUT", &path, body.clone()).await.status, StatusCode::CREATED);
     let entries = || client.engine.look(|state| state.all.resources_below("").count());
-    let written = entries().await.unwrap();
+    let written = entries().unwrap();
     let machine = "Vm1".to_owned();
     client.engine.order(vec![NamedCommand::Forget { machine }]).await.unwrap();
     assert_eq!(client.get(&path).await.status, StatusCode::NOT_FOUND);
-    assert_eq!(entries().await.unwrap(), written - 1, "what the client wrote of it is gone, too");
+    assert_eq!(entries().unwrap(), written - 1, "what the client wrote of it is gone, too");
     assert_eq!(client.send("PUT", &path, body).await.status, StatusCode::CREATED);
 }
 
 #[tokio::test]
 async fn an_instance_is_deleted_when_its_event_starts_and_the_operation_waits_for_that() {
     let client = Client::new().await;
-    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).await.unwrap();
+    let tenant = client.engine.look(|state| state.cluster.tenant_named("web").unwrap()).unwrap();
     client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
     let own = format!(
         "{SUBSCRIPTION}/resourceGroups/forewarn/providers/Microsoft.Compute/virtualMachineScaleSets/web"
@@ -232,7 +232,7 @@ async fn a_group_goes_with_what_is_in_it() {
     let left = client
         .engine
         .look(|state| (state.cluster.scale_set_named("ss"), state.all.resources_below("/").count()));
-    assert_eq!(left.await.unwrap(), (None, 0));
+    assert_eq!(left.unwrap(), (None, 0));
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ async fn full() -> Client {
 }
 
 async fn enrol(client: &Client, tenant: &'static str) {
-    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).await.unwrap();
+    let tenant = client.engine.look(|state| state.cluster.tenant_named(tenant).unwrap()).unwrap();
     client.engine.submit(forewarn_lifecycle::Command::Enrol(tenant)).await.unwrap();
 }
 
@@ -48,7 +48,7 @@ async fn what_cannot_be_waited_for_is_not_done() {
     let seen = || {
         client.engine.look(|state| (state.cluster.maintenances().count(), state.cluster.machines().count()))
     };
-    let before = seen().await.unwrap();
+    let before = seen().unwrap();
     client.group().await;
     let vm = json!({ "location": "eastus", "properties": {} });
     for (method, target, body) in [
@@ -63,7 +63,7 @@ async fn what_cannot_be_waited_for_is_not_done() {
             (StatusCode::CONFLICT, &json!("OperationNotAllowed")),
             "{target}"
         );
-        assert_eq!(seen().await.unwrap(), before, "{target}");
+        assert_eq!(seen().unwrap(), before, "{target}");
     }
     assert_eq!(client.get(own("virtualMachineScaleSets/web")).await.status, StatusCode::OK);
 }
@@ -97,13 +97,13 @@ async fn nobody_waits_for_work_on_hosts_that_comes_up_at_the_same_moment() {
             transacted.operation.unwrap().waits.iter().map(cause).collect::<Vec<_>>(),
         )
     });
-    assert_eq!(causes.await.unwrap(), (2, vec![Cause::UserRestart]));
+    assert_eq!(causes.unwrap(), (2, vec![Cause::UserRestart]));
 }
 
 /// A client with a token of that tenant, on the same server.
 async fn of_tenant(client: &Client, tenant: &str) -> Client {
     let name = forewarn_lifecycle::Name::new(tenant).unwrap();
-    let number = client.engine.roster().next_token;
+    let number = client.engine.shared().next_token();
     let tenants = forewarn_control::shared::Reach::Only([name.clone()].into());
     let scope = forewarn_control::shared::Scope { tenants, ..forewarn_control::shared::Scope::default() };
     let issue = Administration::IssueToken {
@@ -115,7 +115,7 @@ async fn of_tenant(client: &Client, tenant: &str) -> Client {
         expires: None,
     };
     client.engine.administer(issue, RequestContext::default()).await.unwrap();
-    let permit = Permit::of(client.engine.roster().token(number).unwrap());
+    let permit = Permit::of(client.engine.shared().find_token(number).unwrap());
     Client::of(client.engine.clone(), permit)
 }
 

@@ -44,7 +44,7 @@ async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), C
 async fn alike() -> Client {
     let client = Client::on(ControlState::new(SEED)).await;
     create(&client.engine, "north").await;
-    let mut state = client.engine.look(|state| state.all.clone()).await.unwrap();
+    let mut state = client.engine.look(|state| state.all.clone()).unwrap();
     let now = client.engine.clock().now();
     state.apply(&Record::in_cluster(now, NORTH, ClusterEntry::Site(Site::default())));
     let engine = Engine::pretending_on(state, SEED, super::clock());
@@ -57,7 +57,7 @@ async fn a_new_cluster_has_a_group_of_its_own() {
     let client = Client::new().await;
     create(&client.engine, "north").await;
     let north = client.engine.of(NORTH);
-    let group = async |engine: &Engine| engine.look(|state| state.site.resource_group.clone()).await.unwrap();
+    let group = async |engine: &Engine| engine.look(|state| state.site.resource_group.clone()).unwrap();
     assert_eq!(
         (group(&client.engine).await, group(&north).await),
         ("forewarn".into(), "forewarn-north".into())
@@ -87,8 +87,7 @@ async fn a_group_that_is_another_clusters_is_refused() {
     let several = json!([{ "command": "admit_host", "name": "n1" }, { "command": "change_site", "resource_group": "forewarn" }]);
     let several: Vec<NamedCommand> = serde_json::from_value(several).unwrap();
     assert!(north.order(several).await.is_err());
-    let seen =
-        north.look(|state| (state.site.location.clone(), state.cluster.hosts().count())).await.unwrap();
+    let seen = north.look(|state| (state.site.location.clone(), state.cluster.hosts().count())).unwrap();
     assert_eq!(seen, ("local".to_owned(), 0));
     change_site(&north, json!({ "resource_group": "forewarn", "subscription": "other" })).await.unwrap();
     change_site(&north, json!({ "location": "elsewhere" })).await.unwrap();
@@ -98,7 +97,7 @@ async fn a_group_that_is_another_clusters_is_refused() {
     let made = client.send("PUT", &group, json!({ "location": "a" })).await;
     assert_eq!(made.status, StatusCode::CREATED);
     create(&client.engine, "x").await;
-    let last = client.engine.of(ClusterId(3)).look(|state| state.site.resource_group.clone()).await.unwrap();
+    let last = client.engine.of(ClusterId(3)).look(|state| state.site.resource_group.clone()).unwrap();
     assert_eq!(last, "forewarn-x-2");
 }
 
@@ -141,7 +140,7 @@ async fn a_group_is_made_where_whoever_asks_may_and_not_beside_another() {
     };
     assert_eq!(put("there").await, StatusCode::CREATED);
     let cluster = |key: String| client.engine.look(move |state| state.all.resource(&key).unwrap().cluster);
-    assert_eq!(cluster(format!("{SUBSCRIPTION}/resourcegroups/there")).await, Ok(NORTH));
+    assert_eq!(cluster(format!("{SUBSCRIPTION}/resourcegroups/there")), Ok(NORTH));
     for taken in ["mine", "forewarn"] {
         assert_eq!(put(taken).await, StatusCode::NOT_FOUND, "{taken}");
     }

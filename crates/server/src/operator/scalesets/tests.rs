@@ -64,7 +64,7 @@ impl Town {
 
     /// A token of that role, for some tenants or all.
     async fn token(&self, role: Role, tenants: &[&str]) -> String {
-        let number = self.engine.roster().next_token;
+        let number = self.engine.shared().next_token();
         let text = Secret::new().unwrap().text(number);
         let mut scope = Scope::default();
         if !tenants.is_empty() {

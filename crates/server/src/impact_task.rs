@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
+use forewarn_control::ControlError;
+use forewarn_control::request::{ClusterRequest, Request};
 use forewarn_hypervisor::{Answer, Order, Program};
 use forewarn_lifecycle::{Action, Report};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use forewarn_control::ControlError;
-use forewarn_control::request::{ClusterRequest, Request};
-
-use super::message::Message;
+use crate::message::Message;
 
 /// The first pause before an order is given again, and the longest.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -21,20 +20,20 @@ const PAUSE_MAX: Duration = Duration::from_secs(60);
 const NO_REASON: &str = "the driver program gave no reason";
 
 /// An order, the program that carries it out, and the driver that gets the result.
-pub(super) struct ImpactTask {
-    pub(super) program: Program,
+pub(crate) struct ImpactTask {
+    pub(crate) program: Program,
     /// None, if the machine is gone: it needs nothing any more.
-    pub(super) order: Option<Order>,
-    pub(super) cluster: ClusterId,
-    pub(super) action: Action,
-    pub(super) driver: mpsc::WeakSender<Message>,
+    pub(crate) order: Option<Order>,
+    pub(crate) cluster: ClusterId,
+    pub(crate) action: Action,
+    pub(crate) driver: mpsc::WeakSender<Message>,
     /// No order is given again once the server stops: the next server gives it.
-    pub(super) stop: watch::Receiver<bool>,
+    pub(crate) stop: watch::Receiver<bool>,
 }
 
 impl ImpactTask {
     /// Gives the order until somebody knows how it ended, reports that, and says that it is over.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         if let Some((report, reason)) = self.carry_out().await {
             let Action { maintenance: work, machine, .. } = self.action;
             self.report(ClusterRequest::Report { work, machine, report, reason }).await;

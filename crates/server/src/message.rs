@@ -1,13 +1,14 @@
-//! Messages to the driver: requests of the control plane, and requests about the driver itself.
+//! Messages to the driver: requests of the control plane, and requests about the driver itself; and answers to them.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
-use forewarn_control::ControlError;
 use forewarn_control::request::{Reply, Request, RequestContext};
+use forewarn_control::{ClockOrder, ControlError};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now};
 use forewarn_store::CopyError;
+use forewarn_types::Span;
 use tokio::sync::oneshot;
 
 use crate::clock::Speed;
@@ -50,9 +51,21 @@ pub enum ClockCommand {
     },
 }
 
+impl ClockCommand {
+    /// The order as the audit log shows it.
+    pub(crate) fn order(self) -> ClockOrder {
+        match self {
+            Self::Run(Speed(0)) => ClockOrder::Freeze {},
+            Self::Run(Speed(speed)) => ClockOrder::Scale { speed },
+            Self::Advance(by) => ClockOrder::Advance { by: Span(by) },
+            Self::Next { within } => ClockOrder::Next { within: within.map(Span) },
+        }
+    }
+}
+
 impl Message {
     /// Rejects a message that needs a journal. A message that does not is returned.
-    pub(super) fn reject_without_journal(self) -> Option<Self> {
+    pub(crate) fn reject_without_journal(self) -> Option<Self> {
         // Callers may have gone.
         match self {
             Self::Request { reply, .. } => drop(reply.send(Err(ControlError::Unavailable))),
@@ -65,5 +78,36 @@ impl Message {
             | Self::Stop { .. } => return Some(self),
         }
         None
+    }
+}
+
+/// Answers to requests. They are sent once everything that is due is done, so that a caller who reads after an answer sees what
+/// follows from the request.
+#[derive(Default)]
+pub(crate) struct Answers {
+    pub(crate) replies: Vec<(oneshot::Sender<Result<Reply, ControlError>>, Reply)>,
+    /// Callers that wait until everything before their message is done.
+    pub(crate) waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl Answers {
+    /// Adds later answers.
+    pub(crate) fn extend(&mut self, later: Self) {
+        self.replies.extend(later.replies);
+        self.waiting.extend(later.waiting);
+    }
+
+    /// Sends them all.
+    pub(crate) fn send(self) {
+        // The callers may have gone; what was decided stays.
+        self.replies.into_iter().for_each(|(reply, result)| drop(reply.send(Ok(result))));
+        self.waiting.into_iter().for_each(|reply| reply.send(()).unwrap_or_default());
+    }
+
+    /// Rejects requests that could not be written. A caller that waits finds that there will be no answer.
+    pub(crate) fn reject(self) {
+        // The callers may have gone.
+        let rejected = self.replies.into_iter();
+        rejected.for_each(|(reply, _)| drop(reply.send(Err(ControlError::Unavailable))));
     }
 }

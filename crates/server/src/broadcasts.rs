@@ -3,42 +3,39 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::{ArcSwap, ArcSwapOption};
+use arc_swap::ArcSwap;
 use forewarn_control::TrailEntry;
-use forewarn_store::TrailReader;
+use forewarn_store::{TrailQuery, TrailReader};
 use tokio::sync::{broadcast, watch};
 
-use crate::roster::Roster;
 use crate::snapshot::Snapshot;
 
 /// Senders of the driver.
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcasts {
-    pub(super) trail: broadcast::Sender<Arc<TrailEntry>>,
-    pub(super) commits: watch::Sender<u64>,
+    pub(crate) trail: broadcast::Sender<Arc<TrailEntry>>,
+    pub(crate) commits: watch::Sender<u64>,
     /// Why nothing can be written, if so.
-    pub(super) trouble: watch::Sender<Option<String>>,
-    pub(super) clock_steps: Arc<AtomicU64>,
-    pub(super) snapshot: Arc<ArcSwapOption<Snapshot>>,
-    pub(super) roster: Arc<ArcSwap<Roster>>,
-    pub(super) reader: Arc<ArcSwap<TrailReader>>,
-    /// The number of the last entry of the trail whose consequences are visible: the roster is at least as new.
-    pub(super) published: Arc<AtomicU64>,
+    pub(crate) trouble: watch::Sender<Option<String>>,
+    pub(crate) clock_steps: Arc<AtomicU64>,
+    pub(crate) snapshot: Arc<ArcSwap<Snapshot>>,
+    pub(crate) reader: Arc<ArcSwap<TrailReader>>,
+    /// The number of the last entry of the trail whose consequences are visible: the snapshot is at least as new.
+    pub(crate) published: Arc<AtomicU64>,
 }
 
 /// Entries that are kept for a listener that is slow; more, and it has to read what it missed.
 const ENTRIES_KEPT_MAX: usize = 1_024;
 
 impl Broadcasts {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new(snapshot: Snapshot) -> Self {
         Self {
             trail: broadcast::Sender::new(ENTRIES_KEPT_MAX),
             reader: Arc::new(ArcSwap::from_pointee(TrailReader::closed())),
             commits: watch::Sender::new(0),
             trouble: watch::Sender::new(None),
             clock_steps: Arc::default(),
-            snapshot: Arc::default(),
-            roster: Arc::default(),
+            snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             published: Arc::default(),
         }
     }
@@ -50,12 +47,7 @@ impl Broadcasts {
 
     /// Publishes the state after a commit.
     pub(crate) fn publish(&self, snapshot: Snapshot) {
-        self.snapshot.store(Some(Arc::new(snapshot)));
-    }
-
-    /// Tells what the clusters are called, and who may do what.
-    pub(crate) fn show(&self, roster: Roster) {
-        self.roster.store(Arc::new(roster));
+        self.snapshot.store(Arc::new(snapshot));
     }
 
     /// Everything up to that entry of the trail is visible.
@@ -88,5 +80,16 @@ impl Broadcasts {
             drop(self.trail.send(entry));
         }
         self.commits.send_modify(|commits| *commits += 1);
+    }
+
+    /// Broadcasts entries that were found in the journal and that no listener has: their commit was taken for failed.
+    pub(crate) fn tell_missed(&self, reader: &TrailReader, mut after: u64) {
+        let read = |after| reader.read(TrailQuery { after: Some(after), ..TrailQuery::default() });
+        while let Ok(page) = read(after)
+            && let Some(last) = page.entries.last()
+        {
+            after = last.number;
+            self.tell(page.entries);
+        }
     }
 }

@@ -1,0 +1,133 @@
+//! Policies of the clock: how far it is recorded, and where a virtual clock stops on its way.
+
+use std::time::Duration;
+
+use forewarn_control::ControlState;
+use forewarn_lifecycle::{Now, Steady};
+
+use crate::clock::{CLOCK_END, Clock, Kind, later};
+
+/// Real time by which a running virtual clock is recorded ahead: a restart sets it forward by that at most.
+const AHEAD: Duration = Duration::from_secs(10);
+
+/// Time between two records of the steady clock while something waits on it.
+const RECORDED_EVERY: Duration = Duration::from_mins(1);
+
+/// The time to record, if the clocks would otherwise go back, or stand still, over a restart: a running virtual clock is recorded
+/// ahead of time, before anyone sees it; the steady clock every minute while something waits on it.
+pub(crate) fn to_record(clock: &Clock, recorded: Now, state: &ControlState) -> Option<Now> {
+    let now = clock.now();
+    match clock.kind() {
+        Kind::Virtual => {
+            let ahead = AHEAD.saturating_mul(clock.speed().0);
+            let is_due = later(now, ahead / 2).steady > recorded.steady && !ahead.is_zero();
+            is_due.then(|| later(now, ahead))
+        }
+        Kind::Real => {
+            let is_due = now.steady.since(recorded.steady) >= RECORDED_EVERY;
+            (is_due && is_busy(state)).then_some(now)
+        }
+    }
+}
+
+/// The way of a virtual clock that is set forward.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Journey {
+    end: Option<Steady>,
+    /// It ends where a document changes.
+    pub(crate) is_to_next_change: bool,
+}
+
+impl Journey {
+    /// A way of that length.
+    pub(crate) fn of(now: Now, span: Duration) -> Self {
+        Self { end: Some(end_after(now, span)), is_to_next_change: false }
+    }
+
+    /// A way to the next change of a document, of that length at most.
+    pub(crate) fn to_next_change(now: Now, within: Option<Duration>) -> Self {
+        Self { end: within.map(|span| end_after(now, span)), is_to_next_change: true }
+    }
+
+    /// The next stop, if the end is not reached: where something is due after the given time, or the end. Without an end, there is
+    /// none if time alone changes no document.
+    pub(crate) fn next_stop(self, now: Now, due: Option<Duration>, state: &ControlState) -> Option<Now> {
+        let left = self.end.map(|end| end.since(now.steady));
+        if left == Some(Duration::ZERO) || left.is_none() && !is_busy(state) {
+            return None;
+        }
+        let next = due.into_iter().chain(left).min()?;
+        (next <= CLOCK_END.since(now.wall)).then(|| later(now, next))
+    }
+}
+
+/// Returns true if time alone may change a document: something is announced or under way.
+fn is_busy(state: &ControlState) -> bool {
+    let mut rules = state.clusters().map(|(_, one)| one.rules());
+    rules.any(|rules| rules.maintenances().next().is_some() || rules.rollouts().next().is_some())
+}
+
+/// The end of a span on a whole second, as every time in a document is: an advance by the time that is left gets there.
+fn end_after(now: Now, span: Duration) -> Steady {
+    let whole = now.wall.plus(span).rounded_up().since(now.wall).max(span);
+    now.steady.plus(whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use forewarn_control::ClusterId;
+    use forewarn_control::Record;
+    use forewarn_lifecycle::{
+        Cluster, Command, FaultDomain, HostId, MachineId, Name, Placement, Policy, Priority, Profile, Seed,
+        TenantId, UpdateDomain,
+    };
+
+    const HOUR: Duration = Duration::from_hours(1);
+
+    /// A state in which a restart is announced.
+    fn busy(now: Now) -> ControlState {
+        let mut state = ControlState::new(Seed([5; 16]));
+        let name = |text| Name::new(text).unwrap();
+        let placement =
+            Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
+        let (priority, profile, policy) = (Priority::Regular, Profile::default(), Policy::default());
+        for command in [
+            Command::AdmitHost { name: name("h1"), zone: None },
+            Command::AdmitStandalone { name: name("solo"), placement, priority, profile, policy },
+            Command::Enrol(TenantId(0)),
+            Command::Restart(MachineId(0)),
+        ] {
+            let rules: &Cluster = state.cluster(ClusterId::DEFAULT).unwrap().rules();
+            for change in rules.decide(now, &command).unwrap() {
+                state.apply(&Record::rules(now, ClusterId::DEFAULT, change));
+            }
+        }
+        state
+    }
+
+    #[test]
+    fn a_way_stops_where_something_is_due_and_ends_on_a_whole_second() {
+        let (now, idle) = (Now::at_millis(1_500), ControlState::new(Seed([5; 16])));
+        let way = Journey::of(now, Duration::from_secs(10));
+        let stop = |now, due: Option<u64>| way.next_stop(now, due.map(Duration::from_secs), &idle);
+        let first = stop(now, Some(4)).unwrap();
+        assert_eq!(first, later(now, Duration::from_secs(4)));
+        let end = stop(first, Some(60)).unwrap();
+        assert_eq!((end.wall.millis(), stop(first, None)), (12_000, Some(end)));
+        assert_eq!(stop(end, Some(0)), None);
+    }
+
+    #[test]
+    fn a_way_without_an_end_goes_on_while_time_changes_something() {
+        let now = Now::at_millis(0);
+        let (idle, busy) = (ControlState::new(Seed([5; 16])), busy(now));
+        let way = Journey::to_next_change(now, None);
+        assert_eq!(way.next_stop(now, Some(HOUR), &busy), Some(later(now, HOUR)));
+        assert_eq!(way.next_stop(now, Some(HOUR), &idle), None);
+        assert_eq!(way.next_stop(now, None, &busy), None);
+        assert_eq!(way.next_stop(now, Some(CLOCK_END.since(now.wall) + HOUR), &busy), None);
+        let bounded = Journey::to_next_change(now, Some(HOUR));
+        assert_eq!(bounded.next_stop(now, None, &idle), Some(later(now, HOUR)));
+    }
+}

@@ -1,0 +1,45 @@
+//! Decisions that are not in the journal yet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use forewarn_control::ClusterId;
+use forewarn_control::notice::Announced;
+use forewarn_control::{Effect, Record, TrailEntry};
+use forewarn_lifecycle::TenantId;
+
+use crate::message::Answers;
+
+/// Decisions that are not in the journal yet.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) records: Vec<Record>,
+    pub(super) audit: Vec<Arc<TrailEntry>>,
+    pub(super) effects: Vec<Effect>,
+    pub(super) publish: BTreeSet<(ClusterId, TenantId)>,
+    pub(super) announced: BTreeSet<Announced>,
+    pub(super) answers: Answers,
+    /// Readers would see something else.
+    pub(super) is_visible: bool,
+}
+
+impl Batch {
+    /// Takes an effect of a record.
+    pub(super) fn add(&mut self, effect: Effect) {
+        match effect {
+            Effect::Announced(id, work) => drop(self.announced.insert((id, work))),
+            Effect::Publish(id, tenant) => drop(self.publish.insert((id, tenant))),
+            Effect::Unpublish(..)
+            | Effect::Perform(..)
+            | Effect::Jam(..)
+            | Effect::MachineChanged(..)
+            | Effect::MachineGone(..)
+            | Effect::ClusterCreated(_)
+            | Effect::ClusterChanged(_)
+            | Effect::ClusterGone(_)
+            | Effect::WorkPlanned(_)
+            | Effect::WorkFailed(..)
+            | Effect::WorkFinished(_) => self.effects.push(effect),
+        }
+    }
+}
