@@ -15,7 +15,8 @@
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, Timestamp};
+use forewarn_types::{HostId, MachineId, MaintenanceId, OutOfRange, Steady, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::maintenance::HostWork;
 use crate::paged::{PagedMap, PagedSet};
@@ -54,11 +55,14 @@ pub struct Rollout {
 
 /// How a rollout is done. What is not said does not limit it; but one failed impact pauses it, and it waits for hosts that
 /// are not well, unless that is not wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Terms {
     /// At most that many hosts at once.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub hosts_at_once: Option<NonZeroU16>,
     /// At most that part of the machines of any tenant at once, in all planned work.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub tenant_share: Option<Percent>,
     /// Whether the machines of a tenant may lie in several fault domains.
     pub fault_domains: FaultDomains,
@@ -71,15 +75,17 @@ pub struct Terms {
     /// Whether it waits for what is not well.
     pub health: HealthGate,
     /// After how many failed impacts it pauses itself; never, if not said.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub stop_after: Option<NonZeroU16>,
 }
 
 /// A part of a whole: 1 to 100 hundredths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8")]
 pub struct Percent(u8);
 
 /// In how many fault domains of a tenant a group may lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultDomains {
     /// In as many as there are.
     #[default]
@@ -89,7 +95,7 @@ pub enum FaultDomains {
 }
 
 /// After which groups somebody has to say that a rollout may go on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confirm {
     /// After none.
     #[default]
@@ -101,7 +107,7 @@ pub enum Confirm {
 }
 
 /// Whether a rollout waits for what is not well.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HealthGate {
     /// No group is announced while a host that it has worked on, or one with a machine of the last group, has become
     /// degraded or failed.
@@ -123,7 +129,8 @@ pub enum HostFate {
 }
 
 /// What a rollout does, or waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Standing {
     /// It is looked at in the next tick.
     Next,
@@ -159,7 +166,7 @@ pub(crate) enum Look {
 }
 
 /// Why a host cannot be announced now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Obstacle {
     /// It has failed.
     Failed,
@@ -180,7 +187,7 @@ pub enum Obstacle {
 }
 
 /// Why a rollout is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pause {
     /// An operator wanted it.
     Operator,
@@ -189,7 +196,7 @@ pub enum Pause {
 }
 
 /// What becomes of a group that is announced when its rollout is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Announced {
     /// It starts when it may.
     Stays,
@@ -209,7 +216,7 @@ pub struct EndedRollout {
 }
 
 /// How a rollout ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RolloutEnd {
     /// No host was left.
     Finished,
@@ -267,6 +274,14 @@ impl Percent {
     #[must_use]
     pub fn of_rounded_up(self, machines: usize) -> usize {
         (machines * usize::from(self.0)).div_ceil(100)
+    }
+}
+
+impl TryFrom<u8> for Percent {
+    type Error = OutOfRange;
+
+    fn try_from(hundredths: u8) -> Result<Self, OutOfRange> {
+        Self::new(hundredths).ok_or(OutOfRange("a percentage is 1 to 100"))
     }
 }
 

@@ -11,7 +11,6 @@
 //! One task owns the state. What was answered, published or done is in the journal. A read never touches the driver.
 
 mod api_door;
-pub mod base64url;
 mod boot;
 mod clients;
 mod clock;

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::Token;
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::Roster;
-use forewarn_server::base64url::encode;
 use forewarn_server::operator::{NotAdmitted, find_token};
+use forewarn_types::base64url::encode;
 use serde_json::{Map, Value, json};
 
 use super::auth::ArmEndpoint;

@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use forewarn_control::shared::Token;
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::Roster;
-use forewarn_server::base64url::{decode, encode};
 use forewarn_server::operator::NotAdmitted;
 use forewarn_server::tls::write_whole;
+use forewarn_types::base64url::{decode, encode};
 use ring::hmac;
 use serde_json::{Map, Value, json};
 

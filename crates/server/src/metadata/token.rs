@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 
-use crate::base64url::encode;
+use forewarn_types::base64url::encode;
 
 /// How long a token says that it is good for: a day.
 const LIFE_SECONDS: u64 = 24 * 60 * 60;

@@ -177,7 +177,7 @@ async fn in_dev_whoever_asks_gets_a_token_and_is_let_in_without() {
         );
         let claims = body["access_token"].as_str().unwrap().split('.').nth(1).unwrap();
         let claims: Value =
-            serde_json::from_slice(&forewarn_server::base64url::decode(claims).unwrap()).unwrap();
+            serde_json::from_slice(&forewarn_types::base64url::decode(claims).unwrap()).unwrap();
         assert_eq!(claims["tid"], DIRECTORY, "{form}");
         let is_person = !form.contains("client_credentials");
         for member in ["id_token", "refresh_token", "client_info"] {

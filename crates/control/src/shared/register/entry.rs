@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId, Timestamp};
+use forewarn_types::base64url;
+use serde::{Deserialize, Serialize};
 
 use crate::shared::cluster::ClusterId;
 
@@ -29,7 +31,7 @@ pub struct Entry {
 }
 
 /// What an entry is in the rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Link {
     /// A machine.
     Machine(MachineId),
@@ -50,8 +52,8 @@ pub enum Leaving {
 }
 
 /// The bytes of what was written. They may hold what is not for everybody, and do not show themselves; copies share them.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Body(pub Arc<[u8]>);
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body(#[serde(with = "base64url")] pub Arc<[u8]>);
 
 impl Entry {
     /// Under what it is found: its id in lower case.

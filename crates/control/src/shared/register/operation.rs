@@ -2,11 +2,13 @@
 
 use forewarn_lifecycle::paged::PagedSet;
 use forewarn_lifecycle::{MaintenanceId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::shared::cluster::ClusterId;
 
 /// Something that a client has asked for and waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Operation {
     /// The next operation has a greater one.
     pub number: u64,
@@ -17,19 +19,22 @@ pub struct Operation {
     /// The cluster of the work that it waits for.
     pub cluster: ClusterId,
     /// The number of the token with which a client began it; none: without a token, or by an older version.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub token: Option<u32>,
     /// The work that has neither started nor been taken back.
     pub waits: PagedSet<MaintenanceId>,
     /// When it began.
     pub began: Timestamp,
     /// When it ended; not yet, while it waits.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub ended: Option<Timestamp>,
     /// How it ended, or would end now.
     pub ending: Ending,
 }
 
 /// How an operation ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Ending {
     /// What was asked for has started, and cannot be taken back.
     Succeeded,
