@@ -3,10 +3,14 @@
 //! Read once, when it is chosen, so that nothing is sent to somewhere that two readers would read differently. What stands
 //! behind `?` is often a key, and shown to nobody.
 
+mod host;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use serde::{Deserialize, Serialize, Serializer};
+
+pub use host::is_own_host;
 
 /// Characters of a URL.
 pub const URL_BYTES_MAX: usize = 2_048;
