@@ -18,6 +18,7 @@ pub fn inputs(target: Target) -> Vec<Input> {
         Target::Story => stories(),
         Target::Record => records(),
         Target::Template => templates(),
+        Target::ControlRequest => control_requests(),
     }
 }
 
@@ -165,5 +166,37 @@ fn templates() -> Vec<Input> {
         input("depth-of-calls", template(&format!("\"variables\":{{\"a\":\"[{}]\"}}", "f(".repeat(1_000)))),
         input("depth", template(&format!("\"resources\":{}", "[".repeat(100_000)))),
         input("nine-megabytes", template(&format!("\"metadata\":\"{}\"", "x".repeat(9 << 20)))),
+    ]
+}
+
+fn control_requests() -> Vec<Input> {
+    let commands = |inside: &str| {
+        format!(
+            "{{\"Cluster\":[0,{{\"Commands\":{{\"commands\":[{inside}],\"context\":{{\"by\":\"socket\",\"token\":null,\
+             \"permit\":null,\"because\":null,\"once\":null,\"if_revision\":null}}}}}}]}}"
+        )
+    };
+    let asked = |depth: usize| {
+        let value = "[".repeat(depth) + &"]".repeat(depth);
+        commands("").replace("\"by\"", &format!("\"asked\":{value},\"by\""))
+    };
+    let hosts: Vec<_> = (0..10_000).map(|host| format!("\"h{host}\"")).collect();
+    let body = format!(
+        "{{\"Put\":{{\"id\":\"/a\",\"link\":null,\"body\":\"{}\",\"notes\":\"\"}}}}",
+        "AAAA".repeat(1 << 18)
+    );
+    let write = commands("")
+        .replace("\"Commands\":{", "\"Transaction\":{\"transaction\":{")
+        .replace("\"commands\":[]", &format!("\"commands\":[],\"writes\":[{body}],\"operation\":null}}"));
+    vec![
+        input("two-thousand-commands", commands(&vec!["{\"command\":\"brake_on\"}"; 2_000].join(","))),
+        input(
+            "ten-thousand-hosts",
+            commands(&format!("{{\"command\":\"update_hosts\",\"hosts\":[{}]}}", hosts.join(","))),
+        ),
+        input("body-of-a-megabyte", write),
+        input("depth-of-100", asked(100)),
+        input("depth-of-200", asked(200)),
+        input("depth", "[".repeat(100_000)),
     ]
 }

@@ -13,6 +13,7 @@
 //! No sockets: requests are answered by the code of the metadata endpoint over a stream in memory.
 
 pub mod answers;
+mod control_request;
 pub mod corpus;
 mod document;
 mod fleet;
@@ -41,11 +42,13 @@ pub enum Target {
     Record,
     /// A deployment of a template, as clients of Azure Resource Manager send it.
     Template,
+    /// A request to the control plane, as servers send them to each other.
+    ControlRequest,
 }
 
 impl Target {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Request,
         Self::StartRequests,
         Self::Document,
@@ -53,6 +56,7 @@ impl Target {
         Self::Story,
         Self::Record,
         Self::Template,
+        Self::ControlRequest,
     ];
 
     /// Its name, which is the one of its directory in the corpus.
@@ -66,6 +70,7 @@ impl Target {
             Self::Story => "story",
             Self::Record => "record",
             Self::Template => "template",
+            Self::ControlRequest => "control_request",
         }
     }
 
@@ -83,6 +88,7 @@ impl Target {
             Self::Story => story::examine(bytes),
             Self::Record => record::examine(bytes),
             Self::Template => template::examine(bytes),
+            Self::ControlRequest => control_request::examine(bytes),
         }
     }
 }

@@ -62,6 +62,11 @@ fn templates_are_read_as_they_were() {
 }
 
 #[test]
+fn control_requests_are_read_as_they_were() {
+    insta::assert_snapshot!(outcomes(Target::ControlRequest));
+}
+
+#[test]
 fn every_start_request_of_the_corpus_is_answered_by_the_front() {
     for input in corpus::files(Target::StartRequests) {
         let outcome = Target::Request.examine(&corpus::approval(&input.bytes));

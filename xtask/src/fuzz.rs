@@ -33,7 +33,8 @@ const INPUT_BYTES_MAX: u32 = 16 * 1_024;
 const SEED: u32 = 1;
 
 /// Runs of each target in the test command; together they take about as long as 15 seconds for each target.
-const RUNS: [(&str, u32); 7] = [
+const RUNS: [(&str, u32); 8] = [
+    ("control_request", 100_000),
     ("document", 100_000),
     ("fleet", 20_000),
     ("record", 100_000),

@@ -1,7 +1,12 @@
 //! Requests: everything that the control plane can be asked to change. Requests are plain data.
+//!
+//! A request and its reply have a JSON form, for messages between servers: it holds everything, secrets too, and whatever it does not
+//! describe exactly is rejected when it is read.
 
 use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Name, Now, Report, Timestamp};
+use forewarn_types::base64url;
 use forewarn_url::Url;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::Permit;
 use crate::command::{ClockOrder, NamedCommand};
@@ -12,7 +17,7 @@ use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
 
 /// A request to one cluster, or to the state that clusters share. It is carried out completely or not at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
     /// A request to one cluster.
     Cluster(ClusterId, ClusterRequest),
@@ -32,7 +37,8 @@ impl Request {
 }
 
 /// A request to one cluster.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum ClusterRequest {
     /// One command of the rules: from a VM, or because time has passed.
     Rules(Command),
@@ -45,6 +51,7 @@ pub enum ClusterRequest {
         /// The result.
         report: Report,
         /// The reason of a failure: bounded, and harmless to show.
+        #[serde(deserialize_with = "Option::deserialize")]
         reason: Option<String>,
     },
     /// Commands by name.
@@ -68,7 +75,8 @@ pub enum ClusterRequest {
 }
 
 /// A request to the state that clusters share.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum SharedRequest {
     /// A change of clusters, tokens or webhooks.
     Administer {
@@ -94,6 +102,7 @@ pub enum SharedRequest {
         /// Number of the webhook.
         webhook: u32,
         /// Messages per minute that it accepts.
+        #[serde(deserialize_with = "Option::deserialize")]
         per_minute: Option<u32>,
     },
     /// Messages were delivered to webhooks.
@@ -101,7 +110,8 @@ pub enum SharedRequest {
 }
 
 /// Commands by name: all of them are carried out, or none.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CommandBatch {
     /// The commands.
     pub commands: Vec<NamedCommand>,
@@ -110,26 +120,34 @@ pub struct CommandBatch {
 }
 
 /// The caller of a request, and its conditions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RequestContext {
     /// The caller: `token NAME`, `socket`, `anyone`, or `forewarn` itself. The audit log shows it.
     pub by: String,
     /// Number of the token of the caller. The token must be valid when the request is decided.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub token: Option<u32>,
-    /// The permit that the commands are checked against.
+    /// The permit that the commands are checked against. No permit means no check: a message says so, or is rejected.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub permit: Option<PermitCheck>,
     /// Number of the audit entry of which this request is a continuation: it gets no entry of its own.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub because: Option<u64>,
     /// The key that makes the request safe to repeat.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub once: Option<IdempotencyKey>,
     /// Revision of the cluster for which the request was planned. If the cluster has another one, the request is refused.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub if_revision: Option<u64>,
     /// The request as the audit log shows it, where the commands were derived from it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub asked: Option<serde_json::Value>,
 }
 
 /// A permit, and the origin of the host names in the commands that are checked against it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PermitCheck {
     /// The permit.
     pub permit: Permit,
@@ -138,7 +156,7 @@ pub struct PermitCheck {
 }
 
 /// The origin of the host names in commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostNames {
     /// The caller has named them: it must be allowed to know them.
     FromCaller,
@@ -147,11 +165,13 @@ pub enum HostNames {
 }
 
 /// A key that makes a request safe to repeat.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct IdempotencyKey {
     /// The key.
     pub key: String,
     /// A hash of the request: a different request needs a different key.
+    #[serde(with = "base64url")]
     pub fingerprint: [u8; 32],
 }
 
@@ -179,26 +199,31 @@ impl From<Vec<NamedCommand>> for CommandBatch {
 }
 
 /// Commands, resources to write, and an operation to wait for them: all in one commit, or nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Transaction {
     /// Commands, which come first.
     pub commands: Vec<NamedCommand>,
     /// Resources that are written after the commands.
     pub writes: Vec<ResourceWrite>,
     /// The request as the audit log shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub asked: Option<serde_json::Value>,
     /// Id of the resource of an operation, if the caller wants to follow one.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub operation: Option<String>,
 }
 
 /// A change of a stored resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum ResourceWrite {
     /// Writes a resource.
     Put {
         /// Id of the resource.
         id: String,
         /// The object of the rules that it stands for, after the commands.
+        #[serde(deserialize_with = "Option::deserialize")]
         link: Option<LinkTarget>,
         /// The body, as JSON.
         body: Body,
@@ -212,7 +237,7 @@ pub enum ResourceWrite {
 }
 
 /// The object of the rules that a resource stands for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LinkTarget {
     /// An object that exists.
     Known(Link),
@@ -225,7 +250,8 @@ pub enum LinkTarget {
 }
 
 /// A change of clusters, tokens or webhooks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Administration {
     /// Creates a cluster.
     CreateCluster(Name),
@@ -251,6 +277,7 @@ pub enum Administration {
         /// SHA-256 of its text.
         hash: TokenHash,
         /// Time at which it expires.
+        #[serde(deserialize_with = "Option::deserialize")]
         expires: Option<Timestamp>,
     },
     /// Revokes a token.
@@ -266,6 +293,7 @@ pub enum Administration {
         /// The events that it gets.
         filter: Filter,
         /// Value of the header `Authorization`.
+        #[serde(deserialize_with = "Option::deserialize")]
         authorization: Option<Authorization>,
     },
     /// Removes a webhook.
@@ -273,7 +301,7 @@ pub enum Administration {
 }
 
 /// The result of a request, sent once it is durable and published.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
     /// Changes of the rules; none means that nothing had to change.
     Decided(Decided),
@@ -288,7 +316,8 @@ pub enum Reply {
 }
 
 /// Changes of the rules that a request has made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Decided {
     /// The changes.
     pub changes: Vec<Change>,
@@ -297,10 +326,17 @@ pub struct Decided {
 }
 
 /// The result of a transaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Transacted {
     /// The outcome of the commands.
     pub outcome: Outcome,
     /// The operation, if one was wanted.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub operation: Option<Operation>,
+}
+
+/// Reads a value that is there, `null` too: `null` and no value differ in the audit log.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<serde_json::Value>, D::Error> {
+    serde_json::Value::deserialize(deserializer).map(Some)
 }

@@ -7,14 +7,14 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
+use forewarn_http_client::{self as http, TrustError};
 use forewarn_server::tls;
+use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use tokio_rustls::rustls::{CertificateError, Error};
 
 /// Whom a client believes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,41 +29,43 @@ pub(crate) enum Trust {
 
 impl Trust {
     /// A connection that is encrypted, with somebody whom this one believes to be that host.
-    pub(crate) async fn secure(&self, stream: TcpStream, host: &str) -> Result<TlsStream<TcpStream>> {
-        let name = ServerName::try_from(host.to_owned()).context("not a name that a certificate can have")?;
-        let config = ClientConfig::builder_with_provider(tls::provider())
-            .with_safe_default_protocol_versions()?
-            .with_root_certificates(self.roots()?)
-            .with_no_client_auth();
-        Ok(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
+    pub(crate) async fn secure(
+        &self,
+        stream: TcpStream,
+        host: &str,
+    ) -> Result<impl AsyncRead + AsyncWrite + Unpin + Send + use<>> {
+        let secured = self.authorities()?.secure(stream, host).await;
+        secured.map_err(|problem| self.told(problem))
     }
 
-    fn roots(&self) -> Result<RootCertStore> {
-        let mut roots = RootCertStore::empty();
-        match self {
-            Self::System => {
-                let found = rustls_native_certs::load_native_certs();
-                roots.add_parsable_certificates(found.certs);
-                if roots.is_empty() {
-                    bail!("the system knows no authorities: use --ca FILE");
-                }
-            }
-            Self::File(path) => {
-                for certificate in tls::certificates(path)? {
-                    let added = roots.add(certificate);
-                    added.with_context(|| {
-                        format!("not the certificate of an authority: {}", path.display())
-                    })?;
-                }
-            }
+    /// The authorities, read anew for each connection.
+    fn authorities(&self) -> Result<Arc<http::Trust>> {
+        Ok(match self {
+            Self::System => http::Trust::system(),
+            Self::File(path) => http::Trust::list(tls::certificates(path)?),
             Self::Text(text) => {
-                for certificate in CertificateDer::pem_slice_iter(text) {
-                    let certificate = certificate.context("not a certificate, as PEM")?;
-                    roots.add(certificate).context("not the certificate of an authority")?;
-                }
+                let certificates = CertificateDer::pem_slice_iter(text).collect::<Result<Vec<_>, _>>();
+                http::Trust::list(certificates.context("not a certificate, as PEM")?)
             }
+        })
+    }
+
+    /// An error in the words of the command line.
+    fn told(&self, problem: TrustError) -> anyhow::Error {
+        match (problem, self) {
+            (TrustError::Name(problem), _) => {
+                anyhow::Error::from(problem).context("not a name that a certificate can have")
+            }
+            (TrustError::NoAuthorities, _) => anyhow!("the system knows no authorities: use --ca FILE"),
+            (TrustError::NotAuthority(problem), Self::File(path)) => anyhow::Error::from(problem)
+                .context(format!("not the certificate of an authority: {}", path.display())),
+            (TrustError::NotAuthority(problem), Self::System | Self::Text(_)) => {
+                anyhow::Error::from(problem).context("not the certificate of an authority")
+            }
+            (TrustError::Setup(problem), _) => problem.into(),
+            (TrustError::Handshake(problem), _) => problem.into(),
+            (problem @ (TrustError::File(_) | TrustError::Interrupted(_)), _) => problem.into(),
         }
-        Ok(roots)
     }
 }
 

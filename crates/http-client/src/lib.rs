@@ -15,16 +15,21 @@
 //! # }
 //! ```
 
+mod exchange;
 mod line;
+mod request;
 mod trust;
 
 pub use hyper::Method;
 pub use hyper::body::Bytes;
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+pub use hyper::http::uri::Authority;
 
+pub use exchange::{Incomplete, Response, exchange, is_broken_off};
 pub use forewarn_url::{BadUrl, Scheme, Url};
-pub use line::{Answer, Limits, Line, Request, Trouble};
-pub use trust::Trust;
+pub use line::{Answer, Limits, Line, Trouble};
+pub use request::{Prepared, Request};
+pub use trust::{Trust, TrustError};
 
 /// A problem with its causes, in one line; a cause that it has named already is not repeated.
 #[must_use]

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt as _, Full, LengthLimitError, Limited};
-use hyper::Method;
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::client::conn::http1::{Builder, SendRequest};
+use hyper::client::conn::http1::SendRequest;
 use hyper::header::{HOST, HeaderMap, HeaderValue, USER_AGENT};
-use hyper_util::rt::TokioIo;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::exchange::open;
+use crate::request::Request;
 use crate::told;
 use crate::trust::Trust;
 use forewarn_url::{Scheme, Url};
@@ -30,19 +30,6 @@ const HEAD_BYTES_MAX: usize = 64 * 1024;
 
 /// A connection on which nothing is said is looked at after so long, so often, and so many times before it counts as broken.
 const STILL_THERE: (Duration, Duration, u32) = (Duration::from_secs(5), Duration::from_secs(2), 3);
-
-/// A request that is to be sent.
-#[derive(Clone, Debug)]
-pub struct Request {
-    /// What is wanted.
-    pub method: Method,
-    /// Path and query.
-    pub target: String,
-    /// Besides `Host` and what the body needs; without a `User-Agent`, it is Forewarn's.
-    pub headers: HeaderMap,
-    /// What is sent along.
-    pub body: Bytes,
-}
 
 /// What was answered.
 #[derive(Clone, Debug)]
@@ -99,33 +86,6 @@ impl Default for Limits {
     /// Five seconds, thirty seconds, one mebibyte.
     fn default() -> Self {
         Self { connect: Duration::from_secs(5), answer: Duration::from_secs(30), body_bytes: 1024 * 1024 }
-    }
-}
-
-impl Request {
-    /// Asks for something.
-    #[must_use]
-    pub fn get(target: impl Into<String>) -> Self {
-        Self::new(Method::GET, target, Bytes::new())
-    }
-
-    /// Brings something.
-    #[must_use]
-    pub fn post(target: impl Into<String>, body: impl Into<Bytes>) -> Self {
-        Self::new(Method::POST, target, body)
-    }
-
-    /// Any request.
-    #[must_use]
-    pub fn new(method: Method, target: impl Into<String>, body: impl Into<Bytes>) -> Self {
-        Self { method, target: target.into(), headers: HeaderMap::new(), body: body.into() }
-    }
-
-    /// The same with a header.
-    #[must_use]
-    pub fn with(mut self, name: hyper::header::HeaderName, value: HeaderValue) -> Self {
-        self.headers.insert(name, value);
-        self
     }
 }
 
@@ -207,7 +167,7 @@ impl Line {
                 Scheme::Http => talk(stream).await,
                 Scheme::Https => {
                     let secured = self.trust.secure(stream, self.url.host()).await;
-                    talk(secured.map_err(Trouble::Unreachable)?).await
+                    talk(secured.map_err(|problem| Trouble::Unreachable(told(&problem)))?).await
                 }
             }
         };
@@ -267,10 +227,8 @@ async fn talk<S>(stream: S) -> Result<Connection, Trouble>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let shaken = Builder::new().max_buf_size(HEAD_BYTES_MAX).handshake(TokioIo::new(stream)).await;
-    let (sender, connection) = shaken.map_err(|problem| Trouble::Broken(told(&problem)))?;
-    // Whatever goes wrong with it shows in an answer.
-    let mover = tokio::spawn(async move { drop(connection.await) });
+    let opened = open(stream, Some(HEAD_BYTES_MAX)).await;
+    let (sender, mover) = opened.map_err(|problem| Trouble::Broken(told(&problem)))?;
     Ok(Connection { sender, mover, is_under_way: false })
 }
 

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use forewarn_http_client::{Limits, Line, Request, Trouble, Trust, Url};
+use forewarn_http_client::{Limits, Line, Request, Trouble, Trust, TrustError, Url};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -64,4 +66,21 @@ async fn only_who_the_file_vouches_for_is_believed() {
         let Err(Trouble::Unreachable(problem)) = &refused else { panic!("{refused:?}") };
         assert!(problem.contains(why), "{problem}");
     }
+}
+
+#[tokio::test]
+async fn only_who_the_list_vouches_for_is_believed() {
+    let (url, pem) = server().await;
+    let connect = || async { TcpStream::connect((url.host(), url.port())).await.unwrap() };
+    let known = CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let trust = Trust::list(vec![known]);
+    assert!(trust.secure(connect().await, "localhost").await.is_ok());
+    let other = trust.secure(connect().await, "other.example").await;
+    assert!(matches!(other, Err(TrustError::Handshake(_))), "{other:?}");
+    let no_name = trust.secure(connect().await, "a b").await;
+    assert!(matches!(no_name, Err(TrustError::Name(_))), "{no_name:?}");
+    let nobody = Trust::list(Vec::new()).secure(connect().await, "localhost").await;
+    assert!(matches!(nobody, Err(TrustError::Handshake(_))), "{nobody:?}");
+    let broken = Trust::list(vec![vec![1, 2, 3].into()]).secure(connect().await, "localhost").await;
+    assert!(matches!(broken, Err(TrustError::NotAuthority(_))), "{broken:?}");
 }

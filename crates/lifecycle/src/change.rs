@@ -2,8 +2,9 @@
 
 use forewarn_types::{
     Approval, EventId, HostId, MachineId, MaintenanceId, Name, RolloutId, ScaleSetId, Seed, StartCause,
-    Steady, TenantId, Timestamp, Zone,
+    Steady, TenantId, Timestamp, Zone, derived_name,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::fleet::{Health, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::maintenance::{Action, HostWork, Plan, Report, Wait, Withdrawal};
@@ -12,7 +13,8 @@ use crate::rollout::{Pause, RolloutEnd, Standing, Terms};
 use crate::tenant::Shape;
 
 /// One step of the state. Applying it cannot fail.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 #[allow(missing_docs, reason = "the fields are what the step sets")]
 pub enum Change {
     /// Event ids are made of another secret from now on: at creation, and after a restore.
@@ -24,7 +26,13 @@ pub enum Change {
     /// A host is better or worse.
     HealthChanged { host: HostId, health: Health },
     /// A tenant has joined.
-    TenantAdmitted { tenant: TenantId, name: Name, shape: Shape, policy: Policy },
+    TenantAdmitted {
+        tenant: TenantId,
+        #[serde(with = "derived_name")]
+        name: Name,
+        shape: Shape,
+        policy: Policy,
+    },
     /// A tenant has another policy.
     PolicyChanged { tenant: TenantId, policy: Policy },
     /// A tenant has left.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use forewarn_types::{
     Approver, EventId, HostId, MachineId, MaintenanceId, Name, RolloutId, ScaleSetId, TenantId, Zone,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePolicy};
 use crate::limits;
@@ -13,7 +14,8 @@ use crate::policy::{Brake, Policy, Settings};
 use crate::rollout::{Announced, Terms};
 
 /// The readers that an announcement can have had so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Exposure {
     /// None: its time may move.
     Unread {
@@ -25,13 +27,15 @@ pub enum Exposure {
 }
 
 /// A wish. The rules answer with the changes it makes, or refuse it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Command {
     /// A host joins the cluster.
     AdmitHost {
         /// Its name.
         name: Name,
         /// The zone it stands in.
+        #[serde(deserialize_with = "Option::deserialize")]
         zone: Option<Zone>,
     },
     /// A host without machines leaves the cluster.
@@ -109,6 +113,7 @@ pub enum Command {
         /// Where the instance goes.
         placement: Placement,
         /// The number in its name; `None`: the next one. Numbers only grow.
+        #[serde(deserialize_with = "Option::deserialize")]
         number: Option<u32>,
     },
     /// Another model for a scale set.
@@ -204,6 +209,7 @@ pub enum Command {
         /// The host.
         host: HostId,
         /// When; `None`: in seven days.
+        #[serde(deserialize_with = "Option::deserialize")]
         fails_in: Option<Duration>,
     },
     /// A host has failed.
@@ -266,7 +272,7 @@ pub enum Command {
 }
 
 /// Treatment of planned work that names a machine which was moved by other means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlannedWork {
     /// Such work refuses the move.
     Refuses,
@@ -275,7 +281,7 @@ pub enum PlannedWork {
 }
 
 /// The shapes of tenants that get their machines one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetShape {
     /// A cloud service.
     CloudService,

@@ -4,9 +4,10 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_types::{
-    FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, RolloutId, ScaleSetId, Steady, TenantId,
-    UpdateDomain, Zone,
+    FaultDomain, HostId, MachineId, MaintenanceId, Name, Now, OutOfRange, RolloutId, ScaleSetId, Steady,
+    TenantId, UpdateDomain, Zone, derived_name,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::percent::Percent;
 use crate::policy::Policy;
@@ -29,7 +30,7 @@ pub struct Host {
 }
 
 /// How a host is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Health {
     /// Nothing is known to be wrong.
     Healthy,
@@ -40,9 +41,11 @@ pub enum Health {
 }
 
 /// A virtual machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Unique within its tenant; what `Resources` shows.
+    #[serde(with = "derived_name")]
     pub name: Name,
     /// The tenant whose document it reads.
     pub tenant: TenantId,
@@ -67,7 +70,7 @@ pub struct Machine {
 }
 
 /// How firmly a machine holds its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Priority {
     /// It stays.
     Regular,
@@ -76,7 +79,7 @@ pub enum Priority {
 }
 
 /// What eviction does to a spot machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EvictionPolicy {
     /// Its disks stay, and it can be started again.
     Deallocate,
@@ -85,7 +88,7 @@ pub enum EvictionPolicy {
 }
 
 /// Whether a machine runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Power {
     /// It runs.
     Running,
@@ -96,16 +99,18 @@ pub enum Power {
 }
 
 /// What a machine is told of its own deletion and of new images (`scheduledEventsProfile`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Delete announces a Terminate event with this notice.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub terminate: Option<TerminateNotice>,
     /// A new operating-system image announces a Reboot event.
     pub os_image: OsImageNotice,
 }
 
 /// Whether a new operating-system image is announced (`osImageNotificationProfile`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OsImageNotice {
     /// It happens at once.
     #[default]
@@ -115,11 +120,13 @@ pub enum OsImageNotice {
 }
 
 /// The notice of a Terminate event: from 5 to 15 minutes, in whole seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "u16")]
 pub struct TerminateNotice(NonZeroU16);
 
 /// Instances made from one model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ScaleSet {
     /// Unique among scale sets and tenants.
     pub name: Name,
@@ -140,11 +147,12 @@ pub struct ScaleSet {
     /// Its placement groups, each a tenant.
     pub groups: Vec<TenantId>,
     /// When the last batch of a rolling upgrade got its model, while others wait for the next batch.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub rolling: Option<Now>,
 }
 
 /// How instances are grouped into tenants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Orchestration {
     /// Placement groups of at most 100 instances, each a tenant.
     Uniform,
@@ -153,7 +161,8 @@ pub enum Orchestration {
 }
 
 /// How a change of the model reaches the instances of a scale set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum UpgradePolicy {
     /// When an instance is upgraded.
     Manual,
@@ -180,7 +189,8 @@ pub enum ResourceKind {
 }
 
 /// Where a new machine goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Placement {
     /// The host.
     pub host: HostId,
@@ -252,6 +262,14 @@ impl TerminateNotice {
     }
 }
 
+impl TryFrom<u16> for TerminateNotice {
+    type Error = OutOfRange;
+
+    fn try_from(seconds: u16) -> Result<Self, OutOfRange> {
+        Self::from_seconds(seconds.into()).ok_or(OutOfRange("a terminate notice has 300 to 900 seconds"))
+    }
+}
+
 impl Default for TerminateNotice {
     fn default() -> Self {
         Self::MIN
@@ -271,6 +289,8 @@ mod tests {
             assert_eq!(TerminateNotice::from_seconds(seconds).unwrap().length().as_secs(), seconds);
         }
         assert_eq!(TerminateNotice::default().length().as_secs(), 300);
+        assert_eq!(TerminateNotice::try_from(300), Ok(TerminateNotice::MIN));
+        assert!(TerminateNotice::try_from(299).is_err());
     }
 
     #[test]

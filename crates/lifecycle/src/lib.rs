@@ -58,6 +58,7 @@ mod pretend;
 mod rollout;
 mod row_ids;
 mod rows;
+mod shared_announcement;
 mod table;
 mod tenant;
 mod window;

@@ -11,6 +11,7 @@ use forewarn_types::{
     Announcement, EventKind, EventSource, HostId, MachineId, MaintenanceId, Reason, RolloutId, StartCause,
     Steady, TenantId, Timestamp, UpdateDomain,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::fleet::{EvictionPolicy, OsImageNotice, TerminateNotice};
 use crate::notice::minimum_notice;
@@ -27,7 +28,8 @@ pub struct Maintenance {
 }
 
 /// What a maintenance will do, decided once.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Never used again.
     pub id: MaintenanceId,
@@ -42,7 +44,8 @@ pub struct Plan {
 }
 
 /// The machines of one tenant in a maintenance. They lie in one update domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Part {
     /// Whose machines.
     pub tenant: TenantId,
@@ -51,11 +54,13 @@ pub struct Part {
     /// Which machines, in the order of `Resources`.
     pub machines: Vec<MachineId>,
     /// What the tenant is told; nothing, if it is not enrolled.
+    #[serde(with = "crate::shared_announcement")]
     pub announcement: Option<Arc<Announcement>>,
 }
 
 /// Why there is a maintenance, and so what it does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Cause {
     /// The owner restarts a machine.
     UserRestart,
@@ -95,7 +100,7 @@ pub enum Cause {
 }
 
 /// What is done to a host, and so to its machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostWork {
     /// An update that keeps memory: machines are paused.
     Update,
@@ -108,7 +113,7 @@ pub enum HostWork {
 }
 
 /// What the owner does to the power of a machine. It never makes an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PowerChange {
     /// Off, keeping the place on the host.
     Stop,
@@ -133,7 +138,7 @@ pub enum Stage {
 }
 
 /// What a maintenance that has not started waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Wait {
     /// Approvals, or the end of the notice on the steady clock.
     Notice,
@@ -146,7 +151,8 @@ pub enum Wait {
 }
 
 /// Why a maintenance that might start does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Hold {
     /// The brake is on.
     Brake,
@@ -164,7 +170,8 @@ pub enum Hold {
 }
 
 /// What is to be done to one machine, and the state it must still be in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Action {
     /// With the machine: the key under which the action is remembered.
     pub maintenance: MaintenanceId,
@@ -177,7 +184,8 @@ pub struct Action {
 }
 
 /// What is done to a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Impact {
     /// Paused for that many seconds.
     Pause {
@@ -192,11 +200,13 @@ pub enum Impact {
     /// Restarted: where it is, or on another host if its own has failed.
     Reboot {
         /// Where to, unless it stays.
+        #[serde(deserialize_with = "Option::deserialize")]
         to: Option<HostId>,
     },
     /// Stopped, and started on another host with a new ephemeral disk; on a failed host that nobody can relieve, it stays.
     Redeploy {
         /// Where to, unless it stays.
+        #[serde(deserialize_with = "Option::deserialize")]
         to: Option<HostId>,
     },
     /// Given its operating-system image anew.
@@ -210,6 +220,7 @@ pub enum Impact {
     /// Switched on.
     Start {
         /// Where, unless where it was.
+        #[serde(deserialize_with = "Option::deserialize")]
         to: Option<HostId>,
     },
     /// Switched off and taken from its host.
@@ -217,7 +228,7 @@ pub enum Impact {
 }
 
 /// How an action ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// It was done.
     Done,
@@ -226,7 +237,7 @@ pub enum Report {
 }
 
 /// Why a part of a maintenance was taken back before it started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Withdrawal {
     /// An operator cancelled it.
     Cancelled,

@@ -1,7 +1,11 @@
 //! A part of a whole, in hundredths.
 
+use forewarn_types::OutOfRange;
+use serde::{Deserialize, Serialize};
+
 /// A part of a whole: 1 to 100 hundredths.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8")]
 pub struct Percent(u8);
 
 impl Percent {
@@ -39,5 +43,13 @@ impl Percent {
     #[must_use]
     pub fn of_rounded_up(self, machines: usize) -> usize {
         (machines * usize::from(self.0)).div_ceil(100)
+    }
+}
+
+impl TryFrom<u8> for Percent {
+    type Error = OutOfRange;
+
+    fn try_from(hundredths: u8) -> Result<Self, OutOfRange> {
+        Self::new(hundredths).ok_or(OutOfRange("a percentage is 1 to 100"))
     }
 }

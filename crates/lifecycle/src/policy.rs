@@ -1,7 +1,10 @@
 //! What may be chosen: per tenant (`Policy`) and per cluster (`Settings`, `Brake`).
 
+use serde::{Deserialize, Serialize};
+
 /// Which events of a tenant approve themselves (`scheduledEventsPolicy`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Policy {
     /// `userInitiatedReboot`: a restart by the owner goes straight to Started.
     pub user_restart: Approve,
@@ -12,7 +15,7 @@ pub struct Policy {
 }
 
 /// Whether something needs an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approve {
     /// It approves itself.
     Automatically,
@@ -31,18 +34,20 @@ impl Default for Policy {
 }
 
 /// What an operator may choose for a whole cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Settings {
     /// What happens to operations on tenants that are not enrolled.
     pub unenrolled: Unenrolled,
     /// How many events by users one tenant may have at once; `None`: as many as fit.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub user_operations_max: Option<u16>,
     /// What a failed host does to its machines.
     pub failure: FailureKind,
 }
 
 /// What happens to operations on tenants that are not enrolled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unenrolled {
     /// They run at once: it is enrolment that gives notice.
     RunAtOnce,
@@ -51,7 +56,7 @@ pub enum Unenrolled {
 }
 
 /// What a failed host does to its machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
     /// They are restarted on another host; all disks stay.
     Reboot,
@@ -66,7 +71,7 @@ impl Default for Settings {
 }
 
 /// Holds every start of an event until it is let go: late, never lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Brake {
     /// Events start when they may.
     #[default]

@@ -16,6 +16,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use forewarn_types::{HostId, MachineId, MaintenanceId, Steady, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::maintenance::HostWork;
 use crate::paged::{PagedMap, PagedSet};
@@ -55,11 +56,14 @@ pub struct Rollout {
 
 /// How a rollout is done. What is not said does not limit it; but one failed impact pauses it, and it waits for hosts that
 /// are not well, unless that is not wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Terms {
     /// At most that many hosts at once.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub hosts_at_once: Option<NonZeroU16>,
     /// At most that part of the machines of any tenant at once, in all planned work.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub tenant_share: Option<Percent>,
     /// Whether the machines of a tenant may lie in several fault domains.
     pub fault_domains: FaultDomains,
@@ -72,11 +76,12 @@ pub struct Terms {
     /// Whether it waits for what is not well.
     pub health: HealthGate,
     /// After how many failed impacts it pauses itself; never, if not said.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub stop_after: Option<NonZeroU16>,
 }
 
 /// In how many fault domains of a tenant a group may lie.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultDomains {
     /// In as many as there are.
     #[default]
@@ -86,7 +91,7 @@ pub enum FaultDomains {
 }
 
 /// After which groups somebody has to say that a rollout may go on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confirm {
     /// After none.
     #[default]
@@ -98,7 +103,7 @@ pub enum Confirm {
 }
 
 /// Whether a rollout waits for what is not well.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HealthGate {
     /// No group is announced while a host that it has worked on, or one with a machine of the last group, has become
     /// degraded or failed.
@@ -120,7 +125,8 @@ pub enum HostFate {
 }
 
 /// What a rollout does, or waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum Standing {
     /// It is looked at in the next tick.
     Next,
@@ -156,7 +162,7 @@ pub(crate) enum Look {
 }
 
 /// Why a host cannot be announced now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Obstacle {
     /// It has failed.
     Failed,
@@ -177,7 +183,7 @@ pub enum Obstacle {
 }
 
 /// Why a rollout is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pause {
     /// An operator wanted it.
     Operator,
@@ -186,7 +192,7 @@ pub enum Pause {
 }
 
 /// What becomes of a group that is announced when its rollout is paused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Announced {
     /// It starts when it may.
     Stays,
@@ -206,7 +212,7 @@ pub struct EndedRollout {
 }
 
 /// How a rollout ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RolloutEnd {
     /// No host was left.
     Finished,

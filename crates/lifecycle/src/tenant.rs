@@ -3,6 +3,7 @@
 use forewarn_types::{
     Event, EventId, EventKind, MachineId, MaintenanceId, Name, Phase, ScaleSetId, Steady, UpdateDomain,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::fleet::ResourceKind;
 use crate::limits::{ENDED_KEPT_FOR, ENDED_KEPT_MAX, SILENCE_MAX};
@@ -27,7 +28,7 @@ pub struct Tenant {
 }
 
 /// What kind of set a tenant is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Shape {
     /// One virtual machine.
     StandaloneMachine,

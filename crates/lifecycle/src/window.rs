@@ -6,10 +6,12 @@
 
 use std::time::Duration;
 
-use forewarn_types::Timestamp;
+use forewarn_types::{OutOfRange, Timestamp};
+use serde::{Deserialize, Serialize};
 
 /// Hours on some days of the week.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Unchecked")]
 pub struct Window {
     days: Weekdays,
     from_minute: u16,
@@ -18,8 +20,19 @@ pub struct Window {
 }
 
 /// Days of the week; at least one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8")]
 pub struct Weekdays(u8);
+
+/// The fields of a window that nothing has checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Unchecked {
+    days: Weekdays,
+    from_minute: u16,
+    to_minute: u16,
+    offset_minutes: i16,
+}
 
 /// Minutes in a day.
 const DAY_MINUTES: u16 = 24 * 60;
@@ -128,6 +141,24 @@ impl Window {
     }
 }
 
+impl TryFrom<u8> for Weekdays {
+    type Error = OutOfRange;
+
+    fn try_from(bits: u8) -> Result<Self, OutOfRange> {
+        Self::from_bits(bits).ok_or(OutOfRange("weekdays are 1 to 127, a bit for each day"))
+    }
+}
+
+impl TryFrom<Unchecked> for Window {
+    type Error = OutOfRange;
+
+    fn try_from(window: Unchecked) -> Result<Self, OutOfRange> {
+        let Unchecked { days, from_minute, to_minute, offset_minutes } = window;
+        let wrong = OutOfRange("a window begins and ends within a day, at most 14 hours from UTC");
+        Self::new(days, from_minute, to_minute, offset_minutes).ok_or(wrong)
+    }
+}
+
 /// The first moment from then on at which one of the windows is open; at once, if there are none.
 pub(crate) fn next_open(windows: &[Window], at: Timestamp) -> Timestamp {
     windows.iter().map(|window| window.next_open(at)).min().unwrap_or(at)
@@ -202,6 +233,13 @@ mod tests {
         assert_eq!(Window::new(Weekdays::ALL, 0, 60, 841), None);
         assert!(Window::new(Weekdays::ALL, 0, 60, -840).is_some());
         assert!(!Weekdays::ALL.contains(7));
+        assert_eq!(Weekdays::try_from(127), Ok(Weekdays::ALL));
+        assert!(Weekdays::try_from(0).is_err());
+        let read = |to_minute| {
+            Window::try_from(Unchecked { days: Weekdays::ALL, from_minute: 0, to_minute, offset_minutes: 0 })
+        };
+        assert_eq!(read(60), Ok(window(127, 0, 60, 0)));
+        assert!(read(1440).is_err());
     }
 
     #[test]

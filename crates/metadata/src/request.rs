@@ -4,9 +4,9 @@
 //! hosts, a length next to chunks. Neither is one that a proxy or a web page has passed on.
 
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use forewarn_imds::{Problem, UnwantedHeader};
+use forewarn_url::is_own_host;
 
 use crate::target::Target;
 
@@ -21,9 +21,6 @@ const HEADERS_MAX: usize = 32;
 
 /// Bytes in all header fields of a request.
 const HEADERS_BYTES_MAX: usize = 8 * 1024;
-
-/// Characters in one label of a name.
-const LABEL_CHARS_MAX: usize = 63;
 
 /// What a request says before its body.
 #[derive(Debug)]
@@ -266,29 +263,6 @@ fn origin_form<'a>(target: &'a str, host: Option<&str>) -> &'a str {
     if authority.eq_ignore_ascii_case(host) { rest } else { target }
 }
 
-/// Whether `Host` is one that nobody else can have pointed here.
-fn is_own_host(host: &str, host_names: &[String]) -> bool {
-    if let Some(rest) = host.strip_prefix('[') {
-        let Some((address, port)) = rest.split_once(']') else { return false };
-        return address.parse::<Ipv6Addr>().is_ok() && (port.is_empty() || is_port(port));
-    }
-    let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
-    (port.is_empty() || is_port(port))
-        && (name.parse::<Ipv4Addr>().is_ok()
-            || is_label(name)
-            || host_names.iter().any(|known| known.eq_ignore_ascii_case(name)))
-}
-
-fn is_port(port: &str) -> bool {
-    let digits = port.strip_prefix(':').unwrap_or_default();
-    digits.bytes().all(|byte| byte.is_ascii_digit()) && digits.parse::<u16>().is_ok()
-}
-
-fn is_label(name: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    (1..=LABEL_CHARS_MAX).contains(&name.len()) && name.bytes().all(is_plain)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,42 +270,6 @@ mod tests {
 
     fn rejection(request: &str) -> Option<Problem> {
         read(request.as_bytes(), &[]).err()
-    }
-
-    #[test]
-    fn hosts_that_dns_cannot_move_are_ours() {
-        let names = ["metadata.example.com".to_owned()];
-        for host in [
-            "169.254.169.254",
-            "127.0.0.1:8080",
-            "[::1]",
-            "[fe80::1]:80",
-            "localhost",
-            "LOCALHOST:1",
-            "imds",
-            "my_box",
-            "Metadata.Example.com:80",
-        ] {
-            assert!(is_own_host(host, &names), "{host}");
-        }
-        for host in [
-            "",
-            ":80",
-            "evil.com",
-            "localhost.",
-            "evil.com:80",
-            "169.254.169.254.evil.com",
-            "a@b",
-            "[::1",
-            "[::1]x",
-            "[1.2.3.4]",
-            "localhost:",
-            "localhost:99999",
-            "localhost:+1",
-            "a b",
-        ] {
-            assert!(!is_own_host(host, &names), "{host}");
-        }
     }
 
     #[test]

@@ -1,4 +1,9 @@
-//! Base 64 with the alphabet for URLs, without padding: the encoding of JSON Web Tokens.
+//! Base 64 with the alphabet for URLs, without padding: the encoding of JSON Web Tokens, and of bytes in JSON.
+//!
+//! A field of bytes with `#[serde(with = "forewarn_types::base64url")]` is such a text.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serializer};
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -17,8 +22,15 @@ pub fn encode(bytes: &[u8]) -> String {
 #[must_use]
 pub fn decode(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| {
-        let place = ALPHABET.iter().position(|known| known == byte)?;
-        u32::try_from(place).ok()
+        let place = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'-' => 62,
+            b'_' => 63,
+            _ => return None,
+        };
+        Some(u32::from(place))
     };
     let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
     for digits in text.as_bytes().chunks(4) {
@@ -35,6 +47,24 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
         bytes.extend(kept);
     }
     Some(bytes)
+}
+
+/// Writes bytes as a text.
+///
+/// # Errors
+/// When the serializer fails.
+pub fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&encode(bytes.as_ref()))
+}
+
+/// Reads bytes from a text.
+///
+/// # Errors
+/// When the text is not one that [`encode`] gives, or has the wrong length.
+pub fn deserialize<'de, D: Deserializer<'de>, T: TryFrom<Vec<u8>>>(deserializer: D) -> Result<T, D::Error> {
+    let bytes =
+        decode(&String::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("not base64url"))?;
+    T::try_from(bytes).map_err(|_| D::Error::custom("a wrong number of bytes"))
 }
 
 #[cfg(test)]
@@ -56,6 +86,15 @@ mod tests {
     fn bytes_have_one_text_only() {
         for wrong in ["Z", "Zh", "Zm9", "Zg==", "Zm+v", "Zm/v", "Zm 9", "Zm9vY", "é"] {
             assert_eq!(decode(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_a_fixed_length_have_that_length() {
+        let read = |json: &str| deserialize::<_, [u8; 2]>(&mut serde_json::Deserializer::from_str(json));
+        assert_eq!(read("\"Zm8\"").unwrap(), *b"fo");
+        for wrong in ["\"Zg\"", "\"Zm9v\"", "\"Zm8=\"", "[102,111]"] {
+            assert!(read(wrong).is_err(), "{wrong}");
         }
     }
 

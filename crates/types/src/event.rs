@@ -62,7 +62,7 @@ impl FromStr for EventKind {
 pub struct NotAnEventKind;
 
 /// The cause of an event. A word in JSON and TOML.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum EventSource {
     /// The platform.
     Platform,
@@ -85,7 +85,7 @@ impl EventSource {
 }
 
 /// The reason of an event; a document shows it as `Description`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     /// The host is maintained, restarted, or about to fail.
     HostMaintenance,
@@ -104,7 +104,8 @@ pub enum Reason {
 }
 
 /// The part of an event that never changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Announcement {
     /// The same for the event's whole life.
     pub id: EventId,
@@ -117,6 +118,7 @@ pub struct Announcement {
     /// The expected interruption: -1 unknown, 0 none. Not the life of the event.
     pub duration_seconds: i32,
     /// The machines it is about, all in one update domain, in an order that stays.
+    #[serde(with = "crate::names::derived_names")]
     pub resources: Box<[Name]>,
 }
 
@@ -143,7 +145,8 @@ pub enum Phase {
 }
 
 /// The tenant's consent to the start of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Approval {
     /// The party that approved.
     pub by: Approver,
@@ -152,7 +155,7 @@ pub struct Approval {
 }
 
 /// A party that may approve.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Approver {
     /// A machine of the tenant, through the metadata endpoint.
     Machine(MachineId),
@@ -161,7 +164,7 @@ pub enum Approver {
 }
 
 /// The cause of the start of a maintenance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartCause {
     /// Every tenant that was asked has approved.
     Approved,

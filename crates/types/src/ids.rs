@@ -3,13 +3,15 @@
 use std::fmt;
 use std::hash::Hasher;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use siphasher::sip128::{Hasher128, SipHasher24};
 use uuid::Uuid;
 
 macro_rules! number {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
         pub struct $name(pub $inner);
 
         impl fmt::Display for $name {
@@ -21,7 +23,7 @@ macro_rules! number {
 }
 
 /// A cluster of the server. Operators call it by a name, which may change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClusterId(pub u32);
 
 impl ClusterId {
@@ -80,8 +82,8 @@ number!(
 pub struct EventId(Uuid);
 
 /// The secret that event ids are made of. It is chosen once, outside the rules, and journaled with the cluster.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Seed(pub [u8; 16]);
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seed(#[serde(with = "crate::base64url")] pub [u8; 16]);
 
 impl Seed {
     /// The secret of another cluster, made of this one: the same for the same number, and this one for 0.
@@ -160,6 +162,19 @@ impl EventId {
 impl fmt::Display for EventId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.0.as_hyphenated().encode_upper(&mut Uuid::encode_buffer()))
+    }
+}
+
+impl Serialize for EventId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for EventId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom("not an event id"))
     }
 }
 

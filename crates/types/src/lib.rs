@@ -21,6 +21,7 @@ mod ids;
 pub mod limits;
 pub mod list;
 mod names;
+mod out_of_range;
 #[cfg(feature = "schema")]
 mod schema;
 mod span;
@@ -36,7 +37,8 @@ pub use ids::{
     ActionName, ClusterId, EventId, FaultDomain, HostId, MachineId, MaintenanceId, RolloutId, ScaleSetId,
     Seed, TenantId, UpdateDomain, Zone,
 };
-pub use names::{BadName, Name};
+pub use names::{BadName, Name, derived_name};
+pub use out_of_range::OutOfRange;
 pub use span::{Moment, NotAMoment, NotASpan, Span, parse_duration, show_duration};
 pub use time::{Now, Steady, Timestamp};
 pub use unique::Unique;

@@ -6,10 +6,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::limits::NAME_BYTES_MAX;
 
-/// A checked name; cheap to copy.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// A checked name; cheap to copy. A text in JSON, where only a chosen name is read; see [`derived_name`] for others.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Name(Arc<str>);
 
 /// The reason why a text is not a name.
@@ -112,6 +116,55 @@ impl fmt::Debug for Name {
     }
 }
 
+impl TryFrom<String> for Name {
+    type Error = BadName;
+
+    fn try_from(text: String) -> Result<Self, BadName> {
+        Self::new(&text)
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+/// Names in JSON that are chosen, or made of a chosen one for a placement group or an instance: `serde(with)`.
+pub mod derived_name {
+    use super::*;
+
+    /// Writes a name.
+    ///
+    /// # Errors
+    /// When the serializer fails.
+    pub fn serialize<S: Serializer>(name: &Name, serializer: S) -> Result<S::Ok, S::Error> {
+        name.serialize(serializer)
+    }
+
+    /// Reads a name.
+    ///
+    /// # Errors
+    /// When the text is not a name.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+        Name::restored(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+/// A list of such names.
+pub(crate) mod derived_names {
+    use super::*;
+
+    pub(crate) fn serialize<S: Serializer>(names: &[Name], serializer: S) -> Result<S::Ok, S::Error> {
+        names.serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Box<[Name]>, D::Error> {
+        let texts = Vec::<String>::deserialize(deserializer)?;
+        texts.iter().map(|text| Name::restored(text)).collect::<Result<_, _>>().map_err(D::Error::custom)
+    }
+}
+
 impl std::borrow::Borrow<str> for Name {
     fn borrow(&self) -> &str {
         &self.0
@@ -151,5 +204,21 @@ mod tests {
             assert!(Name::restored(wrong).is_err(), "{wrong:?}");
         }
         assert_eq!(format!("{web:>5} {web:?}"), "  web \"web\"");
+    }
+
+    #[test]
+    fn a_name_in_json_is_a_chosen_one_unless_others_are_wanted() {
+        let read = |json: &str| serde_json::from_str::<Name>(json);
+        let derived = |json: &str| derived_name::deserialize(&mut serde_json::Deserializer::from_str(json));
+        assert_eq!(read("\"web\"").unwrap().as_str(), "web");
+        assert_eq!(derived("\"web:2\"").unwrap().as_str(), "web:2");
+        for wrong in ["\"web:2\"", "\"..\"", "\"\"", "\"a b\"", "7"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["\"\"", "\"a b\"", "7"] {
+            assert!(derived(wrong).is_err(), "{wrong}");
+        }
+        let web = Name::new("web").unwrap().of_placement_group(2);
+        assert_eq!(serde_json::to_string(&web).unwrap(), "\"web:2\"");
     }
 }

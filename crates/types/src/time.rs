@@ -6,16 +6,22 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
+use crate::out_of_range::OutOfRange;
+
 /// A point on the wall clock, in milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "i64")]
 pub struct Timestamp(i64);
 
 /// A point on a clock that only grows, in milliseconds since some start. It survives restarts of the process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Steady(u64);
 
 /// A reading of both clocks at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Now {
     /// The date and time.
     pub wall: Timestamp,
@@ -78,6 +84,20 @@ impl Timestamp {
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0 - earlier.0).unwrap_or(0))
+    }
+}
+
+impl TryFrom<i64> for Timestamp {
+    type Error = OutOfRange;
+
+    /// That many milliseconds after the beginning of 1970, if the year is 1970 to 9999.
+    fn try_from(millis: i64) -> Result<Self, OutOfRange> {
+        let timestamp = Self::from_millis(millis);
+        if timestamp.0 == millis {
+            Ok(timestamp)
+        } else {
+            Err(OutOfRange("a time is in the years 1970 to 9999"))
+        }
     }
 }
 
@@ -146,6 +166,17 @@ mod tests {
         assert_eq!(Timestamp::from_millis(i64::MAX).plus(Duration::MAX).seconds(), LAST_SECOND);
         assert_eq!(Timestamp::from_millis(i64::MAX).rounded_up().seconds(), LAST_SECOND);
         assert_eq!(Timestamp::from_millis(i64::MIN).millis(), 0);
+    }
+
+    #[test]
+    fn a_timestamp_is_read_as_it_was_written_or_not_at_all() {
+        for millis in [0, 1, LAST_MILLI] {
+            let read: Timestamp = serde_json::from_str(&millis.to_string()).unwrap();
+            assert_eq!((read.millis(), serde_json::to_string(&read).unwrap()), (millis, millis.to_string()));
+        }
+        for wrong in [-1, i64::MIN, LAST_MILLI + 1, i64::MAX] {
+            assert!(serde_json::from_str::<Timestamp>(&wrong.to_string()).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -3,14 +3,21 @@
 //! Read once, when it is chosen, so that nothing is sent to somewhere that two readers would read differently. What stands
 //! behind `?` is often a key, and shown to nobody.
 
+mod host;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
+
+use serde::{Deserialize, Serialize, Serializer};
+
+pub use host::is_own_host;
 
 /// Characters of a URL.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// Where something is.
-#[derive(Clone, PartialEq, Eq)]
+/// Where something is. As JSON, all of it: for messages between servers, never for a view.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Url {
     text: String,
     scheme: Scheme,
@@ -165,6 +172,20 @@ impl Url {
     }
 }
 
+impl TryFrom<String> for Url {
+    type Error = BadUrl;
+
+    fn try_from(text: String) -> Result<Self, BadUrl> {
+        Self::parse(&text)
+    }
+}
+
+impl Serialize for Url {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.reveal())
+    }
+}
+
 impl fmt::Debug for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.shown(), out)
@@ -288,6 +309,18 @@ mod tests {
         );
         assert_eq!(url.reveal(), "https://h/x?code=s3cret&b=1");
         assert_eq!(Url::parse("http://h/x?").unwrap().shown(), "http://h/x?");
+    }
+
+    #[test]
+    fn a_url_in_json_is_whole_and_checked_when_it_is_read() {
+        let url = Url::parse("https://h/x?code=s3cret").unwrap();
+        let json = serde_json::to_string(&url).unwrap();
+        assert_eq!(json, "\"https://h/x?code=s3cret\"");
+        assert_eq!(serde_json::from_str::<Url>(&json).unwrap(), url);
+        let address = Url::at("::1".parse().unwrap());
+        assert_eq!(serde_json::from_str::<Url>(&serde_json::to_string(&address).unwrap()).unwrap(), address);
+        let problem = serde_json::from_str::<Url>("\"http://h/#s3cret\"").unwrap_err().to_string();
+        assert!(problem.starts_with("a URL that is sent to has no part behind #"), "{problem}");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! A target outside of the scope and one that does not exist give the same answer: callers cannot find out names.
 
 use forewarn_lifecycle::{Cluster, MachineId, TenantId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use super::role::{is_within, named_host, needs};
 use super::scope::is_in_scope;
@@ -12,7 +13,8 @@ use crate::shared::{Role, Scope, Token};
 use crate::stream::ClusterId;
 
 /// Permission of a request's sender: a role, and the clusters and tenants that it applies to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Permit {
     /// Name of the sender in the audit log: `token NAME`, `socket`, `anyone`.
     pub by: String,
@@ -21,6 +23,7 @@ pub struct Permit {
     /// Clusters and tenants.
     pub scope: Scope,
     /// Number of the sender's token.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub token: Option<u32>,
 }
 

@@ -172,8 +172,8 @@ pub struct DeleteInstances {
 }
 
 /// What somebody wants of a scale set. As JSON, an entry of the trail that tells of it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "command", rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
 pub enum Wish {
     CreateScaleSet(NewScaleSet),

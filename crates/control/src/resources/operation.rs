@@ -2,11 +2,13 @@
 
 use forewarn_lifecycle::paged::PagedSet;
 use forewarn_lifecycle::{MaintenanceId, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::stream::ClusterId;
 
 /// A request whose result a client waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Operation {
     /// Number of the operation in its cluster. The next operation has a greater one.
     pub number: u64,
@@ -17,19 +19,22 @@ pub struct Operation {
     /// Its cluster.
     pub cluster: ClusterId,
     /// Number of the token of the client; none if the client had no token, or an older version has opened the operation.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub token: Option<u32>,
     /// The work that has neither started nor been withdrawn.
     pub waits: PagedSet<MaintenanceId>,
     /// Time at which it began.
     pub began: Timestamp,
     /// Time at which it ended; none while it waits.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub ended: Option<Timestamp>,
     /// Its result, or the result that it would have if it ended now.
     pub result: OperationResult,
 }
 
 /// The result of an operation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub enum OperationResult {
     /// The work has started, and cannot be withdrawn any more.
     Succeeded,

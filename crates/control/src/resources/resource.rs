@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId, Timestamp};
+use forewarn_types::base64url;
+use serde::{Deserialize, Serialize};
 
 use crate::stream::ClusterId;
 
@@ -29,7 +31,7 @@ pub struct Resource {
 }
 
 /// The object of the rules that a resource stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Link {
     /// A machine.
     Machine(MachineId),
@@ -50,8 +52,8 @@ pub enum Leaving {
 }
 
 /// The bytes of a body. `Debug` does not show them: they may be confidential. Copies share them.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Body(pub Arc<[u8]>);
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Body(#[serde(with = "base64url")] pub Arc<[u8]>);
 
 impl Resource {
     /// The key under which it is found: its id in lower case.

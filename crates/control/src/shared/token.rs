@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use forewarn_lifecycle::{Name, Timestamp};
+use forewarn_types::base64url;
+use serde::{Deserialize, Serialize};
 
 use crate::stream::ClusterId;
 
@@ -33,7 +35,7 @@ pub struct Token {
 }
 
 /// What somebody may do. Each may do what those before it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
     /// Looks.
     Viewer,
@@ -44,7 +46,8 @@ pub enum Role {
 }
 
 /// What a token is good for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Scope {
     /// In which clusters.
     pub clusters: Reach<ClusterId>,
@@ -55,7 +58,8 @@ pub struct Scope {
 /// All of a kind, or only some.
 ///
 /// An empty list of some is none, never all: a token whose last cluster is gone must not become good for every other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(bound(deserialize = "T: Deserialize<'de> + Ord"))]
 pub enum Reach<T> {
     /// All, those to come included.
     #[default]
@@ -64,9 +68,9 @@ pub enum Reach<T> {
     Only(BTreeSet<T>),
 }
 
-/// The SHA-256 of the text of a token. It shows itself to nobody.
-#[derive(Clone, Copy, Eq)]
-pub struct TokenHash(pub [u8; 32]);
+/// The SHA-256 of the text of a token. It shows itself to nobody; its JSON is for messages between servers.
+#[derive(Clone, Copy, Eq, Serialize, Deserialize)]
+pub struct TokenHash(#[serde(with = "base64url")] pub [u8; 32]);
 
 impl Token {
     /// Whether it is good for nothing any more.

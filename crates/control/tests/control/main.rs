@@ -2,13 +2,19 @@
 
 #![cfg(test)]
 
+#[path = "../world/mod.rs"]
+#[allow(dead_code, unreachable_pub, reason = "a test world may be blunt")]
+mod catalogue_world;
 mod commands;
 mod documents;
 mod fleets;
 mod happenings;
 mod lists;
 mod pushes;
+#[allow(unreachable_pub, reason = "shared by the modules of this test")]
+mod random_requests;
 mod replay;
+mod requests;
 mod rollouts;
 mod schemas;
 mod town;

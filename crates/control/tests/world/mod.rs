@@ -136,7 +136,7 @@ fn commands() -> impl Strategy<Value = Command> {
     ]
 }
 
-fn webhooks() -> impl Strategy<Value = WebhookCommand> {
+pub fn webhooks() -> impl Strategy<Value = WebhookCommand> {
     let urls = prop::sample::select(vec!["http://h/x", "https://h:8443/x?code=1", "http://127.0.0.1:9"]);
     let kinds =
         prop_oneof![Just(Reach::All), few(prop::sample::select(vec![EventKind::Freeze, EventKind::Preempt]))];
@@ -165,11 +165,11 @@ fn clusters() -> impl Strategy<Value = ClusterId> {
     (0..10u32).prop_map(ClusterId)
 }
 
-fn roles() -> impl Strategy<Value = Role> {
+pub fn roles() -> impl Strategy<Value = Role> {
     prop::sample::select(Role::ALL.to_vec())
 }
 
-fn scopes() -> impl Strategy<Value = Scope> {
+pub fn scopes() -> impl Strategy<Value = Scope> {
     let all_or_few = prop_oneof![Just(Reach::All), few(clusters())];
     let tenants = prop_oneof![3 => Just(Reach::All), 1 => few(names())];
     (all_or_few, tenants).prop_map(|(clusters, tenants)| Scope { clusters, tenants })

@@ -4,10 +4,8 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use forewarn_http_client::{Bytes, Method, Prepared};
 use forewarn_types::show_duration;
-use http_body_util::{BodyExt, Collected, Full, Limited};
-use hyper::body::Bytes;
-use hyper::{Method, Request};
 
 use super::{ANSWER_BYTES_MAX, Client, Refused, refused};
 
@@ -107,22 +105,20 @@ impl Client {
 
     async fn stream(
         &self,
-        request: Request<Full<Bytes>>,
+        request: Prepared,
         each: &mut impl FnMut(&str) -> ControlFlow<()>,
         place: &mut Seen,
     ) -> Result<Followed> {
-        let response = self.exchange(request).await?;
-        let status = response.status().as_u16();
-        let mut body = response.into_body();
+        let mut response = self.exchange(request).await?;
+        let status = response.status();
         if !(200..300).contains(&status) {
-            let told = Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            return Err(refused(status, &told.map(Collected::to_bytes).unwrap_or_default()));
+            let told = response.whole(ANSWER_BYTES_MAX).await;
+            return Err(refused(status, &told.unwrap_or_default()));
         }
         (place.pending, place.data) = (None, None);
         let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.context("the stream broke off")?;
-            bytes.extend_from_slice(frame.data_ref().unwrap_or(&Bytes::new()));
+        while let Some(piece) = response.piece().await {
+            bytes.extend_from_slice(&piece.context("the stream broke off")?);
             // Only whole lines: a frame may end in the middle of a letter.
             while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = bytes.drain(..=end).collect();

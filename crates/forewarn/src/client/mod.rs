@@ -6,22 +6,19 @@ mod following;
 
 use std::fmt;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use forewarn_control::Items;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderValue};
-use hyper::http::uri::Authority;
-use hyper::{Method, Request, Response};
-use hyper_util::rt::TokioIo;
+use forewarn_http_client::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST};
+use forewarn_http_client::{
+    Authority, Bytes, HeaderName, HeaderValue, Method, Prepared, Request, Response, exchange, is_broken_off,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::runtime::Runtime;
 
@@ -177,17 +174,15 @@ impl Client {
     pub(crate) fn download(&self, path: &str, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let request = self.request(Method::GET, path, &[], Bytes::new())?;
         self.runtime.block_on(async {
-            let response = self.exchange(request).await?;
-            let status = response.status().as_u16();
+            let mut response = self.exchange(request).await?;
+            let status = response.status();
             if status != 200 {
-                let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
-                let body = body.map_err(|problem| anyhow::anyhow!("the answer broke off: {problem}"))?;
-                return understand(&(status, body.to_bytes()));
+                let body = response.whole(ANSWER_BYTES_MAX).await;
+                let body = body.map_err(|problem| anyhow!("the answer broke off: {problem}"))?;
+                return understand(&(status, body));
             }
-            let mut body = response.into_body();
-            while let Some(frame) = body.frame().await {
-                let frame = frame.context("the answer broke off")?;
-                each(frame.data_ref().map_or(&[][..], |data| data))?;
+            while let Some(piece) = response.piece().await {
+                each(&piece.context("the answer broke off")?)?;
             }
             Ok(())
         })
@@ -262,10 +257,10 @@ impl Client {
         let request = self.request(method, path, headers, body)?;
         let exchange = async {
             let response = self.exchange(request).await?;
-            let status = response.status().as_u16();
-            let body = Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+            let status = response.status();
+            let body = response.whole(ANSWER_BYTES_MAX).await;
             let body = body.map_err(|problem| BrokenOff(format!("the answer broke off: {problem}")))?;
-            Ok((status, body.to_bytes()))
+            Ok((status, body))
         };
         self.runtime.block_on(async {
             let Some(patience) = self.patience else { return exchange.await };
@@ -274,44 +269,40 @@ impl Client {
         })
     }
 
-    fn request(
-        &self,
-        method: Method,
-        path: &str,
-        headers: &[(&str, &str)],
-        body: Bytes,
-    ) -> Result<Request<Full<Bytes>>> {
+    fn request(&self, method: Method, path: &str, headers: &[(&str, &str)], body: Bytes) -> Result<Prepared> {
         let host = match &self.place {
             Place::Tcp(authority) | Place::Tls { authority, .. } => authority,
             Place::Unix(_) => "localhost",
         };
-        let mut request =
-            Request::builder().method(method).uri(path).header(HOST, HeaderValue::from_str(host)?);
-        request = request.header(ACCEPT, "application/json");
+        let mut request = Request::new(method, path, body).with(HOST, HeaderValue::from_str(host)?);
+        request = request.with(ACCEPT, HeaderValue::from_static("application/json"));
         if let Some(token) = &self.token {
             let value = HeaderValue::from_str(&format!("Bearer {token}"));
-            request = request.header(AUTHORIZATION, value.context("this cannot be a key")?);
+            request = request.with(AUTHORIZATION, value.context("this cannot be a key")?);
         }
         for (name, value) in headers {
-            request = request.header(*name, *value);
+            request.headers.append(name.parse::<HeaderName>()?, HeaderValue::from_str(value)?);
         }
-        Ok(request.body(Full::new(body))?)
+        Ok(request.prepare()?)
     }
 
-    async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>> {
+    async fn exchange(&self, request: Prepared) -> Result<Response> {
         let connect = async {
             match &self.place {
-                Place::Tcp(authority) => talk(in_time(TcpStream::connect(authority)).await?, request).await,
+                Place::Tcp(authority) => {
+                    exchange(in_time(TcpStream::connect(authority)).await?, request).await
+                }
                 Place::Tls { authority, host } => {
                     let stream = in_time(TcpStream::connect(authority)).await?;
-                    talk(in_time(self.trust.secure(stream, host)).await?, request).await
+                    exchange(in_time(self.trust.secure(stream, host)).await?, request).await
                 }
-                Place::Unix(path) => talk(in_time(UnixStream::connect(path)).await?, request).await,
+                Place::Unix(path) => exchange(in_time(UnixStream::connect(path)).await?, request).await,
             }
+            .map_err(anyhow::Error::from)
         };
         connect.await.map_err(|why: anyhow::Error| {
             let hint = crate::trust::hint(&why);
-            if hint.is_none() && is_broken_off(&why) {
+            if hint.is_none() && why.chain().any(is_broken_off) {
                 return BrokenOff(format!("the connection to {self} broke off: {why:#}")).into();
             }
             let hint = hint.unwrap_or_else(|| "start one with `forewarn dev`, or say --api URL".to_owned());
@@ -336,35 +327,6 @@ where
 {
     let connected = tokio::time::timeout(CONNECT_MAX, connecting).await;
     Ok(connected.map_err(|_| anyhow!("no answer in {} seconds", CONNECT_MAX.as_secs()))??)
-}
-
-async fn talk<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Response<Incoming>>
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // It ends with the last answer; whatever goes wrong with it shows in the answer.
-    tokio::spawn(async move { drop(connection.await) });
-    Ok(sender.send_request(request).await?)
-}
-
-/// Whether a connection that was there has gone.
-fn is_broken_off(why: &anyhow::Error) -> bool {
-    let is_gone = |kind: ErrorKind| {
-        matches!(
-            kind,
-            ErrorKind::ConnectionReset
-                | ErrorKind::ConnectionAborted
-                | ErrorKind::BrokenPipe
-                | ErrorKind::UnexpectedEof
-        )
-    };
-    why.chain().any(|cause| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| is_gone(error.kind()))
-            || cause.downcast_ref::<hyper::Error>().is_some_and(|error| {
-                error.is_incomplete_message() || error.is_closed() || error.is_canceled()
-            })
-    })
 }
 
 /// A key that nobody has used before.

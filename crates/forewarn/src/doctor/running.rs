@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use forewarn_control::{ClockView, ServerView};
-use hyper::Method;
+use forewarn_http_client::{Bytes, Method};
 
 use super::report::Report;
 use crate::client::{Client, Refused};
@@ -61,7 +61,7 @@ fn version(report: &mut Report, about: &ServerView) {
 }
 
 fn ready(report: &mut Report, client: &Client) {
-    match client.send(Method::GET, "/readyz", &[], hyper::body::Bytes::new()) {
+    match client.send(Method::GET, "/readyz", &[], Bytes::new()) {
         Ok((200, _)) => report.well("ready", "the server can write"),
         Ok((status, _)) => report.finding(
             "ready",
@@ -99,7 +99,7 @@ fn azure(report: &mut Report, client: &Client, arm: &str) {
     let asked = az::place(arm, client).and_then(|place| {
         let azure = Client::new(&place)?.with_patience(PATIENCE);
         // Without an authority of the server's own, it is one of the system's.
-        let azure = match client.send(Method::GET, "/ca.pem", &[], hyper::body::Bytes::new())? {
+        let azure = match client.send(Method::GET, "/ca.pem", &[], Bytes::new())? {
             (200, pem) => azure.with_authority(pem.to_vec()),
             (_, _) => azure,
         };
@@ -117,7 +117,7 @@ fn metadata(report: &mut Report, place: &str) {
     let why = "machines cannot ask for their events";
     let remedy = format!("curl -H Metadata:true {place}/metadata/versions; journalctl -u forewarn -n 50");
     let asked = Client::new(place).map(|client| client.with_patience(PATIENCE)).and_then(|client| {
-        client.send(Method::GET, "/metadata/versions", &[("metadata", "true")], hyper::body::Bytes::new())
+        client.send(Method::GET, "/metadata/versions", &[("metadata", "true")], Bytes::new())
     });
     match asked {
         Ok((status, _)) if status < 500 => report.well("metadata", format!("{place} answers")),

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 use forewarn_control::{BrakeWord, ClusterChange, ClusterView, NewCluster, Outcome};
-use hyper::Method;
+use forewarn_http_client::Method;
 
 use super::session::{Session, escaped};
 use super::table::Table;

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use forewarn_control::{ClockView, Items};
+use forewarn_http_client::Method;
 use forewarn_types::Moment;
-use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

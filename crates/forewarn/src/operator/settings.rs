@@ -3,7 +3,7 @@
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{FailureWord, Outcome, SettingsChange, SettingsView, UnenrolledWord};
-use hyper::Method;
+use forewarn_http_client::Method;
 
 use super::cluster::brake;
 use super::say;

@@ -3,8 +3,8 @@
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{IssuedToken, NewToken, Outcome, RoleWord, TokenView};
+use forewarn_http_client::Method;
 use forewarn_types::{Moment, Span};
-use hyper::Method;
 
 use super::session::{Session, escaped, print, understand};
 use super::table::{Table, listed};

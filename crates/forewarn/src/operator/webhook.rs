@@ -8,8 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use forewarn_control::{NewWebhook, Outcome, SchemaWord, TestOrder, WebhookState, WebhookTest, WebhookView};
+use forewarn_http_client::Method;
 use forewarn_types::{EventKind, NotAnEventKind};
-use hyper::Method;
 
 use super::session::{Session, escaped, understand};
 use super::table::{Table, listed};

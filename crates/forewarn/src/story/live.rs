@@ -9,12 +9,11 @@ use anyhow::{Context, Result, bail, ensure};
 use forewarn_control::{
     ClockOrder, ClockView, HostView, MachineView, NamedCommand, Outcome, RolloutView, ServerView, TenantView,
 };
+use forewarn_http_client::{Bytes, Method};
 use forewarn_imds::{BadStartRequest, Edition, Problem, render_start_requests};
 use forewarn_lifecycle::{EventId, Refusal, Timestamp};
 use forewarn_story::{Stage, Undone};
 use forewarn_types::Span;
-use hyper::Method;
-use hyper::body::Bytes;
 
 use crate::client::{Client, Refused};
 

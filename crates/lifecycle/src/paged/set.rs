@@ -4,6 +4,8 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::ops::RangeBounds;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use super::PagedMap;
 
 /// An ordered set whose copies share memory: a [`PagedMap`] of keys alone.
@@ -94,6 +96,18 @@ impl<K: Ord + Clone> Extend<K> for PagedSet<K> {
 impl<K: Ord + Clone> FromIterator<K> for PagedSet<K> {
     fn from_iter<T: IntoIterator<Item = K>>(keys: T) -> Self {
         Self(keys.into_iter().map(|key| (key, ())).collect())
+    }
+}
+
+impl<K: Ord + Serialize> Serialize for PagedSet<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.iter())
+    }
+}
+
+impl<'de, K: Ord + Clone + Deserialize<'de>> Deserialize<'de> for PagedSet<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(|keys: Vec<K>| keys.into_iter().collect())
     }
 }
 

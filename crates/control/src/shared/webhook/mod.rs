@@ -13,6 +13,7 @@ use std::fmt;
 
 use forewarn_lifecycle::{EventKind, Name, Timestamp};
 use forewarn_url::Url;
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::limits::AUTHORIZATION_BYTES_MAX;
 use crate::shared::token::{Reach, Scope};
@@ -45,7 +46,7 @@ pub struct Webhook {
 }
 
 /// The form in which events are told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Schema {
     /// CloudEvents 1.0, as structured JSON.
     CloudEvents,
@@ -54,7 +55,8 @@ pub enum Schema {
 }
 
 /// Of which events a webhook is told: those that every part admits.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Filter {
     /// In which clusters, of which tenants. A cluster that is gone stays: its number is never used again.
     pub scope: Scope,
@@ -77,18 +79,21 @@ pub enum Handshake {
 }
 
 /// How far a webhook has been told. It only grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Progress {
     /// The number of the last entry of the trail that it was told of, or that was not for it.
     pub cursor: u64,
     /// How many events it was not told of: nobody took them for a day, or they were not kept for long enough.
     pub lost: u64,
     /// Since when it does not take what it is told.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub failing: Option<Failing>,
 }
 
 /// A webhook that does not take what it is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Failing {
     /// Since when, on the clock of the computer, whatever the clock of the service shows.
     pub since: Timestamp,
@@ -96,8 +101,9 @@ pub struct Failing {
     pub head: u64,
 }
 
-/// What is sent as `Authorization`. It shows itself to nobody.
-#[derive(Clone, PartialEq, Eq)]
+/// What is sent as `Authorization`. It shows itself to nobody; its JSON is for messages between servers.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Authorization(String);
 
 /// A text that cannot be sent as `Authorization`.
@@ -150,6 +156,20 @@ impl Authorization {
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
+    }
+}
+
+impl TryFrom<String> for Authorization {
+    type Error = BadAuthorization;
+
+    fn try_from(text: String) -> Result<Self, BadAuthorization> {
+        Self::new(&text)
+    }
+}
+
+impl Serialize for Authorization {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.reveal())
     }
 }
 

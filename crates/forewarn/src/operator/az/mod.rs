@@ -18,8 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use forewarn_control::ServerView;
-use hyper::Method;
-use hyper::body::Bytes;
+use forewarn_http_client::{Bytes, Method};
 use serde_json::{Value, json};
 
 use super::session::{Session, print};

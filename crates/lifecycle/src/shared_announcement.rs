@@ -1,0 +1,16 @@
+//! An announcement in JSON, as the value that it is: its copies share memory only where they are.
+
+use std::sync::Arc;
+
+use forewarn_types::Announcement;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+type Shared = Option<Arc<Announcement>>;
+
+pub(crate) fn serialize<S: Serializer>(announcement: &Shared, serializer: S) -> Result<S::Ok, S::Error> {
+    announcement.as_deref().serialize(serializer)
+}
+
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Shared, D::Error> {
+    Option::deserialize(deserializer).map(|announcement: Option<Announcement>| announcement.map(Arc::new))
+}
