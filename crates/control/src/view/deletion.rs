@@ -51,7 +51,7 @@ pub(crate) fn unannounced(cluster: &Cluster, plan: &Plan) -> Option<String> {
     Some(format!("{UNANNOUNCED}{why}"))
 }
 
-/// The reason that [`unannounced`] has written into a text.
+/// The reason that `unannounced` has written into a text.
 #[must_use]
 pub fn unannounced_told(text: &str) -> Option<&str> {
     text.split_once(UNANNOUNCED).map(|(_, why)| why)
