@@ -6,24 +6,21 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use forewarn_control::ClusterId;
-use forewarn_control::TrailEntry;
-use forewarn_lifecycle::{MaintenanceId, Now};
-use rusqlite::Transaction;
+use forewarn_control::{ControlState, Record, TrailEntry};
+use forewarn_lifecycle::Now;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
 use crate::committer::{Committer, Shared, Written};
-use crate::database::{self, Heading, Look, write_heading, write_record};
+use crate::creation::create;
+use crate::database::{Heading, Look};
 use crate::error::{AppendFailed, CopyError, OpenError};
 use crate::files::{Directory, NamedFiles};
-use crate::fold::Folding;
 use crate::options::{Missing, Options};
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{self, Reach, ReachFile};
 use crate::recover::{Recovered, open_and_recover, read_swept};
 use crate::trail_reader::TrailReader;
 use crate::upgrade;
-use forewarn_control::{ControlState, Record};
 
 /// Orders that wait for the committer; whoever has one more waits too.
 const ORDERS_WAITING_MAX: usize = 256;
@@ -180,38 +177,4 @@ impl Drop for Embedded {
 
 fn later(one: Now, other: Now) -> Now {
     Now { wall: one.wall.max(other.wall), steady: one.steady.max(other.steady) }
-}
-
-/// Writes records that name announcements that no VM has read.
-pub(crate) fn write_unread(
-    transaction: &Transaction<'_>,
-    heading: &mut Heading,
-    unread: &[(ClusterId, MaintenanceId)],
-) -> rusqlite::Result<()> {
-    for record in Record::unread(heading.clock, unread) {
-        heading.last += 1;
-        write_record(transaction, heading.last, &to_bytes(&record))?;
-    }
-    Ok(())
-}
-
-/// Makes a journal that holds a state, and announcements that no VM has read. It appears whole or not at all.
-pub(crate) fn create(
-    directory: &Directory,
-    mut heading: Heading,
-    state: ControlState,
-    unread: &[(ClusterId, MaintenanceId)],
-) -> Result<(), OpenError> {
-    let new = directory.new_journal()?;
-    let connection = database::create(&new)?;
-    let write = |heading: &mut Heading| {
-        let transaction = connection.unchecked_transaction()?;
-        Folding::begin(state, heading.generation + 1, heading.last).finish(&transaction, heading)?;
-        write_unread(&transaction, heading, unread)?;
-        write_heading(&transaction, heading)?;
-        transaction.commit()
-    };
-    write(&mut heading).map_err(|source| OpenError::database(&new, source))?;
-    database::complete(connection, &new)?;
-    directory.publish(&new)
 }

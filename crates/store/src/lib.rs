@@ -16,6 +16,7 @@
 mod codec;
 mod committer;
 mod copy;
+mod creation;
 mod database;
 mod embedded;
 mod error;

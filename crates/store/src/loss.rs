@@ -10,8 +10,8 @@ use forewarn_control::{Chain, ControlState, INCARNATION_STEP, Told, TrailEntry};
 use forewarn_types::Moment;
 use rusqlite::Connection;
 
+use crate::creation::write_unread;
 use crate::database::{Heading, Log, Look, Syncs, checkpoint, write_heading};
-use crate::embedded::write_unread;
 use crate::error::OpenError;
 use crate::files::Directory;
 use crate::fold::Folding;

@@ -15,8 +15,8 @@ use rusqlite::Connection;
 
 use crate::codec::seal::{self, Place};
 use crate::codec::{RECORD_BYTES_MAX, stored_struct};
+use crate::creation::create;
 use crate::database::{self, Heading, Look, Syncs};
-use crate::embedded::create;
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::{CHUNK_BYTES, next_chunk};

@@ -15,8 +15,8 @@
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
+use crate::creation::write_unread;
 use crate::database::{self, FORMAT, Heading, Look, Syncs, write_heading};
-use crate::embedded::write_unread;
 use crate::error::OpenError;
 use crate::files::{Directory, read_header};
 use crate::fold::Folding;

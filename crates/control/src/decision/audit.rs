@@ -6,33 +6,16 @@ use forewarn_lifecycle::{Approver, Change, Cluster, Command, MachineId};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
+use super::attribution::Attribution;
 use super::draft::Draft;
 use crate::audit::{Happening, Told};
 use crate::command::{NamedCommand, find_event, find_machine, full_name};
 use crate::push::{Beside, Notice, Owner, notices};
-use crate::request::{ITSELF, RequestContext};
+use crate::request::RequestContext;
 use crate::resource_id::ResourceId;
 use crate::resources::Link;
 use crate::state::ClusterState;
 use crate::stream::ClusterId;
-
-/// The cause of what a draft records.
-#[derive(Clone, Debug)]
-pub(super) struct Attribution {
-    /// The caller.
-    pub(super) by: String,
-    /// Number of the audit entry of the request.
-    pub(super) because: Option<u64>,
-    /// Reason of a failure that the hypervisor has reported.
-    pub(super) reason: Option<String>,
-}
-
-impl Default for Attribution {
-    /// Time has passed, or a machine is ready: nobody has made a request.
-    fn default() -> Self {
-        Self { by: ITSELF.to_owned(), because: None, reason: None }
-    }
-}
 
 /// Characters of a request that are put into words.
 const PHRASE_CHARACTERS_MAX: usize = 200;

@@ -71,7 +71,7 @@ impl Draft<'_> {
         let entry = self.audit_commands(id, commands, context);
         let own = self.carry_out_all(id, commands).map_err(|refused| refused.error)?;
         self.settle(id)?;
-        self.attribution = super::audit::Attribution::default();
+        self.attribution = super::attribution::Attribution::default();
         let decided = self.records.iter().filter_map(|record| change_of(id, record));
         let changes: Vec<_> = decided.cloned().collect();
         let outcome = outcome(self.rules(id)?, self.now(), &changes);

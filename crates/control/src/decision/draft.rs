@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{Change, Cluster, Command, Now, Report};
 
-use super::audit::Attribution;
+use super::attribution::Attribution;
 use super::{Decision, Environment};
 use crate::audit::{Chain, TrailEntry, happening};
 use crate::error::ControlError;

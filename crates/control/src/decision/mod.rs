@@ -10,6 +10,7 @@
 //! state gives the new state.
 
 mod administration;
+mod attribution;
 mod audit;
 mod commands;
 mod draft;

@@ -1,0 +1,21 @@
+//! Attribution: the cause of the changes in a draft, for the audit log.
+
+use crate::request::ITSELF;
+
+/// The cause of what a draft records.
+#[derive(Clone, Debug)]
+pub(super) struct Attribution {
+    /// The caller.
+    pub(super) by: String,
+    /// Number of the audit entry of the request.
+    pub(super) because: Option<u64>,
+    /// Reason of a failure that the hypervisor has reported.
+    pub(super) reason: Option<String>,
+}
+
+impl Default for Attribution {
+    /// The server itself: time has passed, or a machine is ready.
+    fn default() -> Self {
+        Self { by: ITSELF.to_owned(), because: None, reason: None }
+    }
+}
