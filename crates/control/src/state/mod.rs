@@ -20,7 +20,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{MachineId, Seed};
+use forewarn_lifecycle::{Action, MachineId, Seed};
 
 use crate::record::Boot;
 use crate::shared::{Catalogue, ClusterId};
@@ -70,6 +70,11 @@ impl ControlState {
     /// Every cluster, by number.
     pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &ClusterState)> {
         self.clusters.iter().map(|(id, cluster)| (*id, &**cluster))
+    }
+
+    /// Actions of every cluster that have no result yet.
+    pub fn unfinished(&self) -> impl Iterator<Item = (ClusterId, Action)> {
+        self.clusters().flat_map(|(id, one)| one.rules().unfinished().map(move |action| (id, action)))
     }
 
     /// The boot of the computer that the steady clock last belonged to.
