@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use forewarn_lifecycle::Now;
 
+use crate::clock::{Clock, Kind};
+
 /// What was seen of the clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockStep {
@@ -30,9 +32,12 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 pub(crate) struct ClockWatch(Option<Now>);
 
 impl ClockWatch {
-    /// Looks at the clocks, and reports a step in the log. Returns true if there was one. Nothing becomes early by it.
-    pub(crate) fn report(&mut self, now: Now) -> bool {
-        match self.look(now) {
+    /// Looks at a real clock, and reports a step in the log. Returns true if there was one. Nothing becomes early by it.
+    pub(crate) fn report(&mut self, clock: &Clock) -> bool {
+        if clock.kind() == Kind::Virtual {
+            return false;
+        }
+        match self.look(clock.now()) {
             ClockStep::None => return false,
             ClockStep::Forward(step) => tracing::warn!(?step, "the wall clock was set forward"),
             ClockStep::Back(step) => tracing::warn!(?step, "the wall clock was set back"),

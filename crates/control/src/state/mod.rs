@@ -20,7 +20,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use forewarn_lifecycle::paged::PagedMap;
-use forewarn_lifecycle::{MachineId, Seed};
+use forewarn_lifecycle::{Action, MachineId, Seed};
 
 use crate::command::Site;
 use crate::refusal::Refusal;
@@ -74,6 +74,11 @@ impl ControlState {
     /// Every cluster, by number.
     pub fn clusters(&self) -> impl Iterator<Item = (ClusterId, &ClusterState)> {
         self.clusters.iter().map(|(id, cluster)| (*id, &**cluster))
+    }
+
+    /// Actions of every cluster that have no result yet.
+    pub fn unfinished(&self) -> impl Iterator<Item = (ClusterId, Action)> {
+        self.clusters().flat_map(|(id, one)| one.rules().unfinished().map(move |action| (id, action)))
     }
 
     /// The machine that has an address.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forewarn_control::ClusterId;
 use forewarn_control::notice::Announced;
 use forewarn_control::{Effect, Record, TrailEntry};
-use forewarn_lifecycle::TenantId;
+use forewarn_lifecycle::{Now, TenantId};
 
 use crate::message::Answers;
 
@@ -19,6 +19,8 @@ pub(super) struct Batch {
     pub(super) publish: BTreeSet<(ClusterId, TenantId)>,
     pub(super) announced: BTreeSet<Announced>,
     pub(super) answers: Answers,
+    /// Time of the last decision: simulated actions begin then.
+    pub(super) decided: Option<Now>,
     /// Readers would see something else.
     pub(super) is_visible: bool,
 }

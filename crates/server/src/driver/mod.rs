@@ -103,7 +103,9 @@ impl Driver {
             if self.has_stopped() {
                 return;
             }
-            self.watch_clock();
+            if self.clock_watch.report(&self.clock) {
+                self.broadcasts.count_clock_step();
+            }
             self.check_journal();
             self.reopen_journal();
             self.settle(self.clock.now());
@@ -193,6 +195,7 @@ impl Driver {
             self.revision += 1;
             target.into_iter().for_each(|id| self.has_changed(id));
         }
+        self.batch.decided = Some(now);
         self.batch.records.extend(records);
         self.batch.audit.extend(audit);
         effects.into_iter().for_each(|effect| self.prepare(effect));
@@ -225,19 +228,20 @@ impl Driver {
             self.broadcasts.tell(batch.audit);
             self.journal.fold_if_wanted(&self.state);
         }
-        actions.into_iter().for_each(|(id, action)| self.perform(id, action));
+        let began = batch.decided.unwrap_or(readable);
+        actions.into_iter().for_each(|(id, action)| self.perform(began, id, action));
         self.after_publication(batch.announced, readable);
         if !self.batch.records.is_empty() {
             self.commit();
         }
     }
 
-    fn perform(&mut self, id: ClusterId, action: Action) {
+    fn perform(&mut self, now: Now, id: ClusterId, action: Action) {
         let Some(cluster) = self.state.cluster(id) else { return };
         let runtime = self.runtimes.entry(id).or_default();
         match &self.hypervisor {
             Hypervisor::Simulated => {
-                runtime.simulator.take_on(cluster.rules(), action, self.clock.now().steady);
+                runtime.simulator.take_on(cluster.rules(), action, now.steady);
                 self.batch.is_visible = true;
             }
             Hypervisor::Program(program) => {

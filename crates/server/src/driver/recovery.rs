@@ -57,17 +57,14 @@ impl Driver {
 
     /// Orders actions again that have no result yet.
     pub(super) fn resume(&mut self) {
-        let clusters = self.state.clusters();
-        let unfinished =
-            clusters.flat_map(|(id, one)| one.rules().unfinished().map(move |action| (id, action)));
-        let unfinished: Vec<_> = unfinished.collect();
-        unfinished.into_iter().for_each(|(id, action)| self.perform(id, action));
+        let now = self.clock.now();
+        let unfinished: Vec<_> = self.state.unfinished().collect();
+        unfinished.into_iter().for_each(|(id, action)| self.perform(now, id, action));
         if let Some(boot) = self.clock.boot().filter(|boot| self.state.shared().boot() != Some(*boot))
             && self.journal.is_durable()
         {
-            self.record(Record::shared(self.clock.now(), Change::Booted(boot)));
+            self.record(Record::shared(now, Change::Booted(boot)));
         }
-        let now = self.clock.now();
         if self.clock_limit().is_some_and(|limit| limit.steady < now.steady) {
             self.record_clock(now);
         }

@@ -13,7 +13,7 @@ use forewarn_control::request::{
     ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
 };
 use forewarn_control::{Chain, ControlError, ControlState};
-use forewarn_store::{AppendFailed, TrailQuery, TrailReader};
+use forewarn_store::{AppendFailed, Journal, Options, TrailQuery, TrailReader};
 use forewarn_types::Moment;
 use tokio::sync::oneshot;
 
@@ -133,10 +133,13 @@ async fn a_read_does_not_wait_for_a_commit_that_hangs() {
 
 /// A driver in memory that runs as its caller calls it, and the last sender to it.
 fn driver_on(clock: Clock, disk: SlowDisk) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
+    driver_with(clock, JournalHandle::in_memory().with_slow_disk(disk))
+}
+
+fn driver_with(clock: Clock, journal: JournalHandle) -> (Driver, tokio::sync::mpsc::Sender<Message>) {
     let seed = Seed([5; 16]);
     let found = Found::new(ControlState::new(seed), seed);
     let broadcasts = Broadcasts::new(Snapshot::new(found.state.clone(), seed));
-    let journal = JournalHandle::in_memory().with_slow_disk(disk);
     let (own, _) = tokio::sync::mpsc::channel(1);
     let machines = (clock, Hypervisor::Simulated);
     (Driver::new(found, journal, machines, Arc::default(), broadcasts, own.downgrade()), own)
@@ -179,6 +182,34 @@ fn a_snapshot_never_shows_what_could_not_be_written() {
     let delays = Arc::clone(&driver.broadcasts.snapshot.load().runtimes[&cluster].delays);
     assert_eq!((delays.len(), driver.published_rules().hosts().count()), (1, 1));
     assert_eq!((driver.audit_end, driver.audit_shown), (audit_end, audit_end));
+}
+
+#[test]
+fn a_simulated_action_that_takes_no_time_is_over_before_the_answer() {
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let disk = SlowDisk::new(clock.clone());
+    let (mut driver, _own) = driver_on(clock.clone(), disk.clone());
+    let [host, machine, ..] = solo_restart();
+    drop((driver.submit(host), driver.submit(machine)));
+    driver.settle(clock.now());
+    disk.delay(&[5; 5], &[]);
+    let mut answer = driver.submit(Command::Delete(MachineId(0)));
+    driver.settle(clock.now());
+    assert!(answer.try_recv().unwrap().is_ok());
+    assert_eq!(driver.published_rules().machines().count(), 0);
+}
+
+#[test]
+fn readers_see_the_time_of_a_stop_before_they_see_what_happens_then() {
+    let place = tempfile::tempdir().unwrap();
+    let clock = Clock::virtual_at(start().wall, Speed(0));
+    let options = Options::new(Seed([5; 16]), clock.now());
+    let (journal, _) = Journal::open(place.path(), &options).unwrap();
+    let journal = JournalHandle::in_directory(place.path().to_owned(), journal, options.trail_keep);
+    let (mut driver, _own) = driver_with(clock.clone(), journal);
+    let stop = later(clock.now(), NOTICE);
+    driver.stop_at(stop, &RequestContext::default()).unwrap();
+    assert_eq!(driver.broadcasts.snapshot.load().clock_limit, Some(stop));
 }
 
 #[test]

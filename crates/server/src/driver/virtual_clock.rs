@@ -71,13 +71,6 @@ impl Driver {
         if self.journal.is_broken() { Err(ControlError::Unavailable) } else { Ok(now) }
     }
 
-    /// Reports steps of a real clock.
-    pub(super) fn watch_clock(&mut self) {
-        if self.clock.kind() == Kind::Real && self.clock_watch.report(self.clock.now()) {
-            self.broadcasts.count_clock_step();
-        }
-    }
-
     /// Records the clocks where they would otherwise go back, or stand still, over a restart.
     pub(super) fn note_time(&mut self) {
         if self.journal.is_durable() && !self.journal.is_broken() {
@@ -114,11 +107,14 @@ impl Driver {
     }
 
     /// Stops the clock at a time until everything that is due then is done. The receipt of the request is renewed: receipts grow
-    /// old on the same clock.
-    fn stop_at(&mut self, now: Now, context: &RequestContext) -> Result<Now, ControlError> {
+    /// old on the same clock. Readers see the time before they see what happens then.
+    pub(super) fn stop_at(&mut self, now: Now, context: &RequestContext) -> Result<Now, ControlError> {
         self.clock.set(now, Speed(0));
         let context = context.clone();
         self.decide(now, &Request::Shared(SharedRequest::KeepReceipt { context }))?;
+        if self.journal.is_durable() {
+            self.record_clock(now);
+        }
         self.settle(now);
         Ok(now)
     }
