@@ -22,6 +22,10 @@ pub fn is_own_host(host: &str, names: &[String]) -> bool {
         let Some((address, port)) = rest.split_once(']') else { return false };
         return address.parse::<Ipv6Addr>().is_ok() && (port.is_empty() || is_port(port));
     }
+    // Some clients leave out the brackets.
+    if host.parse::<Ipv6Addr>().is_ok() {
+        return true;
+    }
     let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
     (port.is_empty() || is_port(port))
         && (name.parse::<Ipv4Addr>().is_ok()
@@ -50,6 +54,7 @@ mod tests {
             "169.254.169.254",
             "127.0.0.1:8080",
             "[::1]",
+            "::1",
             "[fe80::1]:80",
             "localhost",
             "LOCALHOST:1",
@@ -69,7 +74,6 @@ mod tests {
             "evil.com:80",
             "169.254.169.254.evil.com",
             "a@b",
-            "::1",
             "[::1",
             "[::1]x",
             "[1.2.3.4]",

@@ -27,13 +27,21 @@ fn repeat(server: &Server) -> Answer {
     ask(api, &format!("POST /v1/commands HTTP/1.1\r\nHost: {api}\r\n{key}{fields}\r\n{body}")).unwrap()
 }
 
+/// A body without the members that depend on the attempts of this process to reach a webhook.
+fn durable(body: &str) -> Value {
+    let mut value = serde_json::from_str::<Value>(body).unwrap_or_else(|_| body.into());
+    if let Some(members) = value.as_object_mut() {
+        ["problem", "failing_since"].iter().for_each(|key| drop(members.remove(*key)));
+    }
+    value
+}
+
 fn check(server: &Server, responses: &[Value]) {
     for expected in responses {
         let path = expected["path"].as_str().unwrap();
         let answer = if path.starts_with('/') { read(server.api(), path).unwrap() } else { repeat(server) };
         assert_eq!(Value::from(answer.status()), expected["status"], "{path}");
-        let told = |body: &str| serde_json::from_str::<Value>(body).unwrap_or_else(|_| body.into());
-        assert_eq!(told(&answer.body), told(expected["body"].as_str().unwrap()), "{path}");
+        assert_eq!(durable(&answer.body), durable(expected["body"].as_str().unwrap()), "{path}");
     }
 }
 
