@@ -45,7 +45,7 @@ pub enum ControlError {
     EndOfTime,
     /// The shared state, the receipts or the resources refuse it.
     #[error(transparent)]
-    Catalogue(#[from] crate::refusal::Refusal),
+    Rejected(#[from] crate::refusal::Refusal),
     /// Whoever asks may not have it.
     #[error(transparent)]
     Denied(#[from] Denied),

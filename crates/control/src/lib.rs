@@ -1,13 +1,13 @@
-//! What operators and the server say to each other: commands by name, the fleet file, and what is shown.
-//!
-//! The rules know numbers; people know names. Here a [`NamedCommand`] becomes a command of the rules, and the state of a
-//! cluster becomes views that can be printed. The operator API, the command line, fleet files and stories all speak this
-//! one language, so a machine that cannot be found is not found in the same words everywhere.
+//! The control plane: its durable state, its requests, and the decisions. Pure: no I/O, no clock, no randomness.
 //!
 //! ```text
-//!   fleet file ──▶ Fleet ──difference──▶ NamedCommand ──resolve(&Cluster)──▶ Command
-//!   Cluster ──▶ views (hosts, machines, tenants, events), and back to a Fleet
+//!   Request ──▶ decide(&ControlState, Environment) ──▶ Decision: records, effects, audit entries, reply
+//!   Record  ──▶ ControlState::apply ──▶ Effect         the only writer, live and in replay
 //! ```
+//!
+//! The state is the shared state and the clusters ([`Stream`]); every record, request and audit entry belongs to one of them. A cluster
+//! has the rules of `forewarn-lifecycle`, which know numbers. Operators know names: a [`NamedCommand`] is resolved into a command of the
+//! rules, and the state is shown as views. The operator API, the command line, fleet files and stories use the same commands.
 //!
 //! ```
 //! use forewarn_control::NamedCommand;
@@ -19,7 +19,6 @@
 
 pub mod access;
 pub mod audit;
-mod caller;
 pub mod command;
 pub mod decision;
 mod error;

@@ -178,6 +178,14 @@ pub struct IdempotencyKey {
 /// The caller of requests that the server makes by itself.
 pub const ITSELF: &str = "forewarn";
 
+impl Permit {
+    /// The context of a request with this permit. The token is checked again when the request is decided.
+    #[must_use]
+    pub fn context(&self) -> RequestContext {
+        RequestContext { by: self.by.clone(), token: self.token, ..RequestContext::default() }
+    }
+}
+
 impl Default for RequestContext {
     fn default() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The promises of the catalogue, over random histories.
+//! The promises of the shared state, over random histories.
 
 #![allow(clippy::unwrap_used, unreachable_pub, reason = "a test world may be blunt")]
 
@@ -15,7 +15,7 @@ use world::{World, happenings, histories, live};
 /// Whom a token lets in: clusters of these, and those to come.
 fn reached(token: &Token, world: &World) -> BTreeSet<ClusterId> {
     let to_come = ClusterId(u32::MAX);
-    let all = world.catalogue.clusters().map(|(id, _)| id).chain([to_come]);
+    let all = world.shared.clusters().map(|(id, _)| id).chain([to_come]);
     all.filter(|id| token.scope.clusters.includes(id)).collect()
 }
 
@@ -23,27 +23,27 @@ proptest! {
     #[test]
     fn replaying_the_journal_gives_the_running_catalogue(history in histories()) {
         let world = live(&history);
-        let mut replayed = Catalogue::new();
+        let mut replayed = SharedState::new();
         world.journal.iter().for_each(|(now, change)| replayed.evolve(*now, change));
-        prop_assert_eq!(replayed, world.catalogue);
+        prop_assert_eq!(replayed, world.shared);
     }
 
     #[test]
     fn deciding_changes_nothing_and_depends_on_nothing_else(history in histories(), last in happenings()) {
         let mut world = live(&history);
-        let before = world.catalogue.clone();
+        let before = world.shared.clone();
         let command = world.prepare(&last);
-        let (one, two) = (before.decide(world.now, &command), world.catalogue.decide(world.now, &command));
+        let (one, two) = (before.decide(world.now, &command), world.shared.decide(world.now, &command));
         prop_assert_eq!(one, two);
-        prop_assert_eq!(before, world.catalogue);
+        prop_assert_eq!(before, world.shared);
     }
 
     #[test]
     fn rows_taken_at_any_moment_give_the_running_catalogue(history in histories()) {
         let world = live(&history);
         let mut restoring = Restoring::default();
-        world.catalogue.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
-        prop_assert_eq!(restoring.finish().unwrap(), world.catalogue);
+        world.shared.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
+        prop_assert_eq!(restoring.finish().unwrap(), world.shared);
     }
 
     #[test]
@@ -65,21 +65,21 @@ proptest! {
                 | Change::Webhook(_) => {}
             }
         }
-        prop_assert!(tokens.iter().all(|number| *number < world.catalogue.next_token()));
+        prop_assert!(tokens.iter().all(|number| *number < world.shared.next_token()));
     }
 
     #[test]
     fn names_and_numbers_find_the_same(history in histories()) {
         let world = live(&history);
-        let catalogue = &world.catalogue;
-        prop_assert_eq!(catalogue.cluster_named("default"), Some(ClusterId::DEFAULT));
-        for (id, name) in catalogue.clusters() {
-            prop_assert_eq!(catalogue.cluster_named(name.as_str()), Some(id));
-            prop_assert_eq!(catalogue.cluster_name(id), Some(name));
+        let shared = &world.shared;
+        prop_assert_eq!(shared.cluster_named("default"), Some(ClusterId::DEFAULT));
+        for (id, name) in shared.clusters() {
+            prop_assert_eq!(shared.cluster_named(name.as_str()), Some(id));
+            prop_assert_eq!(shared.cluster_name(id), Some(name));
         }
-        for token in catalogue.tokens() {
-            prop_assert_eq!(catalogue.find_token(token.number), Some(token));
-            prop_assert_eq!(catalogue.token_named(token.name.as_str()), Some(token));
+        for token in shared.tokens() {
+            prop_assert_eq!(shared.find_token(token.number), Some(token));
+            prop_assert_eq!(shared.token_named(token.name.as_str()), Some(token));
         }
     }
 
@@ -90,8 +90,8 @@ proptest! {
         let before = world.clone();
         let command = world.prepare(&last);
         drop(world.submit(&command));
-        for token in before.catalogue.tokens() {
-            if let Some(after) = world.catalogue.find_token(token.number) {
+        for token in before.shared.tokens() {
+            if let Some(after) = world.shared.find_token(token.number) {
                 prop_assert!(reached(after, &before).is_subset(&reached(token, &before)));
                 prop_assert!(after.scope.clusters.is_all() == token.scope.clusters.is_all());
                 prop_assert!(after.scope.clusters.is_all() || after.scope.clusters.named().next().is_some());
@@ -99,18 +99,18 @@ proptest! {
                 prop_assert_eq!((after.role, after.hash, after.expires), (token.role, token.hash, token.expires));
             }
         }
-        prop_assert!(world.catalogue.tokens().all(|token| token.role < Role::Admin || token.scope.tenants.is_all()));
+        prop_assert!(world.shared.tokens().all(|token| token.role < Role::Admin || token.scope.tenants.is_all()));
     }
 
     /// Whatever is reported, and in whatever order: nobody is told twice of what was told before that, nor forgets a loss.
     #[test]
     fn a_webhook_never_goes_back(history in histories(), last in happenings()) {
         let mut world = live(&history);
-        let before = world.catalogue.clone();
+        let before = world.shared.clone();
         let command = world.prepare(&last);
         drop(world.submit(&command));
         for webhook in before.webhooks() {
-            let Some(after) = world.catalogue.find_webhook(webhook.number) else { continue };
+            let Some(after) = world.shared.find_webhook(webhook.number) else { continue };
             prop_assert!(after.progress.cursor >= webhook.progress.cursor);
             prop_assert!(after.progress.lost >= webhook.progress.lost);
             prop_assert!(webhook.handshake == Handshake::Wanted || after.handshake == webhook.handshake);
@@ -121,8 +121,8 @@ proptest! {
             };
             prop_assert_eq!(fixed(after), fixed(webhook));
         }
-        for webhook in world.catalogue.webhooks() {
-            prop_assert_eq!(world.catalogue.webhook_named(webhook.name.as_str()), Some(webhook));
+        for webhook in world.shared.webhooks() {
+            prop_assert_eq!(world.shared.webhook_named(webhook.name.as_str()), Some(webhook));
             prop_assert!(webhook.authorization.is_none() || webhook.url.is_private());
         }
     }
@@ -130,11 +130,11 @@ proptest! {
     #[test]
     fn receipts_are_bounded_and_found_for_a_day(history in histories()) {
         let world = live(&history);
-        let (kept, bytes) = world.catalogue.receipts().size();
+        let (kept, bytes) = world.shared.receipts().size();
         prop_assert!(kept <= RECEIPTS_MAX && bytes <= RECEIPTS_BYTES_MAX);
         for (at, change) in &world.journal {
             let Change::ReceiptKept(NewReceipt { by, key, answer, .. }) = change else { continue };
-            let found = world.catalogue.receipts().find(by, key, world.now.steady);
+            let found = world.shared.receipts().find(by, key, world.now.steady);
             if world.now.steady.since(at.steady) < RECEIPT_KEPT_FOR {
                 prop_assert_eq!(found.map(|receipt| &receipt.answer), Some(answer));
             } else {

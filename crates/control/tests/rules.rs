@@ -1,4 +1,4 @@
-//! What the catalogue does and refuses, case by case.
+//! What the shared state does and refuses, case by case.
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "a test world may be blunt")]
 
@@ -27,7 +27,7 @@ fn only_tenants(tenants: &[&str]) -> Scope {
 }
 
 fn issue(world: &World, token: &str, role: Role, scope: Scope) -> Command {
-    let (number, hash) = (world.catalogue.next_token(), TokenHash([5; 32]));
+    let (number, hash) = (world.shared.next_token(), TokenHash([5; 32]));
     let by = "socket".to_owned();
     Command::IssueToken { number, name: name(token), role, scope, hash, expires: None, by }
 }
@@ -52,9 +52,9 @@ fn receipt(by: &str, key: &str, request: u8, answer: &[u8]) -> Command {
 }
 
 fn refused(world: &mut World, command: &Command) -> String {
-    let before = world.catalogue.clone();
+    let before = world.shared.clone();
     let why = world.submit(command).unwrap_err().to_string();
-    assert_eq!(world.catalogue, before);
+    assert_eq!(world.shared, before);
     why
 }
 
@@ -62,20 +62,20 @@ fn refused(world: &mut World, command: &Command) -> String {
 fn a_cluster_comes_gets_another_name_and_goes() {
     let mut world = World::new();
     world.submit(&create("north")).unwrap();
-    assert_eq!(world.catalogue.cluster_named("north"), Some(ClusterId(1)));
+    assert_eq!(world.shared.cluster_named("north"), Some(ClusterId(1)));
     assert_eq!(refused(&mut world, &create("north")), "the name is taken: north");
     let rename = |to: &str| Command::RenameCluster { cluster: ClusterId(1), name: name(to) };
     world.submit(&rename("south")).unwrap();
     assert_eq!(world.submit(&rename("south")).unwrap(), []);
-    assert_eq!(world.catalogue.cluster_named("north"), None);
-    assert_eq!(world.catalogue.cluster_name(ClusterId(1)), Some(&name("south")));
+    assert_eq!(world.shared.cluster_named("north"), None);
+    assert_eq!(world.shared.cluster_name(ClusterId(1)), Some(&name("south")));
     assert_eq!(refused(&mut world, &rename("default")), "the name is taken: default");
     world.submit(&Command::RemoveCluster(ClusterId(1))).unwrap();
     assert_eq!(refused(&mut world, &Command::RemoveCluster(ClusterId(1))), "no such cluster: number 1");
     assert_eq!(refused(&mut world, &rename("east")), "no such cluster: number 1");
     world.submit(&create("south")).unwrap();
-    assert_eq!(world.catalogue.cluster_named("south"), Some(ClusterId(2)));
-    assert_eq!(world.catalogue.clusters().count(), 2);
+    assert_eq!(world.shared.cluster_named("south"), Some(ClusterId(2)));
+    assert_eq!(world.shared.clusters().count(), 2);
 }
 
 #[test]
@@ -110,17 +110,17 @@ fn a_token_is_issued_once_and_forgotten_when_it_is_revoked() {
     let mut world = World::new();
     let ci = issue(&world, "ci", Role::Operator, only_tenants(&["web", "web"]));
     world.submit(&ci).unwrap();
-    let token = world.catalogue.token_named("ci").unwrap().clone();
+    let token = world.shared.token_named("ci").unwrap().clone();
     assert_eq!((token.number, token.created, token.by.as_str()), (0, world.now.wall, "socket"));
     assert_eq!(refused(&mut world, &ci), "not the number of the next token: 0, which is 1");
     let again = issue(&world, "ci", Role::Viewer, Scope::default());
     assert_eq!(refused(&mut world, &again), "the name is taken: ci");
     world.submit(&Command::RevokeToken(name("ci"))).unwrap();
-    assert_eq!(world.catalogue.find_token(0), None);
+    assert_eq!(world.shared.find_token(0), None);
     let unknown = refused(&mut world, &Command::RevokeToken(name("ci")));
     assert!(unknown.starts_with("no such token: ci\n  hint: "), "{unknown}");
     world.submit(&again).unwrap();
-    assert_eq!(world.catalogue.token_named("ci").map(|token| token.number), Some(1));
+    assert_eq!(world.shared.token_named("ci").map(|token| token.number), Some(1));
 }
 
 #[test]
@@ -130,12 +130,12 @@ fn an_expired_token_is_listed_until_another_has_its_name() {
     let ci = expiring(issue(&world, "ci", Role::Viewer, Scope::default()), at);
     world.submit(&ci).unwrap();
     world.wait(1_000);
-    assert!(world.catalogue.token_named("ci").unwrap().is_expired(world.now.wall));
+    assert!(world.shared.token_named("ci").unwrap().is_expired(world.now.wall));
     let late = expiring(issue(&world, "late", Role::Viewer, Scope::default()), at);
     assert_eq!(refused(&mut world, &late), "the token would have expired already: late");
     let again = issue(&world, "ci", Role::Viewer, Scope::default());
     assert_eq!(world.submit(&again).unwrap()[0], Change::TokenRevoked(0));
-    assert_eq!(world.catalogue.tokens().map(|token| token.number).collect::<Vec<_>>(), [1]);
+    assert_eq!(world.shared.tokens().map(|token| token.number).collect::<Vec<_>>(), [1]);
 }
 
 #[test]
@@ -175,9 +175,9 @@ fn a_token_goes_with_the_last_cluster_it_is_good_for() {
     }
     let changes = world.submit(&Command::RemoveCluster(ClusterId(1))).unwrap();
     assert_eq!(changes, [Change::TokenRevoked(0), Change::ClusterRemoved(ClusterId(1))]);
-    assert_eq!(world.catalogue.token_named("one"), None);
-    assert_eq!(world.catalogue.token_named("two").unwrap().scope, only_clusters(&[0]));
-    assert!(world.catalogue.token_named("all").unwrap().scope.is_all());
+    assert_eq!(world.shared.token_named("one"), None);
+    assert_eq!(world.shared.token_named("two").unwrap().scope, only_clusters(&[0]));
+    assert!(world.shared.token_named("all").unwrap().scope.is_all());
 }
 
 /// Whatever was decided: a change alone must not open a door.
@@ -187,9 +187,9 @@ fn a_cluster_that_goes_without_its_tokens_takes_them_along() {
     world.submit(&create("north")).unwrap();
     let command = issue(&world, "one", Role::Operator, only_clusters(&[1]));
     world.submit(&command).unwrap();
-    world.catalogue.evolve(world.now, &Change::ClusterRemoved(ClusterId(1)));
-    assert_eq!(world.catalogue.tokens().count(), 0);
-    assert_eq!(world.catalogue.token_named("one"), None);
+    world.shared.evolve(world.now, &Change::ClusterRemoved(ClusterId(1)));
+    assert_eq!(world.shared.tokens().count(), 0);
+    assert_eq!(world.shared.token_named("one"), None);
 }
 
 #[test]
@@ -197,22 +197,19 @@ fn the_same_request_again_finds_what_was_answered() {
     let mut world = World::new();
     world.submit(&receipt("token ci", "k", 1, b"first")).unwrap();
     assert_eq!(world.submit(&receipt("token ci", "k", 1, b"second")).unwrap(), []);
-    let found = world.catalogue.receipts().find("token ci", "k", world.now.steady).unwrap();
+    let found = world.shared.receipts().find("token ci", "k", world.now.steady).unwrap();
     assert_eq!((&*found.answer.0, found.fingerprint), (&b"first"[..], [1; 32]));
     let other = refused(&mut world, &receipt("token ci", "k", 2, b""));
     assert!(other.starts_with("the idempotency key was used for another request: k\n  hint: "), "{other}");
     world.submit(&receipt("socket", "k", 2, b"other")).unwrap();
     world.wait(24 * 60 * 60 * 1_000 - 1);
-    assert!(world.catalogue.receipts().find("token ci", "k", world.now.steady).is_some());
+    assert!(world.shared.receipts().find("token ci", "k", world.now.steady).is_some());
     world.wait(1);
-    assert!(world.catalogue.receipts().find("token ci", "k", world.now.steady).is_none());
-    assert_eq!(world.catalogue.receipts().size().0, 2);
+    assert!(world.shared.receipts().find("token ci", "k", world.now.steady).is_none());
+    assert_eq!(world.shared.receipts().size().0, 2);
     world.submit(&receipt("token ci", "k", 2, b"third")).unwrap();
-    assert_eq!(world.catalogue.receipts().size().0, 1);
-    assert_eq!(
-        &*world.catalogue.receipts().find("token ci", "k", world.now.steady).unwrap().answer.0,
-        b"third"
-    );
+    assert_eq!(world.shared.receipts().size().0, 1);
+    assert_eq!(&*world.shared.receipts().find("token ci", "k", world.now.steady).unwrap().answer.0, b"third");
 }
 
 #[test]
@@ -238,7 +235,7 @@ fn of_too_many_receipts_the_oldest_go() {
     for number in 0..=RECEIPTS_MAX {
         world.submit(&receipt("socket", &format!("k{number}"), 1, b"done")).unwrap();
     }
-    assert_eq!(world.catalogue.receipts().size().0, RECEIPTS_MAX);
-    assert!(world.catalogue.receipts().find("socket", "k0", world.now.steady).is_none());
-    assert!(world.catalogue.receipts().find("socket", "k1", world.now.steady).is_some());
+    assert_eq!(world.shared.receipts().size().0, RECEIPTS_MAX);
+    assert!(world.shared.receipts().find("socket", "k0", world.now.steady).is_none());
+    assert!(world.shared.receipts().find("socket", "k1", world.now.steady).is_some());
 }

@@ -1,4 +1,4 @@
-//! What the catalogue says about webhooks, case by case.
+//! What the shared state says about webhooks, case by case.
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "a test world may be blunt")]
 
@@ -34,9 +34,9 @@ fn add(text: &str) -> Command {
 }
 
 fn refused(world: &mut World, command: &Command) -> String {
-    let before = world.catalogue.clone();
+    let before = world.shared.clone();
     let why = world.submit(command).unwrap_err().to_string();
-    assert_eq!(world.catalogue, before);
+    assert_eq!(world.shared, before);
     why
 }
 
@@ -48,7 +48,7 @@ fn told(cursor: u64, lost: u64) -> Progress {
 fn a_webhook_is_added_confirmed_told_and_removed() {
     let mut world = World::new();
     world.submit(&add("ops")).unwrap();
-    let webhook = world.catalogue.webhook_named("ops").unwrap().clone();
+    let webhook = world.shared.webhook_named("ops").unwrap().clone();
     assert_eq!((webhook.number, webhook.created, webhook.by.as_str()), (0, world.now.wall, "socket"));
     assert_eq!((webhook.handshake, webhook.progress), (Handshake::Wanted, Progress::from(7)));
     assert_eq!(refused(&mut world, &add("ops")), "the name is taken: ops");
@@ -59,10 +59,10 @@ fn a_webhook_is_added_confirmed_told_and_removed() {
     let done = Handshake::Done { at: world.now.wall, per_minute: Some(60) };
     world.wait(5);
     assert_eq!(world.submit(&confirm).unwrap(), [], "once is enough");
-    assert_eq!(world.catalogue.find_webhook(0).unwrap().handshake, done);
+    assert_eq!(world.shared.find_webhook(0).unwrap().handshake, done);
 
     world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(9, 0)), (4, told(1, 1))]))).unwrap();
-    assert_eq!(world.catalogue.find_webhook(0).unwrap().progress, told(9, 0));
+    assert_eq!(world.shared.find_webhook(0).unwrap().progress, told(9, 0));
 
     world.submit(&Command::Webhook(WebhookCommand::Remove(name("ops")))).unwrap();
     let gone = refused(&mut world, &Command::Webhook(WebhookCommand::Remove(name("ops"))));
@@ -70,7 +70,7 @@ fn a_webhook_is_added_confirmed_told_and_removed() {
     assert_eq!(world.submit(&confirm).unwrap(), []);
     assert_eq!(world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, told(10, 0))]))).unwrap(), []);
     world.submit(&add("ops")).unwrap();
-    assert_eq!(world.catalogue.webhook_named("ops").map(|webhook| webhook.number), Some(1));
+    assert_eq!(world.shared.webhook_named("ops").map(|webhook| webhook.number), Some(1));
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn a_trail_that_begins_anew_is_told_from_its_beginning() {
     let failing = Some(Failing { since: Timestamp::from_millis(5), head: 12 });
     let progress = Progress { failing, ..told(9, 2) };
     world.submit(&Command::Webhook(WebhookCommand::Advance(vec![(0, progress)]))).unwrap();
-    world.catalogue.begin_trail();
-    assert_eq!(world.catalogue.find_webhook(0).unwrap().progress, told(0, 2));
+    world.shared.begin_trail();
+    assert_eq!(world.shared.find_webhook(0).unwrap().progress, told(0, 2));
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_webhook_wants_to_be_told_of_something_that_is_there() {
         }))))
         .unwrap();
     world.submit(&Command::RemoveCluster(ClusterId(1))).unwrap();
-    assert_eq!(world.catalogue.webhook_named("ops").unwrap().filter, filter, "what is left is still told");
+    assert_eq!(world.shared.webhook_named("ops").unwrap().filter, filter, "what is left is still told");
 }
 
 #[test]
@@ -183,8 +183,7 @@ fn there_are_not_too_many_webhooks() {
 fn a_webhook_shows_its_secrets_to_nobody() {
     let mut world = World::new();
     world.submit(&add("ops")).unwrap();
-    for shown in
-        [format!("{:?}", world.catalogue), format!("{:?}", world.journal), format!("{:?}", add("ops"))]
+    for shown in [format!("{:?}", world.shared), format!("{:?}", world.journal), format!("{:?}", add("ops"))]
     {
         assert!(shown.contains("hooks.example") && !shown.contains("s3cret"), "{shown}");
     }

@@ -45,7 +45,7 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::Bad(_)
         | ControlError::AddressTaken { .. }
         | ControlError::NoSuchCluster
-        | ControlError::Catalogue(_)
+        | ControlError::Rejected(_)
         | ControlError::Changed
         | ControlError::Denied(_)
         | ControlError::TokenGone

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
-use forewarn_control::shared::Catalogue;
+use forewarn_control::shared::SharedState;
 use forewarn_control::{ClusterState, ControlState, DetailsTable, RecentOutcomes, Site};
 use forewarn_explain::Poll;
 use forewarn_lifecycle::paged::PagedMap;
@@ -54,7 +54,7 @@ pub struct State<'a> {
     /// Name of the cluster.
     pub name: &'a Name,
     /// The state that clusters share.
-    pub catalogue: &'a Catalogue,
+    pub shared: &'a SharedState,
     /// The state of all clusters.
     pub all: &'a ControlState,
     /// The durable state of the cluster.
@@ -110,7 +110,7 @@ impl Snapshot {
             id,
             seed: self.identity.nth(id.0),
             name: self.state.shared().cluster_name(id)?,
-            catalogue: self.state.shared(),
+            shared: self.state.shared(),
             all: &self.state,
             durable,
             cluster: durable.rules(),

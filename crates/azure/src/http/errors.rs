@@ -16,7 +16,7 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
         | ControlError::GroupTaken(_)
         | ControlError::ClusterInUse(_)
         | ControlError::ShownOnce(_) => ArmError::new(409, "Conflict", text),
-        ControlError::Catalogue(_) => ArmError::new(409, "OperationNotAllowed", text),
+        ControlError::Rejected(_) => ArmError::new(409, "OperationNotAllowed", text),
         ControlError::Denied(denied) => of_denied(denied),
         ControlError::TokenGone => ArmError::new(401, "ExpiredAuthenticationToken", text),
         ControlError::Changed => {

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use forewarn_control::shared::{Catalogue, Token};
+use forewarn_control::shared::{SharedState, Token};
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::operator::{Access, NotAdmitted, find_token};
 use forewarn_server::{Engine, TlsListener};
@@ -158,7 +158,7 @@ pub(super) fn token(login: &Login, engine: &Engine, directory: &LoginDirectory, 
 /// A request for a token.
 struct TokenRequest<'a> {
     login: &'a Login,
-    shared: &'a Catalogue,
+    shared: &'a SharedState,
     form: &'a Form,
     /// The real time, and the time of the server's clock.
     times: (SystemTime, Timestamp),

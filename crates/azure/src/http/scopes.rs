@@ -96,7 +96,7 @@ pub(crate) fn check_subscription(state: &State<'_>, permit: &Permit, id: &str) -
 
 /// A group id that several clusters have: the server does not guess.
 fn ambiguous(state: &State<'_>, name: &str, groups: &[ResourceGroup]) -> ArmError {
-    let clusters = groups.iter().filter_map(|group| state.catalogue.cluster_name(group.cluster));
+    let clusters = groups.iter().filter_map(|group| state.shared.cluster_name(group.cluster));
     let clusters: Vec<_> = clusters.map(ToString::to_string).collect();
     let message = format!(
         "Resource group '{name}' is in several clusters: {}. Give all but one another site ([site] of a fleet file), or \

@@ -15,7 +15,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use forewarn_control::shared::{Catalogue, Token};
+use forewarn_control::shared::{SharedState, Token};
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::operator::NotAdmitted;
 use forewarn_server::tls::write_whole;
@@ -138,7 +138,7 @@ impl Signer {
     /// The operator's token behind a signed one. `now` is the real time, `wall` that of the server's clock.
     pub(super) fn admit<'a>(
         &self,
-        shared: &'a Catalogue,
+        shared: &'a SharedState,
         text: &str,
         purpose: Purpose,
         (now, wall): (SystemTime, Timestamp),
@@ -197,11 +197,11 @@ mod tests {
 
     const WALL: Timestamp = Timestamp::from_millis(0);
 
-    /// A catalogue with one token of that text.
-    fn catalogue(text: &str, expires: Option<i64>) -> Catalogue {
-        let (mut catalogue, now) = (Catalogue::new(), Now::at_millis(0));
+    /// A shared state with one token of that text.
+    fn shared(text: &str, expires: Option<i64>) -> SharedState {
+        let (mut shared, now) = (SharedState::new(), Now::at_millis(0));
         let command = Command::IssueToken {
-            number: catalogue.next_token(),
+            number: shared.next_token(),
             name: Name::new("ci").unwrap(),
             role: Role::Operator,
             scope: Scope::default(),
@@ -209,19 +209,19 @@ mod tests {
             expires: expires.map(Timestamp::from_millis),
             by: "socket".to_owned(),
         };
-        let changes = catalogue.decide(now, &command).unwrap();
-        changes.iter().for_each(|change| catalogue.evolve(now, change));
-        catalogue
+        let changes = shared.decide(now, &command).unwrap();
+        changes.iter().for_each(|change| shared.evolve(now, change));
+        shared
     }
 
-    fn signed(signer: &Signer, shared: &Catalogue, purpose: Purpose, now: SystemTime) -> String {
+    fn signed(signer: &Signer, shared: &SharedState, purpose: Purpose, now: SystemTime) -> String {
         signer.sign(Map::new(), purpose, shared.tokens().next(), now)
     }
 
     #[test]
     fn a_signed_token_is_good_for_an_hour_and_for_as_long_as_the_one_behind_it() {
         let signer = Signer::forgetful().unwrap();
-        let shared = catalogue("secret", Some(5_000));
+        let shared = shared("secret", Some(5_000));
         let now = UNIX_EPOCH + Duration::from_hours(1_000);
         let text = signed(&signer, &shared, Purpose::Access, now);
         let at = |after: Duration, wall: i64| {
@@ -233,7 +233,7 @@ mod tests {
         let expired = Err(NotAdmitted::Expired(Name::new("ci").unwrap()));
         assert_eq!(at(Duration::from_hours(1), 0), expired);
         assert_eq!(at(Duration::ZERO, 5_000), expired);
-        let nobody = Catalogue::default();
+        let nobody = SharedState::default();
         let revoked = signer.admit(&nobody, &text, Purpose::Access, (now, WALL));
         assert_eq!(revoked, Err(NotAdmitted::Wrong));
     }
@@ -241,13 +241,13 @@ mod tests {
     #[test]
     fn nobody_else_signs_and_nothing_of_it_can_be_changed() {
         let signer = Signer::forgetful().unwrap();
-        let (shared, now) = (catalogue("secret", None), SystemTime::now());
-        let admit = |shared: &Catalogue, text: &str| {
+        let (shared, now) = (shared("secret", None), SystemTime::now());
+        let admit = |shared: &SharedState, text: &str| {
             signer.admit(shared, text, Purpose::Access, (now, WALL)).map(|token| token.number)
         };
         let text = signed(&signer, &shared, Purpose::Access, now);
         assert!(admit(&shared, &text).is_ok());
-        let same_number = catalogue("another secret", None);
+        let same_number = shared("another secret", None);
         assert_eq!(admit(&same_number, &text), Err(NotAdmitted::Wrong), "another token under its number");
         let other = signed(&Signer::forgetful().unwrap(), &shared, Purpose::Access, now);
         assert_eq!(admit(&shared, &other), Err(NotAdmitted::Wrong), "another server");
@@ -269,7 +269,7 @@ mod tests {
         #[test]
         fn nothing_is_too_strange_to_be_refused(text in "(.{0,20}\\.){0,3}.{0,20}", claims in ".{0,40}") {
             let signer = Signer::with(&[7; KEY_BYTES]);
-            let shared = catalogue("secret", None);
+            let shared = shared("secret", None);
             let times = (UNIX_EPOCH, WALL);
             for text in [text, format!("e30.{}.e30", encode(claims.as_bytes()))] {
                 prop_assert_eq!(signer.admit(&shared, &text, Purpose::Access, times), Err(NotAdmitted::Wrong));
@@ -281,7 +281,7 @@ mod tests {
     fn a_key_is_made_once_and_is_for_the_owner_alone() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("tls");
-        let (shared, now) = (catalogue("secret", None), SystemTime::now());
+        let (shared, now) = (shared("secret", None), SystemTime::now());
         let text = signed(&Signer::kept_in(&directory).unwrap(), &shared, Purpose::Access, now);
         let again = Signer::kept_in(&directory).unwrap();
         assert!(again.admit(&shared, &text, Purpose::Access, (now, WALL)).is_ok());

@@ -39,7 +39,7 @@ macro_rules! texts {
 const NEW_CHARS_MAX: usize = forewarn_lifecycle::limits::NAME_BYTES_MAX;
 const NAME_CHARS_MAX: usize = NEW_CHARS_MAX + 11;
 const EVENT_ID_CHARS: usize = 36;
-/// Those of a webhook, as the catalogue has them.
+/// Those of a webhook, as the shared state has them.
 const URL_CHARS_MAX: usize = 2_048;
 const AUTHORIZATION_CHARS_MAX: usize = 4_096;
 /// `15m0s`.

@@ -8,7 +8,7 @@ use super::draft::Draft;
 use super::receipts::empty_outcome;
 use crate::error::ControlError;
 use crate::request::{Administration, Reply, RequestContext, SharedRequest};
-use crate::shared::{Catalogue, Command, Filter, NewWebhook, WebhookCommand};
+use crate::shared::{Command, Filter, NewWebhook, SharedState, WebhookCommand};
 use crate::stream::{ClusterId, Stream};
 use crate::view::Outcome;
 
@@ -119,8 +119,8 @@ impl Draft<'_> {
 }
 
 /// A command as it is kept. Hashes and secrets are nobody's business.
-fn told(command: &Command, catalogue: &Catalogue) -> Value {
-    let called = |cluster: &ClusterId| catalogue.cluster_name(*cluster).map(Name::as_str);
+fn told(command: &Command, shared: &SharedState) -> Value {
+    let called = |cluster: &ClusterId| shared.cluster_name(*cluster).map(Name::as_str);
     match command {
         Command::CreateCluster { name, .. } => {
             json!({ "command": "create_cluster", "cluster": name.as_str() })

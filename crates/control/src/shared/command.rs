@@ -1,4 +1,4 @@
-//! What the catalogue can be asked, and what it can say no to.
+//! Commands to the shared state.
 
 use forewarn_lifecycle::{Name, Seed, Timestamp};
 
@@ -8,10 +8,10 @@ use crate::shared::token::{Role, Scope, TokenHash};
 use crate::shared::webhook::WebhookCommand;
 use crate::stream::ClusterId;
 
-/// A wish. The catalogue answers with the changes it makes, or refuses it.
+/// A command to the shared state. It is decided into changes, or refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Another cluster.
+    /// Creates a cluster.
     CreateCluster {
         /// Its name.
         name: Name,
@@ -20,36 +20,36 @@ pub enum Command {
         /// Its location and resource group.
         site: Site,
     },
-    /// Another name for a cluster.
+    /// Renames a cluster.
     RenameCluster {
         /// The cluster.
         cluster: ClusterId,
         /// Its name from now on.
         name: Name,
     },
-    /// A cluster goes. Whether it is empty, whoever asks has seen; tokens that are good for nothing else go with it.
+    /// Removes a cluster, which the caller has checked to be empty. Tokens that are limited to it are revoked.
     RemoveCluster(ClusterId),
-    /// A token is good from now on. It takes the place of one of that name that has expired.
+    /// Issues a token. It replaces an expired token of the same name.
     IssueToken {
-        /// [`Catalogue::next_token`](crate::shared::Catalogue::next_token): it is part of what the hash was made of.
+        /// [`SharedState::next_token`](crate::shared::SharedState::next_token): the number is part of the text that was hashed.
         number: u32,
-        /// What people call it.
+        /// Its name.
         name: Name,
-        /// What its holder may do.
+        /// The role of its holder.
         role: Role,
-        /// To what.
+        /// The clusters and tenants that it is limited to.
         scope: Scope,
-        /// Of its whole text.
+        /// SHA-256 of its text.
         hash: TokenHash,
-        /// From when on it is good for nothing.
+        /// Time at which it expires.
         expires: Option<Timestamp>,
-        /// Who issues it.
+        /// The caller that issues it.
         by: String,
     },
-    /// A token is good no longer.
+    /// Revokes a token.
     RevokeToken(Name),
-    /// The answer to a request. The first answer stands.
+    /// Stores the answer to a request. The first answer stands.
     KeepReceipt(NewReceipt),
-    /// Something that is done with webhooks.
+    /// A command to webhooks.
     Webhook(WebhookCommand),
 }

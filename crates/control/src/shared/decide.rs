@@ -6,19 +6,19 @@ use crate::command::Site;
 use crate::limits::{CLUSTERS_MAX, CLUSTERS_PER_SCOPE_MAX, TENANTS_PER_SCOPE_MAX, TOKENS_MAX};
 use crate::receipts::{NewReceipt, check_by};
 use crate::refusal::Refusal;
-use crate::shared::catalogue::Catalogue;
 use crate::shared::change::Change;
 use crate::shared::command::Command;
+use crate::shared::state::SharedState;
 use crate::shared::token::{Reach, Role, Scope, Token};
 use crate::stream::ClusterId;
 
 type Decision = Result<Vec<Change>, Refusal>;
 
-impl Catalogue {
-    /// What a command changes, if it may.
+impl SharedState {
+    /// Decides a command: the changes that it makes.
     ///
     /// # Errors
-    /// When something is in the way. The refusal says what, in words for people.
+    /// When the command is refused.
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         match command {
             Command::CreateCluster { name, seed, site } => self.create_cluster(name, *seed, site),
@@ -112,14 +112,14 @@ impl Catalogue {
 
     fn check_scope(&self, token: &Name, role: Role, scope: &Scope) -> Result<(), Refusal> {
         self.check_reach_of_scope(scope, |what| Refusal::ScopeOfNothing { what, name: token.clone() })?;
-        // What an admin does concerns everybody: there would be nothing left to do.
+        // Actions of an admin concern all tenants: a limited admin could do nothing.
         if role == Role::Admin && !scope.tenants.is_all() {
             return Err(Refusal::AdminOfTenants(token.clone()));
         }
         Ok(())
     }
 
-    /// A scope names something, not too much, and clusters that are there.
+    /// Checks that a scope is neither empty nor too long, and names clusters that exist.
     pub(crate) fn check_reach_of_scope(
         &self,
         scope: &Scope,
@@ -148,7 +148,7 @@ fn check_not_default(cluster: ClusterId) -> Result<(), Refusal> {
     if cluster == ClusterId::DEFAULT { Err(Refusal::DefaultCluster) } else { Ok(()) }
 }
 
-/// The last number is not given: there would be none after it.
+/// Refuses the last number: there would be none after it.
 pub(crate) fn check_number(number: u32, what: &'static str) -> Result<(), Refusal> {
     if number < u32::MAX { Ok(()) } else { Err(Refusal::TooMany { what, max: u32::MAX as usize }) }
 }

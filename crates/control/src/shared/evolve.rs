@@ -1,16 +1,16 @@
-//! Applying changes: it writes, cannot fail, and decides nothing. A change about what is no longer there does nothing.
+//! Applying changes of the shared state. It cannot fail: a change of an object that is gone does nothing.
 
 use std::sync::Arc;
 
 use forewarn_lifecycle::{Name, Now};
 
-use crate::shared::catalogue::Catalogue;
 use crate::shared::change::Change;
+use crate::shared::state::SharedState;
 use crate::shared::token::{Reach, Token};
 use crate::stream::ClusterId;
 
-impl Catalogue {
-    /// Applies a change that was decided, then or now.
+impl SharedState {
+    /// Applies a change.
     pub fn evolve(&mut self, now: Now, change: &Change) {
         match change {
             Change::ClusterCreated { cluster, name, .. } => self.cluster_created(*cluster, name),
@@ -38,7 +38,7 @@ impl Catalogue {
         self.cluster_names.insert(name.clone(), id);
     }
 
-    /// No token becomes good for more than it was: one that was good for nothing else goes, if it has not gone before.
+    /// No token may become valid for more clusters: a token that was limited to this cluster is revoked.
     fn cluster_removed(&mut self, id: ClusterId) {
         let Some(name) = self.clusters.remove(&id) else { return };
         self.cluster_names.remove(&name);

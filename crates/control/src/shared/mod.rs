@@ -15,34 +15,34 @@
 //! use forewarn_control::{ClusterId, Site};
 //! use forewarn_lifecycle::{Name, Now, Seed};
 //!
-//! let mut catalogue = Catalogue::new();
+//! let mut shared = SharedState::new();
 //! let now = Now::at_millis(0);
 //! let (name, seed, site) = (Name::new("north").unwrap(), Seed([7; 16]), Site::default());
 //! let create = Command::CreateCluster { name, seed, site };
-//! for change in catalogue.decide(now, &create)? {
-//!     catalogue.evolve(now, &change);
+//! for change in shared.decide(now, &create)? {
+//!     shared.evolve(now, &change);
 //! }
-//! assert_eq!(catalogue.cluster_named("north"), Some(ClusterId(1)));
-//! assert_eq!(catalogue.cluster_named("default"), Some(ClusterId::DEFAULT));
+//! assert_eq!(shared.cluster_named("north"), Some(ClusterId(1)));
+//! assert_eq!(shared.cluster_named("default"), Some(ClusterId::DEFAULT));
 //! # Ok::<_, Refusal>(())
 //! ```
 
 mod boot;
-mod catalogue;
 mod change;
 mod command;
 mod decide;
 mod evolve;
 mod rows;
+mod state;
 mod token;
 mod webhook;
 mod webhook_rules;
 
 pub use boot::Boot;
-pub use catalogue::{Catalogue, Counters};
 pub use change::Change;
 pub use command::Command;
 pub use rows::{Restoring, Row};
+pub use state::{Counters, SharedState};
 pub use token::{Reach, Role, Scope, Token, TokenHash};
 pub use webhook::{
     Authorization, BadAuthorization, Failing, Filter, Handshake, NewWebhook, Progress, Schema, Webhook,

@@ -9,7 +9,7 @@ use forewarn_lifecycle::{BadRows, Name};
 use crate::receipts::ReceiptRow;
 use crate::rows::{check_new, check_number_known};
 use crate::shared::boot::Boot;
-use crate::shared::catalogue::{Catalogue, Counters, default_name};
+use crate::shared::state::{Counters, SharedState, default_name};
 use crate::shared::token::Token;
 use crate::shared::webhook::Webhook;
 use crate::stream::ClusterId;
@@ -34,10 +34,10 @@ pub enum Row {
 /// A shared state that is being built from its rows.
 #[derive(Debug, Default)]
 pub struct Restoring {
-    catalogue: Option<Catalogue>,
+    shared: Option<SharedState>,
 }
 
-impl Catalogue {
+impl SharedState {
     /// The state as rows, in the order in which [`Restoring`] takes them.
     pub fn into_rows(self) -> impl Iterator<Item = Row> + Send + 'static {
         let clusters = self.clusters.into_iter().map(|(id, name)| Row::Cluster(id, name));
@@ -72,19 +72,19 @@ impl Restoring {
     /// # Errors
     /// When it does not fit to those before it.
     pub fn add(&mut self, row: Row) -> Result<(), BadRows> {
-        let Some(catalogue) = &mut self.catalogue else {
+        let Some(shared) = &mut self.shared else {
             let Row::Head(next) = row else { return Err(BadRows("the head does not come first")) };
-            self.catalogue = Some(Catalogue::without_clusters(next));
+            self.shared = Some(SharedState::without_clusters(next));
             return Ok(());
         };
         match row {
             Row::Head(_) => Err(BadRows("there are two heads")),
-            Row::Cluster(id, name) => catalogue.restore_cluster(id, name),
-            Row::Token(token) => catalogue.restore_token(token),
-            Row::Receipt(row) => catalogue.receipts.restore(row),
-            Row::Webhook(webhook) => catalogue.restore_webhook(webhook),
+            Row::Cluster(id, name) => shared.restore_cluster(id, name),
+            Row::Token(token) => shared.restore_token(token),
+            Row::Receipt(row) => shared.receipts.restore(row),
+            Row::Webhook(webhook) => shared.restore_webhook(webhook),
             Row::Booted(boot) => {
-                catalogue.boot = Some(boot);
+                shared.boot = Some(boot);
                 Ok(())
             }
         }
@@ -94,12 +94,12 @@ impl Restoring {
     ///
     /// # Errors
     /// When some are missing.
-    pub fn finish(self) -> Result<Catalogue, BadRows> {
-        let catalogue = self.catalogue.ok_or(BadRows("there is no head"))?;
-        if catalogue.cluster_name(ClusterId::DEFAULT) != Some(&default_name()) {
+    pub fn finish(self) -> Result<SharedState, BadRows> {
+        let shared = self.shared.ok_or(BadRows("there is no head"))?;
+        if shared.cluster_name(ClusterId::DEFAULT) != Some(&default_name()) {
             return Err(BadRows("the default cluster is missing"));
         }
-        Ok(catalogue)
+        Ok(shared)
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
         })
     }
 
-    fn restore(rows: &[Row]) -> Result<Catalogue, BadRows> {
+    fn restore(rows: &[Row]) -> Result<SharedState, BadRows> {
         let mut restoring = Restoring::default();
         rows.iter().try_for_each(|row| restoring.add(row.clone()))?;
         restoring.finish()

@@ -1,7 +1,7 @@
-//! Tokens: who may ask for what.
+//! Tokens: the permissions of callers.
 //!
-//! A token is shown once, when it is issued, and kept as a hash. It says what its holder may do (a role) and to what
-//! (a scope). One that has expired is still listed, so that people can see why it no longer works.
+//! A token is shown once, when it is issued, and stored as a hash. It has a role and a scope. An expired token is still listed, so
+//! that operators can see why it no longer works.
 
 use std::borrow::Borrow;
 use std::collections::BTreeSet;
@@ -13,67 +13,67 @@ use serde::{Deserialize, Serialize};
 
 use crate::stream::ClusterId;
 
-/// What is kept of a token.
+/// A token, without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Never used again. It is part of the text of the token, so that the token is found without a search.
+    /// Its number, which is never used again. It is part of the text, so that the token is found without a search.
     pub number: u32,
-    /// What people call it.
+    /// Its name.
     pub name: Name,
-    /// What its holder may do.
+    /// The role of its holder.
     pub role: Role,
-    /// To what.
+    /// The clusters and tenants that it is limited to.
     pub scope: Scope,
-    /// Of its whole text.
+    /// SHA-256 of its text.
     pub hash: TokenHash,
-    /// When it was issued.
+    /// Time at which it was issued.
     pub created: Timestamp,
-    /// From when on it is good for nothing.
+    /// Time at which it expires.
     pub expires: Option<Timestamp>,
-    /// Who issued it.
+    /// The caller that issued it.
     pub by: String,
 }
 
-/// What somebody may do. Each may do what those before it may.
+/// Permitted actions. Each role includes the roles before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
-    /// Looks.
+    /// Reads.
     Viewer,
     /// Works on machines and hosts.
     Operator,
-    /// Says what there is, how it behaves, and who may do what.
+    /// Adds and removes objects, and changes settings, tokens and webhooks.
     Admin,
 }
 
-/// What a token is good for.
+/// The scope of a token.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
-    /// In which clusters.
+    /// The clusters.
     pub clusters: Reach<ClusterId>,
-    /// For which tenants of them, by name. A scale set stands for all its placement groups.
+    /// The tenants in these clusters, by name. A scale set stands for all of its placement groups.
     pub tenants: Reach<Name>,
 }
 
-/// All of a kind, or only some.
+/// All objects of a kind, or only some.
 ///
-/// An empty list of some is none, never all: a token whose last cluster is gone must not become good for every other.
+/// An empty list means none, never all: a token whose last cluster is gone must not become valid for every other.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de> + Ord"))]
 pub enum Reach<T> {
-    /// All, those to come included.
+    /// All, including objects that are created later.
     #[default]
     All,
-    /// These.
+    /// Only these.
     Only(BTreeSet<T>),
 }
 
-/// The SHA-256 of the text of a token. It shows itself to nobody; its JSON is for messages between servers.
+/// SHA-256 of the text of a token. `Debug` hides it; its JSON is for messages between servers.
 #[derive(Clone, Copy, Eq, Serialize, Deserialize)]
 pub struct TokenHash(#[serde(with = "base64url")] pub [u8; 32]);
 
 impl Token {
-    /// Whether it is good for nothing any more.
+    /// Returns true if the token has expired.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
@@ -81,10 +81,10 @@ impl Token {
 }
 
 impl Role {
-    /// All of them, the lowest first.
+    /// All roles, the lowest first.
     pub const ALL: [Self; 3] = [Self::Viewer, Self::Operator, Self::Admin];
 
-    /// What people call it.
+    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -102,7 +102,7 @@ impl fmt::Display for Role {
 }
 
 impl Scope {
-    /// Whether it leaves nothing out.
+    /// Returns true if nothing is excluded.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.clusters.is_all() && self.tenants.is_all()
@@ -110,7 +110,7 @@ impl Scope {
 }
 
 impl<T: Ord> Reach<T> {
-    /// Whether it leaves nothing out.
+    /// Returns true if nothing is excluded.
     #[must_use]
     pub fn is_all(&self) -> bool {
         match self {
@@ -119,7 +119,7 @@ impl<T: Ord> Reach<T> {
         }
     }
 
-    /// Whether that one is among them.
+    /// Returns true if the item is included.
     pub fn includes<Q: Ord + ?Sized>(&self, one: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -130,7 +130,7 @@ impl<T: Ord> Reach<T> {
         }
     }
 
-    /// Those that are named.
+    /// The items of a list.
     pub fn named(&self) -> impl Iterator<Item = &T> {
         let some = match self {
             Self::All => None,
@@ -141,14 +141,14 @@ impl<T: Ord> Reach<T> {
 }
 
 impl<T: Ord> FromIterator<T> for Reach<T> {
-    /// These, and if there are none, none.
+    /// Only these items; no items mean none.
     fn from_iter<I: IntoIterator<Item = T>>(some: I) -> Self {
         Self::Only(some.into_iter().collect())
     }
 }
 
 impl PartialEq for TokenHash {
-    /// How long it takes tells nothing of either: all bytes are compared.
+    /// Compares all bytes, so that the duration reveals nothing.
     fn eq(&self, other: &Self) -> bool {
         let difference = self.0.iter().zip(other.0).fold(0, |all, (one, other)| all | (one ^ other));
         std::hint::black_box(difference) == 0

@@ -1,4 +1,4 @@
-//! The rules of webhooks: what may be added, how far one has come, and back from rows.
+//! Decisions about webhooks, and webhooks from rows.
 
 use std::sync::Arc;
 
@@ -9,31 +9,31 @@ use crate::limits::WEBHOOKS_MAX;
 use crate::receipts::check_by;
 use crate::refusal::Refusal;
 use crate::rows::{check_new, check_number_known};
-use crate::shared::catalogue::Catalogue;
 use crate::shared::decide::check_number;
+use crate::shared::state::SharedState;
 use crate::shared::token::Reach;
 
 type Decision = Result<Vec<WebhookChange>, Refusal>;
 
-impl Catalogue {
+impl SharedState {
     /// Every webhook, in the order in which they were added.
     pub fn webhooks(&self) -> impl Iterator<Item = &Webhook> {
         self.webhooks.values().map(Arc::as_ref)
     }
 
-    /// The webhook of that number.
+    /// The webhook with a number.
     #[must_use]
     pub fn find_webhook(&self, number: u32) -> Option<&Webhook> {
         self.webhooks.get(&number).map(Arc::as_ref)
     }
 
-    /// The webhook of that name. There are few.
+    /// The webhook with a name. There are few.
     #[must_use]
     pub fn webhook_named(&self, name: &str) -> Option<&Webhook> {
         self.webhooks().find(|webhook| webhook.name.as_str() == name)
     }
 
-    /// The trail begins anew, with entry 1: webhooks are told of all that there will be in it.
+    /// The audit log begins anew with entry 1: webhooks get messages about all of its entries.
     pub fn begin_trail(&mut self) {
         let begun = |(number, mut webhook): (u32, Arc<Webhook>)| {
             let lost = webhook.progress.lost;
@@ -103,7 +103,7 @@ impl Catalogue {
         Ok(vec![WebhookChange::Removed(webhook.number)])
     }
 
-    /// One that is gone wants nothing any more: whoever confirms it has not heard of that yet.
+    /// A confirmation of a webhook that is gone changes nothing: it was on its way when the webhook was removed.
     fn confirm_webhook(&self, number: u32, per_minute: Option<u32>) -> Vec<WebhookChange> {
         match self.find_webhook(number).map(|webhook| webhook.handshake) {
             Some(Handshake::Wanted) => vec![WebhookChange::Confirmed { webhook: number, per_minute }],
@@ -111,7 +111,7 @@ impl Catalogue {
         }
     }
 
-    /// What would go back, and what is about one that is gone, is left out.
+    /// Ignores progress that would go back, and progress of webhooks that are gone.
     fn advance_webhooks(&self, reports: &[(u32, Progress)]) -> Decision {
         Refusal::check(reports.len(), WEBHOOKS_MAX, "webhooks")?;
         let is_news = |(number, progress): &&(u32, Progress)| {
@@ -131,7 +131,7 @@ impl Catalogue {
     }
 }
 
-/// Whether the second is what has become of the first, and not the same.
+/// Returns true if the second continues the first, and differs from it.
 fn goes_on(before: Progress, after: Progress) -> bool {
     after.cursor >= before.cursor && after.lost >= before.lost && after != before
 }

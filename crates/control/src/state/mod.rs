@@ -25,7 +25,7 @@ use forewarn_lifecycle::{Action, MachineId, Seed};
 use crate::command::Site;
 use crate::refusal::Refusal;
 use crate::resources::{Body, Operation, Resource, key_of};
-use crate::shared::Catalogue;
+use crate::shared::SharedState;
 use crate::stream::ClusterId;
 use claims::Claims;
 
@@ -38,7 +38,7 @@ pub use rows::{RestoringState, StateRow};
 /// The durable state: the state that clusters share, and the state of each cluster. A change of it belongs to one of these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlState {
-    shared: Arc<Catalogue>,
+    shared: Arc<SharedState>,
     clusters: PagedMap<ClusterId, Arc<ClusterState>>,
     /// Index: the clusters that have addresses and ids of resources.
     claims: Claims,
@@ -50,18 +50,18 @@ impl ControlState {
     pub fn new(seed: Seed) -> Self {
         let mut clusters = PagedMap::default();
         clusters.insert(ClusterId::DEFAULT, Arc::new(ClusterState::new(seed, Site::default())));
-        Self { shared: Arc::new(Catalogue::new()), clusters, claims: Claims::default() }
+        Self { shared: Arc::new(SharedState::new()), clusters, claims: Claims::default() }
     }
 
     /// The state that clusters share: names, tokens, webhooks.
     #[must_use]
-    pub fn shared(&self) -> &Catalogue {
+    pub fn shared(&self) -> &SharedState {
         &self.shared
     }
 
     /// The state that clusters share, for a reader that keeps it.
     #[must_use]
-    pub fn shared_arc(&self) -> Arc<Catalogue> {
+    pub fn shared_arc(&self) -> Arc<SharedState> {
         Arc::clone(&self.shared)
     }
 

@@ -1,4 +1,4 @@
-//! Random histories of a catalogue: few names, so that they collide, and clocks that jump.
+//! Random histories of a shared state: few names, so that they collide, and clocks that jump.
 
 use forewarn_control::refusal::Refusal;
 use forewarn_control::shared::*;
@@ -7,10 +7,10 @@ use forewarn_lifecycle::{EventKind, Name, Now, Seed, Steady, Timestamp};
 use forewarn_url::Url;
 use proptest::prelude::*;
 
-/// A catalogue, and everything that has happened to it.
+/// A shared state, and everything that has happened to it.
 #[derive(Clone, Debug)]
 pub struct World {
-    pub catalogue: Catalogue,
+    pub shared: SharedState,
     pub journal: Vec<(Now, Change)>,
     pub now: Now,
 }
@@ -32,13 +32,13 @@ enum Wish {
 
 impl World {
     pub fn new() -> Self {
-        Self { catalogue: Catalogue::new(), journal: Vec::new(), now: Now::at_millis(1_000_000_000) }
+        Self { shared: SharedState::new(), journal: Vec::new(), now: Now::at_millis(1_000_000_000) }
     }
 
     pub fn submit(&mut self, command: &Command) -> Result<Vec<Change>, Refusal> {
-        let changes = self.catalogue.decide(self.now, command)?;
+        let changes = self.shared.decide(self.now, command)?;
         for change in &changes {
-            self.catalogue.evolve(self.now, change);
+            self.shared.evolve(self.now, change);
             self.journal.push((self.now, change.clone()));
         }
         Ok(changes)
@@ -60,11 +60,11 @@ impl World {
         match &happening.wish {
             Wish::Plain(command) => command.clone(),
             Wish::Issue { name, role, scope, expires_in_millis } => Command::IssueToken {
-                number: self.catalogue.next_token(),
+                number: self.shared.next_token(),
                 name: name.clone(),
                 role: *role,
                 scope: scope.clone(),
-                hash: TokenHash([u8::try_from(self.catalogue.next_token() % 256).unwrap(); 32]),
+                hash: TokenHash([u8::try_from(self.shared.next_token() % 256).unwrap(); 32]),
                 expires: expires_in_millis
                     .map(|millis| Timestamp::from_millis(self.now.wall.millis() + millis)),
                 by: "socket".to_owned(),

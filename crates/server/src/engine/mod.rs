@@ -16,7 +16,7 @@ use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, Decided, Reply, Request, RequestContext, SharedRequest,
     Transacted, Transaction,
 };
-use forewarn_control::shared::{Catalogue, Progress};
+use forewarn_control::shared::{Progress, SharedState};
 use forewarn_control::{
     Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit,
     RefusedCommand, TrailEntry, Wish,
@@ -290,7 +290,7 @@ impl Engine {
 
     /// The state that clusters share: names, tokens, webhooks, receipts, resources.
     #[must_use]
-    pub fn shared(&self) -> Arc<Catalogue> {
+    pub fn shared(&self) -> Arc<SharedState> {
         self.broadcasts.snapshot.load().state.shared_arc()
     }
 

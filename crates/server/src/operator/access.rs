@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use forewarn_control::ClusterId;
 use forewarn_control::refusal::Refusal;
-use forewarn_control::shared::{Catalogue, Reach, Role, Scope, Token};
+use forewarn_control::shared::{Reach, Role, Scope, SharedState, Token};
 use forewarn_control::{
     ClusterChange, ClusterView, IssuedToken, NewCluster, NewToken, Outcome, RoleWord, TokenView,
     cluster_view, similar,
@@ -143,7 +143,7 @@ pub(super) async fn issue_token(visit: Visit, body: Bytes) -> Result<Json<Issued
                 return Ok(Json(IssuedToken { text, token }));
             }
             // Somebody else has just issued one; the number is part of the text.
-            Err(ControlError::Catalogue(Refusal::NotNextToken { next, .. })) => number = next,
+            Err(ControlError::Rejected(Refusal::NotNextToken { next, .. })) => number = next,
             Err(problem) => return Err(problem.into()),
         }
     }
@@ -154,13 +154,13 @@ pub(super) async fn revoke_token(visit: Visit, Path(name): Path<String>) -> Chan
     let none = || no_token(&name, &visit.engine.shared());
     let command = Administration::RevokeToken(Name::new(&name).map_err(|_| none())?);
     let tag = |state: &State<'_>| {
-        let token = state.catalogue.token_named(&name)?;
-        let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
+        let token = state.shared.token_named(&name)?;
+        let called = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
         Some(tag(&shown(token, state.now.wall, called)))
     };
     match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
-        Err(ControlError::Catalogue(Refusal::NoSuchToken(_))) => Err(none()),
+        Err(ControlError::Rejected(Refusal::NoSuchToken(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
@@ -180,7 +180,7 @@ fn shown(token: &Token, now: Timestamp, called: impl Fn(&ClusterId) -> Option<St
     }
 }
 
-fn scope(wanted: &NewToken, shared: &Catalogue, permit: &Permit) -> Result<Scope, Fault> {
+fn scope(wanted: &NewToken, shared: &SharedState, permit: &Permit) -> Result<Scope, Fault> {
     let cluster =
         |name: &String| shared.cluster_named(name).ok_or_else(|| no_cluster(Some(name), permit, shared));
     let clusters = match &wanted.clusters {
@@ -200,7 +200,7 @@ fn expiry(wanted: &NewToken, now: Timestamp) -> Option<Timestamp> {
     wanted.expires.map(|Moment(at)| at).into_iter().chain(after).min()
 }
 
-fn no_token(name: &str, shared: &Catalogue) -> Fault {
+fn no_token(name: &str, shared: &SharedState) -> Fault {
     let near = similar(name, shared.tokens().map(|token| token.name.as_str()));
     let hint = match near {
         Some(near) => format!("did you mean {near}?"),

@@ -299,12 +299,10 @@ impl From<ControlError> for Fault {
         let kind = match &problem {
             ControlError::Bad(BadCommand::Unknown(Unknown::Nothing { .. }))
             | ControlError::NoSuchCluster
-            | ControlError::Catalogue(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => {
-                Kind::NotFound
-            }
+            | ControlError::Rejected(NotThere::NoSuchCluster(_) | NotThere::NoSuchToken(_)) => Kind::NotFound,
             ControlError::Bad(BadCommand::Unknown(Unknown::Several { .. })) => Kind::Ambiguous,
-            ControlError::Catalogue(NotThere::KeyUsed(_)) => Kind::KeyUsed,
-            ControlError::Bad(_) | ControlError::Catalogue(NotThere::BadKey | NotThere::BadBy) => {
+            ControlError::Rejected(NotThere::KeyUsed(_)) => Kind::KeyUsed,
+            ControlError::Bad(_) | ControlError::Rejected(NotThere::BadKey | NotThere::BadBy) => {
                 Kind::NotUnderstood
             }
             ControlError::BadWish(bad) => return bad.clone().into(),
@@ -312,7 +310,7 @@ impl From<ControlError> for Fault {
             ControlError::Denied(_) => Kind::Denied,
             ControlError::TokenGone => Kind::Unauthorized,
             ControlError::Refused(_)
-            | ControlError::Catalogue(_)
+            | ControlError::Rejected(_)
             | ControlError::ClusterInUse(_)
             | ControlError::ShownOnce(_)
             | ControlError::AddressTaken { .. }

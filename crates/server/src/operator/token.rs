@@ -4,14 +4,14 @@
 //!   fwt_NUMBER_SECRET     NUMBER finds it, SECRET is 32 random bytes in hexadecimal
 //! ```
 //!
-//! The text is shown once. The catalogue has the SHA-256 of all of it, so that a number cannot be put before the secret of
+//! The text is shown once. The shared has the SHA-256 of all of it, so that a number cannot be put before the secret of
 //! another token; and a secret of 256 bits needs no slow hash: nobody guesses it.
 
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 
-use forewarn_control::shared::{Catalogue, Token, TokenHash};
+use forewarn_control::shared::{SharedState, Token, TokenHash};
 use forewarn_lifecycle::{Name, Timestamp};
 use sha2::{Digest, Sha256};
 
@@ -88,7 +88,7 @@ impl Shown {
 }
 
 /// What the holder of that text may do.
-pub(crate) fn admit(shared: &Catalogue, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
+pub(crate) fn admit(shared: &SharedState, text: &str, now: Timestamp) -> Result<Permit, NotAdmitted> {
     find(shared, text, now).map(Permit::of)
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn admit(shared: &Catalogue, text: &str, now: Timestamp) -> Result<Pe
 ///
 /// # Errors
 /// When there is none, or it has expired.
-pub fn find<'a>(shared: &'a Catalogue, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
+pub fn find<'a>(shared: &'a SharedState, text: &str, now: Timestamp) -> Result<&'a Token, NotAdmitted> {
     let shown = Shown::parse(text).ok_or(NotAdmitted::Wrong)?;
     let token = shared.find_token(shown.number).ok_or(NotAdmitted::Wrong)?;
     if token.hash != shown.hash {
@@ -115,10 +115,10 @@ mod tests {
 
     use super::*;
 
-    /// A catalogue with another token, and its text.
-    fn issue(catalogue: &mut Catalogue, name: &str, expires: Option<i64>) -> String {
+    /// A shared state with another token, and its text.
+    fn issue(shared: &mut SharedState, name: &str, expires: Option<i64>) -> String {
         let now = Now::at_millis(0);
-        let number = catalogue.next_token();
+        let number = shared.next_token();
         let text = Secret::new().unwrap().text(number);
         let command = Command::IssueToken {
             number,
@@ -129,32 +129,32 @@ mod tests {
             expires: expires.map(Timestamp::from_millis),
             by: "socket".to_owned(),
         };
-        let changes = catalogue.decide(now, &command).unwrap();
-        changes.iter().for_each(|change| catalogue.evolve(now, change));
+        let changes = shared.decide(now, &command).unwrap();
+        changes.iter().for_each(|change| shared.evolve(now, change));
         text
     }
 
     #[test]
     fn a_token_lets_its_holder_in_until_it_expires_or_is_revoked() {
-        let mut catalogue = Catalogue::new();
-        let text = issue(&mut catalogue, "ci", Some(1_000));
-        let at = |catalogue: &Catalogue, millis| admit(catalogue, &text, Timestamp::from_millis(millis));
-        let permit = at(&catalogue, 999).unwrap();
+        let mut shared = SharedState::new();
+        let text = issue(&mut shared, "ci", Some(1_000));
+        let at = |shared: &SharedState, millis| admit(shared, &text, Timestamp::from_millis(millis));
+        let permit = at(&shared, 999).unwrap();
         assert_eq!((permit.by.as_str(), permit.role), ("token ci", Role::Operator));
-        let expired = at(&catalogue, 1_000).unwrap_err();
+        let expired = at(&shared, 1_000).unwrap_err();
         assert_eq!(expired, NotAdmitted::Expired(Name::new("ci").unwrap()));
         let revoke = Command::RevokeToken(Name::new("ci").unwrap());
-        for change in catalogue.decide(Now::at_millis(0), &revoke).unwrap() {
-            catalogue.evolve(Now::at_millis(0), &change);
+        for change in shared.decide(Now::at_millis(0), &revoke).unwrap() {
+            shared.evolve(Now::at_millis(0), &change);
         }
-        assert_eq!(at(&catalogue, 0), Err(NotAdmitted::Wrong));
+        assert_eq!(at(&shared, 0), Err(NotAdmitted::Wrong));
     }
 
     #[test]
     fn nothing_else_is_taken_for_a_token() {
-        let mut catalogue = Catalogue::new();
-        let (one, two) = (issue(&mut catalogue, "one", None), issue(&mut catalogue, "two", None));
-        let admitted = |text: &str| admit(&catalogue, text, Timestamp::from_millis(0));
+        let mut shared = SharedState::new();
+        let (one, two) = (issue(&mut shared, "one", None), issue(&mut shared, "two", None));
+        let admitted = |text: &str| admit(&shared, text, Timestamp::from_millis(0));
         assert!(admitted(&one).is_ok() && admitted(&two).is_ok());
         let of_the_other = one.replace("fwt_0_", "fwt_1_");
         let secret = &one["fwt_0_".len()..];

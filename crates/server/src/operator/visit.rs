@@ -11,7 +11,7 @@ use forewarn_control::request::{
     Administration, ClusterRequest, CommandBatch, HostNames, IdempotencyKey, PermitCheck, Request,
     RequestContext, SharedRequest,
 };
-use forewarn_control::shared::Catalogue;
+use forewarn_control::shared::SharedState;
 use forewarn_control::{ControlError, Denied, NamedCommand, Outcome, Permit, cluster_key, schema, similar};
 use forewarn_lifecycle::Name;
 use schemars::JsonSchema;
@@ -75,7 +75,7 @@ impl FromRequestParts<Api> for Visit {
 const NAMED_MAX: usize = 10;
 
 /// What is outside of a permit and what is not there look alike.
-pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, shared: &Catalogue) -> Fault {
+pub(super) fn no_cluster(name: Option<&str>, permit: &Permit, shared: &SharedState) -> Fault {
     let reached = shared.clusters().filter(|(id, _)| permit.reaches(*id)).map(|(_, name)| name.as_str());
     let known: Vec<_> = reached.collect();
     let hint = match (similar(name.unwrap_or_default(), known.iter().copied()), known.as_slice()) {

@@ -7,7 +7,7 @@ use axum::body::Bytes;
 use axum::extract::Path;
 use forewarn_control::ClusterId;
 use forewarn_control::refusal::Refusal;
-use forewarn_control::shared::{Authorization, Catalogue, Filter, Reach, Schema, Scope, Webhook};
+use forewarn_control::shared::{Authorization, Filter, Reach, Schema, Scope, SharedState, Webhook};
 use forewarn_control::{
     Items, NewWebhook, Outcome, SchemaWord, TestOrder, WebhookTest, WebhookView, schema, similar,
 };
@@ -93,8 +93,8 @@ async fn list(visit: Visit, page: Page) -> Result<Shown<WebhookView>, Fault> {
     let first = page.first_number(u32::MAX);
     let post = Arc::clone(&visit.api.webhooks);
     let look = move |state: &State<'_>| {
-        let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
-        let wanted = state.catalogue.webhooks().filter(|webhook| webhook.number >= first);
+        let called = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
+        let wanted = state.shared.webhooks().filter(|webhook| webhook.number >= first);
         wanted
             .map(|webhook| (Cursor(webhook.number.into()), view(&post, webhook, called)))
             .collect::<Vec<_>>()
@@ -131,7 +131,7 @@ async fn remove(visit: Visit, Path(name): Path<String>) -> Result<Json<Outcome>,
     let tag = |state: &State<'_>| Some(tag(&named(&post, state, &wanted)?));
     match visit.administer_if(&visit.engine.of(ClusterId::DEFAULT), command, &[], tag).await? {
         Ok(outcome) => Ok(Json(outcome)),
-        Err(ControlError::Catalogue(Refusal::NoSuchWebhook(_))) => Err(none()),
+        Err(ControlError::Rejected(Refusal::NoSuchWebhook(_))) => Err(none()),
         Err(problem) => Err(problem.into()),
     }
 }
@@ -144,8 +144,8 @@ async fn test_it(visit: Visit, Path(name): Path<String>, body: Bytes) -> Result<
 }
 
 fn named(post: &Post, state: &State<'_>, name: &str) -> Option<WebhookView> {
-    let called = |id: &ClusterId| state.catalogue.cluster_name(*id).map(ToString::to_string);
-    Some(view(post, state.catalogue.webhook_named(name)?, called))
+    let called = |id: &ClusterId| state.shared.cluster_name(*id).map(ToString::to_string);
+    Some(view(post, state.shared.webhook_named(name)?, called))
 }
 
 /// A webhook, as far as it can be shown.
@@ -195,7 +195,7 @@ fn filter(wanted: &NewWebhook, visit: &Visit) -> Result<Filter, Fault> {
     Ok(Filter { scope: Scope { clusters, tenants }, kinds })
 }
 
-fn no_webhook(name: &str, shared: &Catalogue) -> Fault {
+fn no_webhook(name: &str, shared: &SharedState) -> Fault {
     let hint = match similar(name, shared.webhooks().map(|webhook| webhook.name.as_str())) {
         Some(near) => format!("did you mean {near}?"),
         None => "`forewarn webhook ls` shows them".to_owned(),

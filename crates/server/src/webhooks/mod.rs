@@ -1,7 +1,7 @@
 //! Webhooks: those who are told of events without asking.
 //!
 //! What there is to tell is in the trail, which is durable before anybody is told of anything. Each webhook has a courier,
-//! which follows the trail from a number that the catalogue keeps. Nothing here holds up the driver, and nobody waits for a
+//! which follows the trail from a number that the shared state keeps. Nothing here holds up the driver, and nobody waits for a
 //! webhook but its courier. Time here is that of the computer, also where the clock of the service is another.
 //!
 //! ```text
@@ -27,7 +27,7 @@ use std::time::Instant;
 
 use forewarn_control::ClusterId;
 use forewarn_control::push::sample;
-use forewarn_control::shared::{Catalogue, Handshake, Webhook};
+use forewarn_control::shared::{Handshake, SharedState, Webhook};
 use forewarn_control::{Site, WebhookState, WebhookTest};
 use forewarn_http_client::{HeaderValue, Trust};
 use forewarn_types::Moment;
@@ -196,7 +196,7 @@ async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
     let (mut entries, mut commits) = (post.engine.entries(), post.engine.commits());
     let news = watch::Sender::new(0);
     let mut couriers = BTreeMap::new();
-    let mut known: Option<Arc<Catalogue>> = None;
+    let mut known: Option<Arc<SharedState>> = None;
     let register = tokio::spawn({
         let post = Arc::clone(&post);
         async move { post.register.keep(&post.engine).await }
@@ -228,7 +228,7 @@ async fn run(post: Arc<Post>, mut stop: watch::Receiver<bool>) {
 /// Every webhook has a courier, and nobody else.
 fn employ(
     post: &Arc<Post>,
-    shared: &Catalogue,
+    shared: &SharedState,
     news: &watch::Sender<u64>,
     couriers: &mut BTreeMap<u32, JoinHandle<()>>,
 ) {

@@ -65,7 +65,7 @@ impl Town {
     }
 
     async fn kept(&self) -> Webhook {
-        self.engine.look(|state| state.catalogue.find_webhook(0).unwrap().clone()).unwrap()
+        self.engine.look(|state| state.shared.find_webhook(0).unwrap().clone()).unwrap()
     }
 }
 
@@ -89,7 +89,7 @@ async fn what_nobody_takes_for_a_day_is_given_up_and_the_rest_waits() {
     assert_eq!(town.lost(), 2);
     town.stop.send_replace(true);
     town.office.close().await;
-    let kept = town.engine.look(|state| state.catalogue.find_webhook(0).unwrap().progress).unwrap();
+    let kept = town.engine.look(|state| state.shared.find_webhook(0).unwrap().progress).unwrap();
     assert_eq!(kept.lost, 2, "it is written down");
     assert!(kept.failing.is_some());
 }

@@ -118,7 +118,7 @@ mod tests {
         fn every_change_and_every_row_of_a_catalogue_is_read_as_it_was_written(history in histories()) {
             let world = live(&history);
             world.journal.iter().try_for_each(|(_, change)| same(change))?;
-            world.catalogue.into_rows().try_for_each(|row| same(&row))?;
+            world.shared.into_rows().try_for_each(|row| same(&row))?;
         }
 
         #[test]

@@ -1,4 +1,4 @@
-//! Webhooks of the catalogue. Their secrets are kept as they are: whoever reads the journal can read them.
+//! Webhooks of the shared state. Their secrets are kept as they are: whoever reads the journal can read them.
 
 use forewarn_control::shared::{
     Authorization, Failing, Filter, Handshake, Progress, Schema, Webhook, WebhookChange,

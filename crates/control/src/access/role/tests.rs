@@ -295,15 +295,15 @@ fn a_permit_says_what_is_seen() {
 #[test]
 fn a_permit_stands_while_its_token_is_the_same() {
     let now = forewarn_lifecycle::Now::at_millis(0);
-    let mut catalogue = crate::shared::Catalogue::new();
-    let submit = |catalogue: &mut crate::shared::Catalogue, command: crate::shared::Command| {
-        let changes = catalogue.decide(now, &command).unwrap();
-        changes.iter().for_each(|change| catalogue.evolve(now, change));
+    let mut shared = crate::shared::SharedState::new();
+    let submit = |shared: &mut crate::shared::SharedState, command: crate::shared::Command| {
+        let changes = shared.decide(now, &command).unwrap();
+        changes.iter().for_each(|change| shared.evolve(now, change));
     };
     for name in ["west", "east"] {
         let (name, seed) = (Name::new(name).unwrap(), forewarn_lifecycle::Seed([1; 16]));
         submit(
-            &mut catalogue,
+            &mut shared,
             crate::shared::Command::CreateCluster { name, seed, site: crate::command::Site::default() },
         );
     }
@@ -316,24 +316,24 @@ fn a_permit_stands_while_its_token_is_the_same() {
         expires: Some(Timestamp::from_millis(1_000)),
         by: "socket".to_owned(),
     };
-    submit(&mut catalogue, issue);
-    let permit = Permit::of(catalogue.find_token(0).unwrap());
-    let stands = |catalogue: &crate::shared::Catalogue, millis: i64| {
-        permit.stands(|number| catalogue.find_token(number), Timestamp::from_millis(millis))
+    submit(&mut shared, issue);
+    let permit = Permit::of(shared.find_token(0).unwrap());
+    let stands = |shared: &crate::shared::SharedState, millis: i64| {
+        permit.stands(|number| shared.find_token(number), Timestamp::from_millis(millis))
     };
-    assert!(stands(&catalogue, 999));
-    assert!(!stands(&catalogue, 1_000), "the token has expired");
-    submit(&mut catalogue, crate::shared::Command::RemoveCluster(ClusterId(1)));
-    assert!(!stands(&catalogue, 0), "the token has fewer clusters");
-    let narrower = Permit::of(catalogue.find_token(0).unwrap());
-    assert!(narrower.stands(|number| catalogue.find_token(number), Timestamp::from_millis(0)));
-    submit(&mut catalogue, crate::shared::Command::RevokeToken(Name::new("ci").unwrap()));
+    assert!(stands(&shared, 999));
+    assert!(!stands(&shared, 1_000), "the token has expired");
+    submit(&mut shared, crate::shared::Command::RemoveCluster(ClusterId(1)));
+    assert!(!stands(&shared, 0), "the token has fewer clusters");
+    let narrower = Permit::of(shared.find_token(0).unwrap());
+    assert!(narrower.stands(|number| shared.find_token(number), Timestamp::from_millis(0)));
+    submit(&mut shared, crate::shared::Command::RevokeToken(Name::new("ci").unwrap()));
     assert!(
-        !narrower.stands(|number| catalogue.find_token(number), Timestamp::from_millis(0)),
+        !narrower.stands(|number| shared.find_token(number), Timestamp::from_millis(0)),
         "the token is revoked"
     );
     assert!(
-        Permit::unlimited("socket").stands(|number| catalogue.find_token(number), Timestamp::from_millis(0))
+        Permit::unlimited("socket").stands(|number| shared.find_token(number), Timestamp::from_millis(0))
     );
 }
 

@@ -1,4 +1,4 @@
-//! What can be done with webhooks, and what has been decided of them.
+//! Commands to webhooks, and their changes.
 
 use std::sync::Arc;
 
@@ -7,53 +7,53 @@ use forewarn_url::Url;
 
 use super::{Authorization, Filter, Progress, Schema, Webhook};
 
-/// A wish about webhooks.
+/// A command to webhooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WebhookCommand {
-    /// Somebody is told of events from now on.
+    /// Adds a webhook.
     Add(Box<NewWebhook>),
-    /// Somebody is told nothing any more.
+    /// Removes a webhook.
     Remove(Name),
-    /// A webhook, by its number, has said that it wants to be told.
+    /// A webhook has confirmed that it wants messages.
     Confirm {
-        /// Which.
+        /// Number of the webhook.
         webhook: u32,
-        /// How often a minute, if it has said so.
+        /// Messages per minute that it accepts, if it has set a limit.
         per_minute: Option<u32>,
     },
-    /// Webhooks, by their numbers, have been told that far. What would go back is left out.
+    /// Progress of webhooks, by number. Progress that would go back is ignored.
     Advance(Vec<(u32, Progress)>),
 }
 
-/// A webhook that is to be.
+/// A webhook to add.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewWebhook {
-    /// What people call it.
+    /// Its name.
     pub name: Name,
-    /// Where it is told.
+    /// Its URL.
     pub url: Url,
-    /// In which form.
+    /// The schema of its messages.
     pub schema: Schema,
-    /// Of what.
+    /// The events that it gets.
     pub filter: Filter,
-    /// What is sent as `Authorization`.
+    /// Value of the header `Authorization`.
     pub authorization: Option<Authorization>,
-    /// The number of the last entry of the trail of which it is not told.
+    /// Number of the last audit entry that it gets no message about.
     pub cursor: u64,
-    /// Who adds it.
+    /// The caller that adds it.
     pub by: String,
 }
 
-/// One step of a webhook.
+/// A change of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields are what the step sets")]
 pub enum WebhookChange {
-    /// It is told of what happens from now on, once it has confirmed that it wants to be.
+    /// It was added. It gets messages once it has confirmed that it wants them.
     Added(Arc<Webhook>),
-    /// It is told nothing any more, and forgotten.
+    /// It was removed, by number.
     Removed(u32),
-    /// It wants to be told, so often a minute at most.
+    /// It has confirmed, with an optional limit of messages per minute.
     Confirmed { webhook: u32, per_minute: Option<u32> },
-    /// It has been told that far.
+    /// Messages were delivered up to there.
     Advanced { webhook: u32, progress: Progress },
 }

@@ -1,10 +1,10 @@
-//! Webhooks: who is told of events, and how far that has come.
+//! Webhooks: receivers of messages about events, and their progress.
 //!
-//! What there is to tell is in the trail, which is kept anyway. Of a webhook there is only what it wants to be told, and the
-//! number of the last entry that it was told of: the outbox is what follows that number.
+//! Messages are made from the audit log. Of a webhook, only its filter and the number of the last delivered entry are stored: the
+//! entries after that number are its outbox.
 //!
 //! ```text
-//!   added ──▶ handshake wanted ──▶ confirmed ──▶ told entry after entry, or failing since
+//!   added ──▶ handshake wanted ──▶ confirmed ──▶ delivering, entry by entry, or failing since
 //! ```
 
 mod change;
@@ -20,88 +20,88 @@ use crate::shared::token::{Reach, Scope};
 
 pub use change::{NewWebhook, WebhookChange, WebhookCommand};
 
-/// Somebody who is told of events.
+/// A receiver of messages about events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Webhook {
-    /// Never used again.
+    /// Its number, which is never used again.
     pub number: u32,
-    /// What people call it.
+    /// Its name.
     pub name: Name,
-    /// Where it is told.
+    /// Its URL.
     pub url: Url,
-    /// In which form.
+    /// The schema of its messages.
     pub schema: Schema,
-    /// Of what.
+    /// The events that it gets.
     pub filter: Filter,
-    /// What is sent as `Authorization`.
+    /// Value of the header `Authorization`.
     pub authorization: Option<Authorization>,
-    /// When it was added.
+    /// Time at which it was added.
     pub created: Timestamp,
-    /// Who added it.
+    /// The caller that added it.
     pub by: String,
-    /// Whether it has said that it wants to be told.
+    /// State of the handshake.
     pub handshake: Handshake,
-    /// How far it has been told.
+    /// Progress of its deliveries.
     pub progress: Progress,
 }
 
-/// The form in which events are told.
+/// The schema of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Schema {
     /// CloudEvents 1.0, as structured JSON.
     CloudEvents,
-    /// That of Event Grid.
+    /// The schema of Event Grid.
     EventGrid,
 }
 
-/// Of which events a webhook is told: those that every part admits.
+/// The events that a webhook gets: those that every part includes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Filter {
-    /// In which clusters, of which tenants. A cluster that is gone stays: its number is never used again.
+    /// Clusters and tenants. A cluster that is gone stays in the list: its number is never used again.
     pub scope: Scope,
-    /// Of which kinds.
+    /// Kinds of events.
     pub kinds: Reach<EventKind>,
 }
 
-/// Whether a webhook has said that it wants to be told. Until then it is told nothing.
+/// The handshake of a webhook. It gets no messages before it has confirmed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {
-    /// It has not.
+    /// It has not confirmed.
     Wanted,
-    /// It has.
+    /// It has confirmed.
     Done {
-        /// When.
+        /// Time of the confirmation.
         at: Timestamp,
-        /// How often a minute, if it has said so.
+        /// Messages per minute that it accepts, if it has set a limit.
         per_minute: Option<u32>,
     },
 }
 
-/// How far a webhook has been told. It only grows.
+/// Progress of the deliveries to a webhook. It only grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Progress {
-    /// The number of the last entry of the trail that it was told of, or that was not for it.
+    /// Number of the last audit entry that was delivered, or that is excluded by the filter.
     pub cursor: u64,
-    /// How many events it was not told of: nobody took them for a day, or they were not kept for long enough.
+    /// Number of events that were not delivered: attempts failed for a day, or the entries were removed.
     pub lost: u64,
-    /// Since when it does not take what it is told.
+    /// The failure, while deliveries fail.
     #[serde(deserialize_with = "Option::deserialize")]
     pub failing: Option<Failing>,
 }
 
-/// A webhook that does not take what it is told.
+/// A failure of deliveries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failing {
-    /// Since when, on the clock of the computer, whatever the clock of the service shows.
+    /// Time of the first failed attempt, on the clock of the computer even if the clock of the service is virtual.
     pub since: Timestamp,
-    /// The number of the last entry that there was then.
+    /// Number of the last audit entry at that time.
     pub head: u64,
 }
 
-/// What is sent as `Authorization`. It shows itself to nobody; its JSON is for messages between servers.
+/// Value of the header `Authorization`. `Debug` hides it; its JSON is for messages between servers.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Authorization(String);
@@ -114,10 +114,10 @@ pub struct Authorization(String);
 pub struct BadAuthorization;
 
 impl Schema {
-    /// All of them.
+    /// All schemas.
     pub const ALL: [Self; 2] = [Self::CloudEvents, Self::EventGrid];
 
-    /// What people call it.
+    /// Its name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl fmt::Display for Schema {
 }
 
 impl Progress {
-    /// Told nothing, and not to be told of that entry nor of those before.
+    /// No deliveries yet; the webhook gets no messages about that entry and those before it.
     #[must_use]
     pub fn from(cursor: u64) -> Self {
         Self { cursor, lost: 0, failing: None }
@@ -145,14 +145,14 @@ impl Authorization {
     /// Checks a text.
     ///
     /// # Errors
-    /// When no header can have it.
+    /// When it is not valid in a header.
     pub fn new(text: &str) -> Result<Self, BadAuthorization> {
         let fits = (1..=AUTHORIZATION_BYTES_MAX).contains(&text.len());
         let is_text = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');
         if fits && is_text && text.trim() == text { Ok(Self(text.to_owned())) } else { Err(BadAuthorization) }
     }
 
-    /// The secret itself: for the request, and for the journal.
+    /// The secret, for the request and for the journal.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

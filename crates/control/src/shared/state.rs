@@ -15,7 +15,7 @@ use crate::stream::ClusterId;
 ///
 /// A copy is a few pointers. A change of one copies the path to the changed item; the copies go on sharing the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Catalogue {
+pub struct SharedState {
     pub(crate) next: Counters,
     pub(crate) clusters: PagedMap<ClusterId, Name>,
     pub(crate) tokens: PagedMap<u32, Arc<Token>>,
@@ -36,19 +36,19 @@ pub struct Counters {
     pub webhook: u32,
 }
 
-impl Default for Catalogue {
+impl Default for SharedState {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Catalogue {
+impl SharedState {
     /// One cluster, no tokens, no webhooks, no receipts.
     #[must_use]
     pub fn new() -> Self {
-        let mut catalogue = Self::without_clusters(Counters::default());
-        catalogue.cluster_created(ClusterId::DEFAULT, &default_name());
-        catalogue
+        let mut shared = Self::without_clusters(Counters::default());
+        shared.cluster_created(ClusterId::DEFAULT, &default_name());
+        shared
     }
 
     pub(crate) fn without_clusters(next: Counters) -> Self {
@@ -69,13 +69,13 @@ impl Catalogue {
         self.clusters.iter().map(|(id, name)| (*id, name))
     }
 
-    /// What a cluster is called.
+    /// The name of a cluster.
     #[must_use]
     pub fn cluster_name(&self, id: ClusterId) -> Option<&Name> {
         self.clusters.get(&id)
     }
 
-    /// The cluster of that name.
+    /// The cluster with a name.
     #[must_use]
     pub fn cluster_named(&self, name: &str) -> Option<ClusterId> {
         self.cluster_names.get(name).copied()
@@ -92,13 +92,13 @@ impl Catalogue {
         self.tokens.values().map(Arc::as_ref)
     }
 
-    /// The token of that number.
+    /// The token with a number.
     #[must_use]
     pub fn find_token(&self, number: u32) -> Option<&Token> {
         self.tokens.get(&number).map(Arc::as_ref)
     }
 
-    /// The token of that name.
+    /// The token with a name.
     #[must_use]
     pub fn token_named(&self, name: &str) -> Option<&Token> {
         self.find_token(*self.token_names.get(name)?)
@@ -215,40 +215,39 @@ mod tests {
         changes.chain(additions(COUNT)).chain(others).collect()
     }
 
-    /// The same catalogue without shared memory.
-    fn rebuilt(catalogue: &Catalogue) -> Catalogue {
+    /// The same state without shared memory.
+    fn rebuilt(shared: &SharedState) -> SharedState {
         let mut restoring = Restoring::default();
-        catalogue.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
+        shared.clone().into_rows().try_for_each(|row| restoring.add(row)).unwrap();
         restoring.finish().unwrap()
     }
 
     #[test]
     fn a_copy_stays_as_it_was_whatever_changes_later() {
-        let mut catalogue = Catalogue::new();
-        (0..COUNT).flat_map(additions).for_each(|change| catalogue.evolve(NOW, &change));
+        let mut shared = SharedState::new();
+        (0..COUNT).flat_map(additions).for_each(|change| shared.evolve(NOW, &change));
         for change in later_changes() {
-            let copy = catalogue.clone();
+            let copy = shared.clone();
             let before = rebuilt(&copy);
-            catalogue.evolve(NOW, &change);
+            shared.evolve(NOW, &change);
             assert_eq!(copy, before, "{change:?}");
-            assert_ne!(catalogue, before, "{change:?}");
+            assert_ne!(shared, before, "{change:?}");
         }
-        let copy = catalogue.clone();
+        let copy = shared.clone();
         let before = rebuilt(&copy);
-        catalogue.begin_trail();
+        shared.begin_trail();
         assert_eq!(copy, before);
-        assert_ne!(catalogue, before);
+        assert_ne!(shared, before);
     }
 
     #[test]
     fn a_copy_shares_what_does_not_change() {
-        let mut catalogue = Catalogue::new();
-        (0..COUNT).flat_map(additions).for_each(|change| catalogue.evolve(NOW, &change));
-        let copy = catalogue.clone();
-        catalogue.evolve(NOW, &Change::Webhook(WebhookChange::Confirmed { webhook: 6, per_minute: None }));
-        let is_shared = |number| {
-            std::ptr::eq(catalogue.find_webhook(number).unwrap(), copy.find_webhook(number).unwrap())
-        };
+        let mut shared = SharedState::new();
+        (0..COUNT).flat_map(additions).for_each(|change| shared.evolve(NOW, &change));
+        let copy = shared.clone();
+        shared.evolve(NOW, &Change::Webhook(WebhookChange::Confirmed { webhook: 6, per_minute: None }));
+        let is_shared =
+            |number| std::ptr::eq(shared.find_webhook(number).unwrap(), copy.find_webhook(number).unwrap());
         assert!(is_shared(7) && !is_shared(6));
     }
 }
