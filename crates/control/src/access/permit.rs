@@ -3,12 +3,12 @@
 //!
 //! A target outside of the scope and one that does not exist give the same answer: callers cannot find out names.
 
-use forewarn_lifecycle::{Cluster, MachineId, TenantId, Timestamp};
+use forewarn_lifecycle::{Cluster, HostId, MachineId, TenantId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::role::{is_within, named_host, needs};
+use super::role::{host_of_resolved, is_resolved_within, is_within, named_host, needs};
 use super::scope::is_in_scope;
-use crate::command::NamedCommand;
+use crate::command::{NamedCommand, Resolved};
 use crate::shared::{Role, Scope, Token};
 use crate::stream::ClusterId;
 
@@ -103,6 +103,29 @@ impl Permit {
         if is_within(command, cluster, &self.scope.tenants) { Ok(()) } else { Err(Denied::Tenants) }
     }
 
+    /// Checks a command whose names were found in that state of the cluster.
+    ///
+    /// # Errors
+    /// When the role is not sufficient, or the command concerns other tenants.
+    pub fn check_resolved(
+        &self,
+        command: &NamedCommand,
+        resolved: &Resolved,
+        cluster: &Cluster,
+    ) -> Result<(), Denied> {
+        self.check_role(needs(command))?;
+        let is_within = is_resolved_within(command, resolved, cluster, &self.scope.tenants);
+        if is_within { Ok(()) } else { Err(Denied::Tenants) }
+    }
+
+    /// Checks the host that a client has named in a command whose names were found.
+    ///
+    /// # Errors
+    /// When the permit is limited to tenants, and the host carries none of their machines.
+    pub fn check_resolved_host(&self, resolved: &Resolved, cluster: &Cluster) -> Result<(), Denied> {
+        host_of_resolved(resolved).map_or(Ok(()), |host| self.check_host_id(cluster, Some(host)))
+    }
+
     /// Checks a command of a client, which may name hosts that the client has no business with.
     pub fn check_request(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
         self.check_command(command, cluster)?;
@@ -112,7 +135,11 @@ impl Permit {
     /// Checks the name of a host. A token that is limited to tenants may name the hosts that carry their machines: a host
     /// that carries none of them and one that does not exist look alike.
     pub fn check_host(&self, cluster: &Cluster, name: &str) -> Result<(), Denied> {
-        let host = || cluster.host(cluster.host_named(name)?);
+        self.check_host_id(cluster, cluster.host_named(name))
+    }
+
+    fn check_host_id(&self, cluster: &Cluster, id: Option<HostId>) -> Result<(), Denied> {
+        let host = || cluster.host(id?);
         let is_seen = |id: &MachineId| cluster.machine(*id).is_some_and(|one| self.sees(cluster, one.tenant));
         let carries = || host().is_some_and(|host| host.machines().iter().any(is_seen));
         if self.scope.tenants.is_all() || carries() { Ok(()) } else { Err(Denied::Tenants) }

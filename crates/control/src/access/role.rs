@@ -4,10 +4,12 @@
 //! scale set has is the work of an operator, in this sense. Of what an operator
 //! may do, whoever is limited to tenants may do what touches no others: not hosts, not rollouts, not the brake.
 
-use forewarn_lifecycle::{Cluster, Name, TenantId};
+use forewarn_lifecycle::{Cluster, Command, HostId, Name, TenantId};
 
 use super::scope::is_in_scope;
-use crate::command::{NamedCommand, find_event, find_host, find_machine, find_scale_set, find_tenant};
+use crate::command::{
+    NamedCommand, Resolved, find_event, find_host, find_machine, find_scale_set, find_tenant,
+};
 use crate::shared::{Reach, Role};
 
 /// What a command is about.
@@ -166,11 +168,77 @@ pub(crate) fn tenants_of(command: &NamedCommand, cluster: &Cluster) -> Option<Ve
     }
 }
 
-/// Whether a command touches none but these tenants.
+/// The same for a command whose names were found: none is looked up again.
+fn tenants_of_resolved(
+    command: &NamedCommand,
+    resolved: &Resolved,
+    cluster: &Cluster,
+) -> Option<Vec<TenantId>> {
+    match subject(command) {
+        Subject::Machine(_) => Some(vec![cluster.machine(resolved.machine()?)?.tenant]),
+        Subject::Tenant(_) => match resolved {
+            Resolved::Rules(Command::Approve { tenant, .. }) => Some(vec![*tenant]),
+            Resolved::Rules(_)
+            | Resolved::Admit(..)
+            | Resolved::Describe(..)
+            | Resolved::Site(_)
+            | Resolved::Jam(_) => None,
+        },
+        Subject::ScaleSet(..) => match resolved {
+            Resolved::Admit(Command::AdmitInstance { scale_set, .. }, _) => {
+                Some(cluster.scale_set(*scale_set)?.groups.clone())
+            }
+            Resolved::Rules(_)
+            | Resolved::Admit(..)
+            | Resolved::Describe(..)
+            | Resolved::Site(_)
+            | Resolved::Jam(_) => None,
+        },
+        Subject::Event(_) => match resolved {
+            Resolved::Rules(Command::Cancel(work) | Command::ForceStart(work)) => {
+                let work = cluster.maintenance(*work)?;
+                Some(work.plan.parts.iter().map(|part| part.tenant).collect())
+            }
+            Resolved::Rules(_)
+            | Resolved::Admit(..)
+            | Resolved::Describe(..)
+            | Resolved::Site(_)
+            | Resolved::Jam(_) => None,
+        },
+        Subject::Everybody => None,
+    }
+}
+
+/// The host that a resolved command names, of those that a token limited to tenants may have.
+pub(crate) fn host_of_resolved(resolved: &Resolved) -> Option<HostId> {
+    match resolved {
+        Resolved::Admit(Command::AdmitInstance { placement, .. }, _) => Some(placement.host),
+        Resolved::Rules(_)
+        | Resolved::Admit(..)
+        | Resolved::Describe(..)
+        | Resolved::Site(_)
+        | Resolved::Jam(_) => None,
+    }
+}
+
+/// Returns true if a command concerns these tenants only.
 pub(crate) fn is_within(command: &NamedCommand, cluster: &Cluster, tenants: &Reach<Name>) -> bool {
+    tenants.is_all() || are_within(cluster, tenants, tenants_of(command, cluster))
+}
+
+/// The same for a command whose names were found.
+pub(crate) fn is_resolved_within(
+    command: &NamedCommand,
+    resolved: &Resolved,
+    cluster: &Cluster,
+    tenants: &Reach<Name>,
+) -> bool {
+    tenants.is_all() || are_within(cluster, tenants, tenants_of_resolved(command, resolved, cluster))
+}
+
+fn are_within(cluster: &Cluster, tenants: &Reach<Name>, touched: Option<Vec<TenantId>>) -> bool {
     let is_one = |tenant: &TenantId| is_in_scope(cluster, *tenant, tenants);
-    let are_all = |touched: Vec<TenantId>| !touched.is_empty() && touched.iter().all(is_one);
-    tenants.is_all() || tenants_of(command, cluster).is_some_and(are_all)
+    touched.is_some_and(|touched| !touched.is_empty() && touched.iter().all(is_one))
 }
 
 #[cfg(test)]

@@ -37,6 +37,33 @@ pub enum Resolved {
     Jam(MachineId),
 }
 
+impl Resolved {
+    /// The machine that the command is about, if it is about one.
+    #[must_use]
+    pub fn machine(&self) -> Option<MachineId> {
+        let command = match self {
+            Self::Describe(machine, _) | Self::Jam(machine) => return Some(*machine),
+            Self::Rules(command) => command,
+            Self::Admit(..) | Self::Site(_) => return None,
+        };
+        if let Command::Restart(machine)
+        | Command::Redeploy(machine)
+        | Command::Delete(machine)
+        | Command::Reimage(machine)
+        | Command::Evict(machine)
+        | Command::UpgradeInstance(machine)
+        | Command::Forget(machine)
+        | Command::ChangePower { machine, .. }
+        | Command::ChangeProfile { machine, .. }
+        | Command::Move { machine, .. } = command
+        {
+            Some(*machine)
+        } else {
+            None
+        }
+    }
+}
+
 /// What the shell knows of a machine and the rules do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Details {

@@ -22,7 +22,7 @@ impl Draft<'_> {
                     return Ok(Reply::Repeated(outcome));
                 }
                 let asked = serde_json::to_value(order).unwrap_or_default();
-                self.audit_request(None, &context.by, &asked);
+                self.audit_request(None, &context.by, &asked, None);
                 self.keep_receipt(Stream::Shared, context, &empty_outcome(self.now()))?;
                 Ok(Reply::Done)
             }
@@ -67,7 +67,7 @@ impl Draft<'_> {
             self.check_empty(cluster)?;
         }
         let asked = told(&command, self.state.shared());
-        let entry = self.audit_request(None, &context.by, &asked);
+        let entry = self.audit_request(None, &context.by, &asked, None);
         let changes = self.change_shared(&command)?;
         let outcome = Outcome { changes, entry: Some(entry), ..empty_outcome(self.now()) };
         self.keep_receipt(Stream::Shared, context, &outcome)?;

@@ -26,6 +26,7 @@ impl Draft<'_> {
         &mut self,
         id: ClusterId,
         commands: &[NamedCommand],
+        machine: Option<MachineId>,
         context: &RequestContext,
     ) -> Option<u64> {
         match context.because {
@@ -35,13 +36,19 @@ impl Draft<'_> {
             }
             None => {
                 let asked = context.asked.clone().unwrap_or_else(|| commands_told(commands));
-                Some(self.audit_request(Some(id), &context.by, &asked))
+                Some(self.audit_request(Some(id), &context.by, &asked, machine))
             }
         }
     }
 
-    /// Adds the entry of a request. Returns its number.
-    pub(super) fn audit_request(&mut self, id: Option<ClusterId>, by: &str, asked: &Value) -> u64 {
+    /// Adds the entry of a request. `machine` is the machine that it names, if that was found already. Returns its number.
+    pub(super) fn audit_request(
+        &mut self,
+        id: Option<ClusterId>,
+        by: &str,
+        asked: &Value,
+        machine: Option<MachineId>,
+    ) -> u64 {
         let cluster = id.and_then(|id| self.state.shared().cluster_name(id));
         let told = Told {
             at: Moment(self.now().wall),
@@ -54,7 +61,7 @@ impl Draft<'_> {
             ..Told::default()
         };
         let told = match id.and_then(|id| self.state.cluster(id)) {
-            Some(cluster) => subjects(cluster.rules(), asked, told),
+            Some(cluster) => subjects(cluster.rules(), asked, machine, told),
             None => told,
         };
         self.seal(told);
@@ -140,14 +147,14 @@ fn short_id(text: &str) -> Option<String> {
     Some([id.group.name.as_str()].into_iter().chain(names).collect::<Vec<_>>().join("/"))
 }
 
-/// Whom a command names is found under their names.
-fn subjects(cluster: &Cluster, command: &Value, told: Told) -> Told {
+/// Adds the names of the objects that a command names: the entry is found under them.
+fn subjects(cluster: &Cluster, command: &Value, machine: Option<MachineId>, told: Told) -> Told {
     let text = |key: &str| command.get(key).and_then(Value::as_str);
     let texts = |key: &str| {
         let items = command.get(key).and_then(Value::as_array).into_iter().flatten();
         items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
     };
-    let machine = text("machine").and_then(|name| find_machine(cluster, name).ok());
+    let machine = text("machine").and_then(|name| machine.or_else(|| find_machine(cluster, name).ok()));
     let tenant_of = |id: MachineId| {
         let machine = cluster.machine(id)?;
         Some(cluster.tenant(machine.tenant)?.name.to_string())

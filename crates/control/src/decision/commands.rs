@@ -32,12 +32,13 @@ impl Draft<'_> {
     ) -> Result<Reply, ControlError> {
         let CommandBatch { commands, context } = batch;
         self.check_token(context)?;
-        self.check_permit(id, commands, context)?;
+        let single = self.resolve_single(id, commands);
+        self.check_permit(id, commands, single.as_ref(), context)?;
         if let Some(outcome) = self.receipt(Stream::Cluster(id), context)? {
             return Ok(Reply::Repeated(outcome));
         }
         self.check_revision(context)?;
-        Ok(Reply::Outcome(self.carry_out_for(id, commands, context)?))
+        Ok(Reply::Outcome(self.carry_out_resolved(id, commands, single.transpose()?, context)?))
     }
 
     /// Turns a change of a scale set into commands, and carries them out.
@@ -57,8 +58,9 @@ impl Draft<'_> {
             wish.hosts().iter().try_for_each(|host| permit.check_host(rules, host))?;
         }
         let commands = wish.commands(rules)?;
-        self.check_permit(id, &commands, context)?;
-        Ok(Reply::Outcome(self.carry_out_for(id, &commands, context)?))
+        let single = self.resolve_single(id, &commands);
+        self.check_permit(id, &commands, single.as_ref(), context)?;
+        Ok(Reply::Outcome(self.carry_out_resolved(id, &commands, single.transpose()?, context)?))
     }
 
     /// Carries out commands of a caller, with an entry of the audit log and a receipt.
@@ -68,8 +70,30 @@ impl Draft<'_> {
         commands: &[NamedCommand],
         context: &RequestContext,
     ) -> Result<Outcome, ControlError> {
-        let entry = self.audit_commands(id, commands, context);
-        let own = self.carry_out_all(id, commands).map_err(|refused| refused.error)?;
+        let single = self.resolve_single(id, commands).transpose()?;
+        self.carry_out_resolved(id, commands, single, context)
+    }
+
+    /// Resolves a command that is alone in its request: the permit, the audit entry and the decision use the same result. Several
+    /// commands are resolved one after the other, because each may name what those before it have made.
+    fn resolve_single(
+        &self,
+        id: ClusterId,
+        commands: &[NamedCommand],
+    ) -> Option<Result<Resolved, ControlError>> {
+        let [only] = commands else { return None };
+        Some(self.resolve(id, only))
+    }
+
+    fn carry_out_resolved(
+        &mut self,
+        id: ClusterId,
+        commands: &[NamedCommand],
+        single: Option<Resolved>,
+        context: &RequestContext,
+    ) -> Result<Outcome, ControlError> {
+        let entry = self.audit_commands(id, commands, single.as_ref().and_then(Resolved::machine), context);
+        let own = self.carry_out_all(id, commands, single).map_err(|refused| refused.error)?;
         self.settle(id)?;
         self.attribution = super::attribution::Attribution::default();
         let decided = self.records.iter().filter_map(|record| change_of(id, record));
@@ -80,31 +104,41 @@ impl Draft<'_> {
         Ok(outcome)
     }
 
-    /// Carries out commands one after the other. Returns the number of changes that the rules know nothing of.
+    /// Carries out commands one after the other; the first may be resolved already. Returns the number of changes that the rules
+    /// know nothing of.
     pub(super) fn carry_out_all(
         &mut self,
         id: ClusterId,
         commands: &[NamedCommand],
+        mut first: Option<Resolved>,
     ) -> Result<usize, RefusedCommand> {
         let before = self.state.clone();
         let (mut described, mut changes) = (BTreeMap::new(), 0);
         for (index, command) in commands.iter().enumerate() {
             let refused = |error| RefusedCommand { index, error };
-            changes += self.carry_out(id, index, command, &mut described).map_err(refused)?;
+            let resolved = match first.take() {
+                Some(resolved) => resolved,
+                None => self.resolve(id, command).map_err(refused)?,
+            };
+            changes += self.carry_out(id, index, resolved, &mut described).map_err(refused)?;
         }
         self.check_addresses(&before, id, &described)?;
         Ok(changes)
+    }
+
+    fn resolve(&self, id: ClusterId, command: &NamedCommand) -> Result<Resolved, ControlError> {
+        Ok(command.resolve(self.rules(id)?)?)
     }
 
     fn carry_out(
         &mut self,
         id: ClusterId,
         index: usize,
-        command: &NamedCommand,
+        resolved: Resolved,
         described: &mut BTreeMap<MachineId, Described>,
     ) -> Result<usize, ControlError> {
         let cluster = self.cluster(id)?;
-        match command.resolve(cluster.rules())? {
+        match resolved {
             Resolved::Rules(command) => drop(self.change(id, &command)?),
             Resolved::Admit(command, details) => {
                 for change in self.change(id, &command)? {
@@ -166,10 +200,18 @@ impl Draft<'_> {
         &self,
         id: ClusterId,
         commands: &[NamedCommand],
+        single: Option<&Result<Resolved, ControlError>>,
         context: &RequestContext,
     ) -> Result<(), ControlError> {
         let Some(PermitCheck { permit, hosts }) = &context.permit else { return Ok(()) };
         let rules = self.rules(id)?;
+        if let ([only], Some(Ok(resolved))) = (commands, single) {
+            permit.check_resolved(only, resolved, rules)?;
+            return match hosts {
+                HostNames::FromCaller => Ok(permit.check_resolved_host(resolved, rules)?),
+                HostNames::ChosenHere => Ok(()),
+            };
+        }
         let check = |command: &NamedCommand| match hosts {
             HostNames::FromCaller => permit.check_request(command, rules),
             HostNames::ChosenHere => permit.check_command(command, rules),

@@ -101,5 +101,5 @@ pub fn find_refused(
     id: ClusterId,
     commands: &[NamedCommand],
 ) -> Option<RefusedCommand> {
-    Draft::new(state.clone(), environment).carry_out_all(id, commands).err()
+    Draft::new(state.clone(), environment).carry_out_all(id, commands, None).err()
 }

@@ -4,7 +4,7 @@ use super::product::Product;
 use crate::tidy::rust::Token;
 
 /// Everything that is sent to the driver is defined here.
-const MESSAGES: [&str; 2] = ["crates/server/src/driver/message.rs", "crates/control/src/request.rs"];
+const MESSAGES: [&str; 2] = ["crates/server/src/message.rs", "crates/control/src/request.rs"];
 
 /// Types of closures in messages to the driver.
 pub(super) fn closures(product: &Product<'_>) -> Vec<String> {
@@ -13,7 +13,7 @@ pub(super) fn closures(product: &Product<'_>) -> Vec<String> {
     })
 }
 
-/// Calls of `NamedCommand::resolve`.
+/// Calls of `NamedCommand::resolve` on the way of a request. A story that is played on the bare rules makes no request.
 pub(super) fn look_ups(product: &Product<'_>) -> Vec<String> {
     places(product, |_, tokens, at| {
         let of_command = at.checked_sub(2).is_some_and(|of| tokens[of].text.ends_with("command"));
@@ -27,7 +27,7 @@ fn places(product: &Product<'_>, holds: impl Fn(&str, &[Token<'_>], usize) -> bo
     let mut places = Vec::new();
     for (package, module) in product.modules() {
         let tokens = &module.tokens;
-        let is_ours = ["server", "azure", "control", "forewarn", "story"].contains(&package);
+        let is_ours = ["server", "azure", "control", "forewarn"].contains(&package);
         let found = (0..tokens.len()).filter(|at| is_ours && holds(&module.file, tokens, *at));
         places.extend(found.map(|at| format!("{}:{}", module.file, tokens[at].line + 1)));
     }
@@ -58,10 +58,9 @@ mod tests {
         let file = |path: &str, text: &str| (path.to_owned(), text.to_owned());
         let texts = Texts::from([
             file("crates/server/Cargo.toml", "[package]\nname = \"forewarn-server\"\n"),
-            file("crates/server/src/lib.rs", "mod driver;\nmod other;\n"),
-            file("crates/server/src/driver/mod.rs", "mod message;\n"),
+            file("crates/server/src/lib.rs", "mod message;\nmod other;\n"),
             file(
-                "crates/server/src/driver/message.rs",
+                "crates/server/src/message.rs",
                 "struct Data(u8);\ntype Look = Box<dyn FnOnce(Option<State<'_>>) + Send>;\n",
             ),
             file(
@@ -71,7 +70,7 @@ mod tests {
         ]);
         let packages = packages(&texts).unwrap();
         let product = Product::read(&texts, &packages);
-        assert_eq!(closures(&product), ["crates/server/src/driver/message.rs:2"]);
+        assert_eq!(closures(&product), ["crates/server/src/message.rs:2"]);
         assert_eq!(look_ups(&product), ["crates/server/src/other.rs:2"]);
     }
 }

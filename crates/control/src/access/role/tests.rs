@@ -236,6 +236,10 @@ fn who_is_limited_to_tenants_touches_no_others_with_any_command() {
                 (Role::Viewer | Role::Operator, false) => Err(Denied::Tenants),
             };
             assert_eq!(limited().check_command(&command, &fleet.cluster), expected, "{name} {more:?}");
+            if let Ok(resolved) = command.resolve(&fleet.cluster) {
+                let checked = limited().check_resolved(&command, &resolved, &fleet.cluster);
+                assert_eq!(checked, expected, "{name} {more:?}");
+            }
         }
     }
 }
