@@ -198,7 +198,7 @@ mod tests {
     const WALL: Timestamp = Timestamp::from_millis(0);
 
     /// A shared state with one token of that text.
-    fn shared(text: &str, expires: Option<i64>) -> SharedState {
+    fn shared_with(text: &str, expires: Option<i64>) -> SharedState {
         let (mut shared, now) = (SharedState::new(), Now::at_millis(0));
         let command = Command::IssueToken {
             number: shared.next_token(),
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_signed_token_is_good_for_an_hour_and_for_as_long_as_the_one_behind_it() {
         let signer = Signer::forgetful().unwrap();
-        let shared = shared("secret", Some(5_000));
+        let shared = shared_with("secret", Some(5_000));
         let now = UNIX_EPOCH + Duration::from_hours(1_000);
         let text = signed(&signer, &shared, Purpose::Access, now);
         let at = |after: Duration, wall: i64| {
@@ -241,13 +241,13 @@ mod tests {
     #[test]
     fn nobody_else_signs_and_nothing_of_it_can_be_changed() {
         let signer = Signer::forgetful().unwrap();
-        let (shared, now) = (shared("secret", None), SystemTime::now());
+        let (shared, now) = (shared_with("secret", None), SystemTime::now());
         let admit = |shared: &SharedState, text: &str| {
             signer.admit(shared, text, Purpose::Access, (now, WALL)).map(|token| token.number)
         };
         let text = signed(&signer, &shared, Purpose::Access, now);
         assert!(admit(&shared, &text).is_ok());
-        let same_number = shared("another secret", None);
+        let same_number = shared_with("another secret", None);
         assert_eq!(admit(&same_number, &text), Err(NotAdmitted::Wrong), "another token under its number");
         let other = signed(&Signer::forgetful().unwrap(), &shared, Purpose::Access, now);
         assert_eq!(admit(&shared, &other), Err(NotAdmitted::Wrong), "another server");
@@ -269,7 +269,7 @@ mod tests {
         #[test]
         fn nothing_is_too_strange_to_be_refused(text in "(.{0,20}\\.){0,3}.{0,20}", claims in ".{0,40}") {
             let signer = Signer::with(&[7; KEY_BYTES]);
-            let shared = shared("secret", None);
+            let shared = shared_with("secret", None);
             let times = (UNIX_EPOCH, WALL);
             for text in [text, format!("e30.{}.e30", encode(claims.as_bytes()))] {
                 prop_assert_eq!(signer.admit(&shared, &text, Purpose::Access, times), Err(NotAdmitted::Wrong));
@@ -281,7 +281,7 @@ mod tests {
     fn a_key_is_made_once_and_is_for_the_owner_alone() {
         let place = tempfile::tempdir().unwrap();
         let directory = place.path().join("tls");
-        let (shared, now) = (shared("secret", None), SystemTime::now());
+        let (shared, now) = (shared_with("secret", None), SystemTime::now());
         let text = signed(&Signer::kept_in(&directory).unwrap(), &shared, Purpose::Access, now);
         let again = Signer::kept_in(&directory).unwrap();
         assert!(again.admit(&shared, &text, Purpose::Access, (now, WALL)).is_ok());

@@ -174,51 +174,23 @@ fn tenants_of_resolved(
     resolved: &Resolved,
     cluster: &Cluster,
 ) -> Option<Vec<TenantId>> {
-    match subject(command) {
-        Subject::Machine(_) => Some(vec![cluster.machine(resolved.machine()?)?.tenant]),
-        Subject::Tenant(_) => match resolved {
-            Resolved::Rules(Command::Approve { tenant, .. }) => Some(vec![*tenant]),
-            Resolved::Rules(_)
-            | Resolved::Admit(..)
-            | Resolved::Describe(..)
-            | Resolved::Site(_)
-            | Resolved::Jam(_) => None,
-        },
-        Subject::ScaleSet(..) => match resolved {
-            Resolved::Admit(Command::AdmitInstance { scale_set, .. }, _) => {
-                Some(cluster.scale_set(*scale_set)?.groups.clone())
-            }
-            Resolved::Rules(_)
-            | Resolved::Admit(..)
-            | Resolved::Describe(..)
-            | Resolved::Site(_)
-            | Resolved::Jam(_) => None,
-        },
-        Subject::Event(_) => match resolved {
-            Resolved::Rules(Command::Cancel(work) | Command::ForceStart(work)) => {
-                let work = cluster.maintenance(*work)?;
-                Some(work.plan.parts.iter().map(|part| part.tenant).collect())
-            }
-            Resolved::Rules(_)
-            | Resolved::Admit(..)
-            | Resolved::Describe(..)
-            | Resolved::Site(_)
-            | Resolved::Jam(_) => None,
-        },
-        Subject::Everybody => None,
+    if subject(command) == Subject::Everybody {
+        None
+    } else if let Resolved::Rules(Command::Approve { tenant, .. }) = resolved {
+        Some(vec![*tenant])
+    } else if let Resolved::Admit(Command::AdmitInstance { scale_set, .. }, _) = resolved {
+        Some(cluster.scale_set(*scale_set)?.groups.clone())
+    } else if let Resolved::Rules(Command::Cancel(work) | Command::ForceStart(work)) = resolved {
+        Some(cluster.maintenance(*work)?.plan.parts.iter().map(|part| part.tenant).collect())
+    } else {
+        Some(vec![cluster.machine(resolved.machine()?)?.tenant])
     }
 }
 
 /// The host that a resolved command names, of those that a token limited to tenants may have.
 pub(crate) fn host_of_resolved(resolved: &Resolved) -> Option<HostId> {
-    match resolved {
-        Resolved::Admit(Command::AdmitInstance { placement, .. }, _) => Some(placement.host),
-        Resolved::Rules(_)
-        | Resolved::Admit(..)
-        | Resolved::Describe(..)
-        | Resolved::Site(_)
-        | Resolved::Jam(_) => None,
-    }
+    let Resolved::Admit(Command::AdmitInstance { placement, .. }, _) = resolved else { return None };
+    Some(placement.host)
 }
 
 /// Returns true if a command concerns these tenants only.

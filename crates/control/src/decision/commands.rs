@@ -38,7 +38,7 @@ impl Draft<'_> {
             return Ok(Reply::Repeated(outcome));
         }
         self.check_revision(context)?;
-        Ok(Reply::Outcome(self.carry_out_resolved(id, commands, single.transpose()?, context)?))
+        Ok(Reply::Outcome(self.carry_out_for(id, commands, single.transpose()?, context)?))
     }
 
     /// Turns a change of a scale set into commands, and carries them out.
@@ -60,23 +60,12 @@ impl Draft<'_> {
         let commands = wish.commands(rules)?;
         let single = self.resolve_single(id, &commands);
         self.check_permit(id, &commands, single.as_ref(), context)?;
-        Ok(Reply::Outcome(self.carry_out_resolved(id, &commands, single.transpose()?, context)?))
-    }
-
-    /// Carries out commands of a caller, with an entry of the audit log and a receipt.
-    pub(super) fn carry_out_for(
-        &mut self,
-        id: ClusterId,
-        commands: &[NamedCommand],
-        context: &RequestContext,
-    ) -> Result<Outcome, ControlError> {
-        let single = self.resolve_single(id, commands).transpose()?;
-        self.carry_out_resolved(id, commands, single, context)
+        Ok(Reply::Outcome(self.carry_out_for(id, &commands, single.transpose()?, context)?))
     }
 
     /// Resolves a command that is alone in its request: the permit, the audit entry and the decision use the same result. Several
     /// commands are resolved one after the other, because each may name what those before it have made.
-    fn resolve_single(
+    pub(super) fn resolve_single(
         &self,
         id: ClusterId,
         commands: &[NamedCommand],
@@ -85,7 +74,8 @@ impl Draft<'_> {
         Some(self.resolve(id, only))
     }
 
-    fn carry_out_resolved(
+    /// Carries out commands of a caller, with an entry of the audit log and a receipt.
+    pub(super) fn carry_out_for(
         &mut self,
         id: ClusterId,
         commands: &[NamedCommand],

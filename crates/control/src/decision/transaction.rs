@@ -30,7 +30,8 @@ impl Draft<'_> {
             self.cluster(id)?.resources().check_room_for_operation(about, commands.len())?;
         }
         let context = RequestContext { asked: asked.clone(), ..context.clone() };
-        let outcome = self.carry_out_for(id, commands, &context)?;
+        let single = self.resolve_single(id, commands).transpose()?;
+        let outcome = self.carry_out_for(id, commands, single, &context)?;
         writes.iter().try_for_each(|write| self.write_resource(id, write))?;
         let open = |about: &String| self.open_operation(id, (about, context.token), &outcome.work);
         let operation = operation.as_ref().map(open).transpose()?;
