@@ -112,7 +112,7 @@ impl Receipts {
     /// Checks that a receipt can be stored. Returns false if the same request has one: the first answer stands.
     ///
     /// # Errors
-    /// When a part of it is invalid or too long, or another request has used the key.
+    /// Fails if a part of it is invalid or too long, or another request has used the key.
     pub fn check(&self, now: Steady, new: &NewReceipt) -> Result<bool, Refusal> {
         let NewReceipt { by, key, fingerprint, answer } = new;
         check_by(by)?;

@@ -1,4 +1,4 @@
-//! What the shared state says about webhooks, case by case.
+//! The rules of webhooks, case by case.
 
 #![allow(clippy::unwrap_used, dead_code, unreachable_pub, reason = "a test world may be blunt")]
 

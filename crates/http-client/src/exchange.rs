@@ -40,7 +40,7 @@ impl Response {
     /// The whole body.
     ///
     /// # Errors
-    /// When the connection breaks off, or the body has more bytes than that.
+    /// Fails if the connection breaks off, or the body has more bytes than that.
     pub async fn whole(self, bytes_max: usize) -> Result<Bytes, Incomplete> {
         Ok(Limited::new(self.body, bytes_max).collect().await?.to_bytes())
     }
@@ -49,7 +49,7 @@ impl Response {
 /// Sends a request over a stream, and waits for the head of the answer. The connection ends with the answer.
 ///
 /// # Errors
-/// When the connection breaks off, or the answer is not HTTP.
+/// Fails if the connection breaks off, or the answer is not HTTP.
 pub async fn exchange<S>(stream: S, request: Prepared) -> hyper::Result<Response>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,

@@ -10,13 +10,13 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 /// A request that is to be sent.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What is wanted.
+    /// The path and query.
     pub method: Method,
     /// Path and query.
     pub target: String,
     /// Besides `Host` and what the body needs; without a `User-Agent`, it is Forewarn's.
     pub headers: HeaderMap,
-    /// What is sent along.
+    /// The body.
     pub body: Bytes,
 }
 
@@ -52,7 +52,7 @@ impl Request {
     /// Checks the target. Nothing is added to the headers: `Host` has to be among them.
     ///
     /// # Errors
-    /// When the target is not one.
+    /// Fails if the target is not valid.
     pub fn prepare(self) -> Result<Prepared, hyper::http::Error> {
         let built = hyper::Request::builder().method(self.method).uri(self.target);
         let mut built = built.body(Full::new(self.body))?;

@@ -1,4 +1,4 @@
-//! Whom others are believed to be: the authorities of the system, those in a file, or both, or those in a list, and nobody else.
+//! Trusted certificate authorities: those of the system, those in a file, both, or only those in a list.
 //!
 //! Nothing is read before the first encrypted connection: whoever only speaks in the clear pays nothing. What was read stays in
 //! use; a file that could not be read is tried again. There is no way to do without.
@@ -87,7 +87,7 @@ impl Trust {
         Self::of(Authorities { of_system: true, of_file: Some(file.into()), of_list: Vec::new() })
     }
 
-    /// Whoever the authorities in a list vouch for, and nobody else.
+    /// Only the authorities in a list.
     #[must_use]
     pub fn list(certificates: Vec<CertificateDer<'static>>) -> Arc<Self> {
         Self::of(Authorities { of_system: false, of_file: None, of_list: certificates })
@@ -100,7 +100,7 @@ impl Trust {
     /// A connection that is encrypted, with somebody who is believed to be that host.
     ///
     /// # Errors
-    /// When there are no authorities, or the other side is not believed.
+    /// Fails if there are no authorities, or the certificate of the server is not trusted.
     pub async fn secure(&self, stream: TcpStream, host: &str) -> Result<TlsStream<TcpStream>, TrustError> {
         let name = ServerName::try_from(host.to_owned()).map_err(TrustError::Name)?;
         let config = self.config.get_or_try_init(|| read(self.authorities.clone())).await?;

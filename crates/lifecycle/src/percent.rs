@@ -15,7 +15,7 @@ impl Percent {
         if hundredths == 0 || hundredths > 100 { None } else { Some(Self(hundredths)) }
     }
 
-    /// How many hundredths.
+    /// The number of hundredths.
     #[must_use]
     pub const fn hundredths(self) -> u8 {
         self.0

@@ -5,12 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Where machines come in.
+/// An address or a file on which the endpoint listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Door {
     /// A TCP address. Port 0 is one that is free.
     Tcp(SocketAddr),
-    /// A TCP address, for those alone who come through one network interface.
+    /// A TCP address, for callers on one network interface only.
     Interface {
         /// The interface, such as the end of a machine's cable.
         name: String,
@@ -21,38 +21,38 @@ pub enum Door {
     Unix {
         /// Its file, which is there for as long as the listener.
         path: PathBuf,
-        /// The mode of that file, such as `0o660`: who may write to it may call.
+        /// The mode of that file, such as `0o660`: a process that may write to it may call.
         mode: u32,
     },
 }
 
-/// Why a door stays closed.
+/// Reason why a door cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system says no.
+    /// The operating system refuses.
     #[error("cannot listen: {door}")]
     Listen {
-        /// Where.
+        /// The door.
         door: Door,
-        /// What it says.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// Something lies there that is not a socket, and is not removed for one.
     #[error("not a socket: {}\n  hint: move it away, or choose another path", .path.display())]
     NotASocket {
-        /// Where.
+        /// The file.
         path: PathBuf,
     },
     /// Another program listens there.
     #[error("another program listens: {}\n  hint: stop it, or choose another path", .path.display())]
     InUse {
-        /// Where.
+        /// The file.
         path: PathBuf,
     },
-    /// Nobody could ever be known there.
+    /// Callers of a Unix socket cannot be told apart.
     #[error("callers of a Unix socket have no address: {}\n  hint: name the machine it belongs to", .path.display())]
     NoAddresses {
-        /// Where.
+        /// The file.
         path: PathBuf,
     },
 }

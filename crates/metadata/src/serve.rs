@@ -23,7 +23,7 @@ impl<C: ControlPlane> Front<C> {
     /// end with it.
     ///
     /// # Errors
-    /// When the runtime cannot watch the listener.
+    /// Fails if the runtime cannot watch the listener.
     pub async fn serve(
         self: Arc<Self>,
         listener: Listener,

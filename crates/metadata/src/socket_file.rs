@@ -26,7 +26,7 @@ impl SocketFile {
     /// Listens there. `failed` makes an error of a refusal of the operating system.
     ///
     /// # Errors
-    /// When the operating system refuses, another server listens there, or the file is not a socket.
+    /// Fails if the operating system refuses, another server listens there, or the file is not a socket.
     pub fn create(
         path: &Path,
         mode: u32,

@@ -27,7 +27,7 @@ impl Found {
     }
 }
 
-/// Whether VMs can read documents.
+/// Presence of readers: VMs can read documents, or cannot yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     /// Not yet: the server starts. Nothing that is due is done.

@@ -11,7 +11,7 @@ use crate::tls::TlsError;
 /// Reason why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// What was kept cannot be read.
+    /// The journal cannot be opened.
     #[error(transparent)]
     Store(#[from] forewarn_store::OpenError),
     /// The fleet is none.

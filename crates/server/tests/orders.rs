@@ -109,19 +109,18 @@ async fn a_server_that_stops_lets_a_program_end_its_work() {
     let path = folder.path().join("hands");
     let place = folder.path().display();
     let script = format!(
-        "#!/bin/sh\ncat > /dev/null\ntouch {place}/begun\nwhile [ ! -e {place}/go ]; do sleep 0.01; done\n\
+        "#!/bin/sh\ncat > /dev/null\necho > {place}/begun\ncat {place}/go > /dev/null\n\
          touch {place}/done\necho '{{\"result\":\"done\"}}'\n"
     );
     std::fs::write(&path, script).expect("a file");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    for pipe in ["begun", "go"].map(|name| folder.path().join(name)) {
+        assert!(std::process::Command::new("mkfifo").arg(pipe).status().expect("mkfifo").success());
+    }
     let engine = town(Hypervisor::Program(Program { path, time_limit: Duration::from_secs(60) })).await;
     engine.order(commands(json!([{ "command": "restart", "machine": "a" }]))).await.expect("at once");
-    let until = async |name: &str| {
-        while !folder.path().join(name).exists() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    };
-    until("begun").await;
+    let begun = folder.path().join("begun");
+    tokio::task::spawn_blocking(move || std::fs::read(begun)).await.expect("no panic").expect("a pipe");
     let stopping = tokio::spawn({
         let engine = engine.clone();
         async move { engine.stop().await }

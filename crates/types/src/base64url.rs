@@ -52,7 +52,7 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
 /// Writes bytes as a text.
 ///
 /// # Errors
-/// When the serializer fails.
+/// Fails if the serializer fails.
 pub fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&encode(bytes.as_ref()))
 }
@@ -60,7 +60,7 @@ pub fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, serializer: S) -> Resu
 /// Reads bytes from a text.
 ///
 /// # Errors
-/// When the text is not one that [`encode`] gives, or has the wrong length.
+/// Fails if the text is not one that [`encode`] gives, or has the wrong length.
 pub fn deserialize<'de, D: Deserializer<'de>, T: TryFrom<Vec<u8>>>(deserializer: D) -> Result<T, D::Error> {
     let bytes =
         decode(&String::deserialize(deserializer)?).ok_or_else(|| D::Error::custom("not base64url"))?;

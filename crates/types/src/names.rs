@@ -137,7 +137,7 @@ pub mod derived_name {
     /// Writes a name.
     ///
     /// # Errors
-    /// When the serializer fails.
+    /// Fails if the serializer fails.
     pub fn serialize<S: Serializer>(name: &Name, serializer: S) -> Result<S::Ok, S::Error> {
         name.serialize(serializer)
     }
@@ -145,7 +145,7 @@ pub mod derived_name {
     /// Reads a name.
     ///
     /// # Errors
-    /// When the text is not a name.
+    /// Fails if the text is not a name.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
         Name::restored(&String::deserialize(deserializer)?).map_err(D::Error::custom)
     }

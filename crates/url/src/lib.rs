@@ -15,7 +15,7 @@ pub use host::is_own_host;
 /// Characters of a URL.
 pub const URL_BYTES_MAX: usize = 2_048;
 
-/// Where something is. As JSON, all of it: for messages between servers, never for a view.
+/// A URL. Its JSON form is complete: for messages between servers, never for a view.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Url {

@@ -19,7 +19,7 @@ const AGENT: &str = "docs/reference/agent.md";
 /// Where it is told of every setting whether it needs a restart.
 const RESTART_HEADING: &str = "## Without a restart";
 
-/// Where metrics are.
+/// Files that define metrics.
 const METRICS_SOURCES: [&str; 2] = ["crates/metadata/src/", "crates/server/src/"];
 
 /// Where settings are.

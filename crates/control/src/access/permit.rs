@@ -97,7 +97,7 @@ impl Permit {
     /// Checks a command, in the state of the cluster in which it is carried out.
     ///
     /// # Errors
-    /// When the role is not sufficient, or the command concerns other tenants.
+    /// Fails if the role is not sufficient, or the command concerns other tenants.
     pub fn check_command(&self, command: &NamedCommand, cluster: &Cluster) -> Result<(), Denied> {
         self.check_role(needs(command))?;
         if is_within(command, cluster, &self.scope.tenants) { Ok(()) } else { Err(Denied::Tenants) }
@@ -106,7 +106,7 @@ impl Permit {
     /// Checks a command whose names were found in that state of the cluster.
     ///
     /// # Errors
-    /// When the role is not sufficient, or the command concerns other tenants.
+    /// Fails if the role is not sufficient, or the command concerns other tenants.
     pub fn check_resolved(
         &self,
         command: &NamedCommand,
@@ -121,7 +121,7 @@ impl Permit {
     /// Checks the host that a client has named in a command whose names were found.
     ///
     /// # Errors
-    /// When the permit is limited to tenants, and the host carries none of their machines.
+    /// Fails if the permit is limited to tenants, and the host carries none of their machines.
     pub fn check_resolved_host(&self, resolved: &Resolved, cluster: &Cluster) -> Result<(), Denied> {
         host_of_resolved(resolved).map_or(Ok(()), |host| self.check_host_id(cluster, Some(host)))
     }

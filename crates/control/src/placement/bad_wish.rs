@@ -22,9 +22,9 @@ pub enum BadWish {
     NoHost {
         /// The scale set.
         set: String,
-        /// How many were to be added.
+        /// Instances to add.
         wanted: usize,
-        /// How many of them have no place.
+        /// Instances without a host.
         missing: usize,
     },
     /// Not as many fault domains as there can be.
@@ -35,9 +35,9 @@ pub enum BadWish {
     Protected {
         /// The scale set.
         set: String,
-        /// How many were to go.
+        /// Instances to remove.
         wanted: usize,
-        /// How many of them cannot.
+        /// Instances that cannot be removed.
         missing: usize,
     },
 }

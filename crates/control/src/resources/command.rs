@@ -67,7 +67,7 @@ impl Resources {
     /// Decides a command. `cluster` is the cluster of these resources.
     ///
     /// # Errors
-    /// When it would exceed a limit, or the link or the name is taken.
+    /// Fails if it would exceed a limit, or the link or the name is taken.
     pub fn decide(
         &self,
         now: Now,
@@ -143,7 +143,7 @@ impl Resources {
     /// commands it waits for nothing, and takes no room.
     ///
     /// # Errors
-    /// When there would be too many operations, or too much work in one.
+    /// Fails if there would be too many operations, or too much work in one.
     pub fn check_room_for_operation(&self, about: &str, commands: usize) -> Result<(), Refusal> {
         Refusal::check(about.len(), ID_BYTES_MAX, "bytes in an id")?;
         Refusal::check(commands, OPERATION_WAITS_MAX, "machines in an operation")?;

@@ -18,7 +18,7 @@ impl SharedState {
     /// Decides a command: the changes that it makes.
     ///
     /// # Errors
-    /// When the command is refused.
+    /// Fails if the command is refused.
     pub fn decide(&self, now: Now, command: &Command) -> Result<Vec<Change>, Refusal> {
         match command {
             Command::CreateCluster { name, seed, site } => self.create_cluster(name, *seed, site),

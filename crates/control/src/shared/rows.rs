@@ -93,7 +93,7 @@ impl Restoring {
     /// The state, once all rows are there.
     ///
     /// # Errors
-    /// When some are missing.
+    /// Fails if some are missing.
     pub fn finish(self) -> Result<SharedState, BadRows> {
         let shared = self.shared.ok_or(BadRows("there is no head"))?;
         if shared.cluster_name(ClusterId::DEFAULT) != Some(&default_name()) {

@@ -125,7 +125,7 @@ impl ControlState {
     /// Checks that resources can be written in a cluster: ids, bodies and notes.
     ///
     /// # Errors
-    /// When they exceed a limit, or an id is that of a resource in another cluster.
+    /// Fails if they exceed a limit, or an id is that of a resource in another cluster.
     pub fn check_room<'a>(
         &self,
         id: ClusterId,

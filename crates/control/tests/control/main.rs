@@ -11,6 +11,7 @@ mod fleets;
 mod happenings;
 mod lists;
 mod pushes;
+mod random_fleets;
 #[allow(unreachable_pub, reason = "shared by the modules of this test")]
 mod random_requests;
 mod replay;

@@ -9,18 +9,6 @@ fn command(json: &str) -> NamedCommand {
     serde_json::from_str(json).unwrap()
 }
 
-fn view(town: &Town, id: u64) -> RolloutView {
-    rollout_view(&town.cluster, town.now, RolloutId(id)).unwrap()
-}
-
-fn tick(town: &mut Town) {
-    town.pass(std::time::Duration::ZERO);
-}
-
-fn advance(town: &mut Town, seconds: u64) {
-    town.pass(std::time::Duration::from_secs(seconds));
-}
-
 #[test]
 fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
     let mut town = Town::with_pairs();
@@ -61,31 +49,31 @@ fn a_rollout_says_what_it_waits_for_and_remembers_what_it_did() {
     town.say(
         r#"{"command":"start_rollout","work":"reboot","hosts":"all","terms":{"at_once":1,"pause_between":"1h","tenant_share":50}}"#,
     );
-    let going = view(&town, 0);
+    let going = town.rollout(0);
     assert_eq!((going.state.as_str(), going.current_hosts.as_slice()), ("going", &["h1".to_owned()][..]));
     assert_eq!(going.text, "1 host of it: waits for approval or for the end of the notice");
     assert_eq!((going.terms.at_once, going.terms.tenant_share, going.waiting.len()), (Some(1), Some(50), 5));
-    advance(&mut town, 900);
+    town.advance(900);
     let Action { maintenance, machine, .. } = town.work.pop().unwrap();
     town.submit(&Command::Complete { maintenance, machine, report: Report::Failed });
-    let paused = view(&town, 0);
+    let paused = town.rollout(0);
     assert_eq!(
         (paused.state.as_str(), paused.failed.as_slice()),
         ("paused-by-failures", &["h1".to_owned()][..])
     );
     assert_eq!(paused.text, "has paused itself: 1 impact failed");
     town.say(r#"{"command":"resume_rollout","rollout":0}"#);
-    tick(&mut town);
-    assert_eq!(view(&town, 0).text, "rests for 1h before its next group");
+    town.tick();
+    assert_eq!(town.rollout(0).text, "rests for 1h before its next group");
     town.say(r#"{"command":"change_rollout","rollout":0,"remove":["h2"],"terms":{"windows":["12:00-13:00"],"pause_between":"0s"}}"#);
-    tick(&mut town);
-    let waits = view(&town, 0);
+    town.tick();
+    let waits = town.rollout(0);
     assert_eq!((waits.state.as_str(), waits.terms.at_once), ("waits-for-window", Some(1)));
     assert!(waits.text.ends_with("the next group is announced at 2026-01-01T11:45:00Z"), "{}", waits.text);
     town.say(r#"{"command":"pause_rollout","rollout":0}"#);
-    assert_eq!(view(&town, 0).state, "paused");
+    assert_eq!(town.rollout(0).state, "paused");
     town.say(r#"{"command":"cancel_rollout","rollout":0}"#);
-    let over = view(&town, 0);
+    let over = town.rollout(0);
     assert_eq!((over.state.as_str(), over.waiting.len()), ("cancelled", 4));
     assert_eq!(over.text, "cancelled: 0 done, 1 failed, 4 not begun");
     assert!(over.ended_at.is_some());

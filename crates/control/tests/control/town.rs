@@ -47,6 +47,21 @@ impl Town {
         town
     }
 
+    /// Decides everything that is due.
+    pub(crate) fn tick(&mut self) {
+        self.pass(Duration::ZERO);
+    }
+
+    /// Lets seconds pass.
+    pub(crate) fn advance(&mut self, seconds: u64) {
+        self.pass(Duration::from_secs(seconds));
+    }
+
+    /// The view of a rollout.
+    pub(crate) fn rollout(&self, id: u64) -> RolloutView {
+        rollout_view(&self.cluster, self.now, RolloutId(id)).unwrap()
+    }
+
     /// Six hosts, with three update domains of `web` in pairs; enrolled.
     pub(crate) fn with_pairs() -> Self {
         let mut town = Self::new();

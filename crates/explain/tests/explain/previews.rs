@@ -20,18 +20,6 @@ fn command(json: &str) -> NamedCommand {
     serde_json::from_str(json).unwrap()
 }
 
-fn view(town: &Town, id: u64) -> RolloutView {
-    rollout_view(&town.cluster, town.now, RolloutId(id)).unwrap()
-}
-
-fn tick(town: &mut Town) {
-    town.pass(std::time::Duration::ZERO);
-}
-
-fn advance(town: &mut Town, seconds: u64) {
-    town.pass(std::time::Duration::from_secs(seconds));
-}
-
 #[test]
 fn a_preview_is_what_happens_then() {
     let mut town = Town::with_pairs();
@@ -45,23 +33,23 @@ fn a_preview_is_what_happens_then() {
     assert_eq!((&seen.longest.stuck, &seen.notes[..]), (&None, &[][..]));
     town.say(start);
     for step in &seen.longest.steps {
-        assert_eq!(view(&town, 0).current_hosts, step.hosts);
+        assert_eq!(town.rollout(0).current_hosts, step.hosts);
         assert_eq!(step.announced.0, town.now.wall);
         assert_eq!(step.tenants.len(), 1);
         assert_eq!(step.tenants[0].event.as_deref(), Some("Freeze"));
         assert_eq!(step.tenants[0].machines.len(), 2);
-        advance(&mut town, 900);
+        town.advance(900);
         assert_eq!(step.starts.0, town.now.wall);
-        advance(&mut town, 9);
+        town.advance(9);
         town.finish();
         assert_eq!(step.ends.0, town.now.wall);
-        tick(&mut town);
-        if view(&town, 0).state == "waits-for-confirmation" {
+        town.tick();
+        if town.rollout(0).state == "waits-for-confirmation" {
             town.say(r#"{"command":"resume_rollout","rollout":0}"#);
         }
-        advance(&mut town, 600);
+        town.advance(600);
     }
-    assert_eq!(view(&town, 0).state, "finished");
+    assert_eq!(town.rollout(0).state, "finished");
 }
 
 #[test]
@@ -83,7 +71,7 @@ fn a_preview_says_what_it_cannot_know_and_what_is_refused() {
     assert_eq!(announced.as_secs(), 909);
     // Where something is not well for good, it does not come to an end.
     town.say(r#"{"command":"fail_host","host":"h1"}"#);
-    tick(&mut town);
+    town.tick();
     let windows = entry(
         r#"{"command":"start_rollout","work":"reboot","hosts":["h3","h4"],"terms":{"windows":["sun 03:00-04:00"]}}"#,
     );

@@ -1,4 +1,4 @@
-//! What a server needs of the operating system in numbers: file descriptors, one for each connection, and cores.
+//! Limits of the operating system that a server needs: file descriptors, one for each connection, and cores.
 
 use std::num::NonZeroUsize;
 

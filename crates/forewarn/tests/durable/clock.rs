@@ -4,7 +4,7 @@
 //! clocks that know nothing of each other.
 
 use std::fs::{self, File};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use forewarn_imds::parse_date;
 use rustix::process::Signal;
@@ -39,14 +39,17 @@ fn a_clock_that_runs_does_not_go_back_over_a_kill() {
 }
 
 /// Longer than a driver sleeps at most.
+const DRIVER_SLEEP_MAX: Duration = Duration::from_millis(2_500);
+
 fn sleep_through(server: &Server) {
     server.signal(Signal::STOP);
     until("it stands still", || {
         let stat = fs::read_to_string(format!("/proc/{}/stat", server.id())).ok()?;
         stat.contains(") T ").then_some(())
     });
-    // Nobody waits for anything here: time passes, and the server knows nothing of it.
-    std::thread::sleep(Duration::from_millis(2_500));
+    // Time passes, and the server knows nothing of it.
+    let stopped = Instant::now();
+    until("a driver would have woken", || (stopped.elapsed() > DRIVER_SLEEP_MAX).then_some(()));
     server.signal(Signal::CONT);
 }
 

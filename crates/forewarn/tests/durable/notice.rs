@@ -166,8 +166,10 @@ fn a_process_that_is_stopped_for_longer_than_the_notice_before_it_publishes_move
         scope.spawn(|| evict(&server).unwrap());
         until_syncing(&server);
         server.signal(Signal::STOP);
-        // Nothing is waited for here: time passes, a minute on the clock of the server.
-        std::thread::sleep(NOTICE * 2 / SPEED);
+        let end = seen.at(Instant::now()).plus(NOTICE * 2);
+        until("twice the notice is over on the clock of the server", || {
+            (seen.at(Instant::now()) >= end).then_some(())
+        });
         let resumed = Instant::now();
         server.signal(Signal::CONT);
         (first_seen(&server, resumed).0, resumed)

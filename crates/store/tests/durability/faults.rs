@@ -43,8 +43,10 @@ impl SmallDisk {
         fs::write(self.place.path().join("filler"), vec![1; filler * PAGE]).unwrap();
     }
 
+    /// Frees the space of the filler. A child that another test is starting may still have the file open, and a removed
+    /// file keeps its space until it is closed everywhere; a truncated one does not.
     fn make_room(&self) {
-        fs::remove_file(self.place.path().join("filler")).unwrap();
+        fs::write(self.place.path().join("filler"), []).unwrap();
     }
 }
 

@@ -145,7 +145,7 @@ impl Authorization {
     /// Checks a text.
     ///
     /// # Errors
-    /// When it is not valid in a header.
+    /// Fails if it is not valid in a header.
     pub fn new(text: &str) -> Result<Self, BadAuthorization> {
         let fits = (1..=AUTHORIZATION_BYTES_MAX).contains(&text.len());
         let is_text = text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ');

@@ -2,25 +2,25 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test may be blunt")]
 
-use std::fs;
+mod rewriting;
+mod tampering;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use forewarn_control::ClusterId;
 use forewarn_control::Record;
 use forewarn_control::shared::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
 use forewarn_control::{BrokenLink, Chain, Subject, Told, TrailEntry};
-use forewarn_lifecycle::{MaintenanceId, Name, Now, Seed, Timestamp};
+use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
 use forewarn_store::{
-    AppendFailed, Direction, Journal, OpenError, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage,
-    TrailQuery, TrailReader, check, export, import,
+    AppendFailed, Direction, Journal, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage, TrailQuery,
+    TrailReader, check, export, import,
 };
 use forewarn_types::Moment;
 use forewarn_url::Url;
 use proptest::prelude::*;
-use rusqlite::Connection;
 use tempfile::{TempDir, tempdir};
 
 const MINUTE: i64 = 60_000;
@@ -373,217 +373,4 @@ fn a_copy_has_the_trail() {
     told.recv().unwrap().unwrap();
     assert_eq!(check(place.path()).unwrap().entries, 3);
     assert_eq!(open(place.path()).trail_reader().read(TrailQuery::default()).unwrap().entries, entries);
-}
-
-fn database(directory: &Path) -> Connection {
-    Connection::open(directory.join("journal.db")).unwrap()
-}
-
-/// Somebody who knows how checksums are made changes an entry, and even its own hash.
-#[test]
-fn a_forged_entry_breaks_the_chain() {
-    let forged = tempdir().unwrap();
-    let mut chain = Chain::default();
-    let mut entries: Vec<_> = (1..).zip(0..5).map(|(number, at)| told(number, at * MINUTE)).collect();
-    entries[2].text = "nobody was here".to_owned();
-    let entries: Vec<_> = entries.into_iter().map(|told| Arc::new(chain.seal(told))).collect();
-    open(forged.path()).append(&[], &entries).unwrap();
-    let (directory, _) = with_entries(5);
-    let read = "SELECT content FROM trail WHERE number = 3";
-    let content: Vec<u8> = database(forged.path()).query_row(read, [], |row| row.get(0)).unwrap();
-    let write = "UPDATE trail SET content = ?1 WHERE number = 3";
-    database(directory.path()).execute(write, [content]).unwrap();
-    let problem = check(directory.path()).unwrap_err().to_string();
-    let expected = "entry 4 of the trail, or the one before it, is not what was written: its hash is wrong";
-    assert!(problem.contains(expected), "{problem}");
-}
-
-/// Does something to the tables of a journal with five entries, as somebody might who knows `SQLite`, and what is said of it
-/// when it is opened and when it is checked.
-fn tampered(sql: &str) -> (Option<String>, String) {
-    let (directory, _) = with_entries(5);
-    let connection = database(directory.path());
-    connection.execute_batch(sql).unwrap();
-    connection.close().unwrap();
-    let what = |problem: OpenError| match problem {
-        OpenError::Damaged { ref what, .. } => what.clone(),
-        OpenError::InUse(_)
-        | OpenError::Missing(_)
-        | OpenError::Foreign(_)
-        | OpenError::Newer { .. }
-        | OpenError::Exists(_)
-        | OpenError::Full(_)
-        | OpenError::Io { .. }
-        | OpenError::Database { .. }
-        | OpenError::Gone(_)
-        | OpenError::Short { .. }
-        | OpenError::ReachUnknown { .. }
-        | OpenError::Complete(_) => panic!("{problem}"),
-    };
-    let opened = Journal::open(directory.path(), &options()).err().map(what);
-    (opened, what(check(directory.path()).unwrap_err()))
-}
-
-#[test]
-fn a_trail_that_was_tampered_with_is_found_out() {
-    let cut = "DELETE FROM trail WHERE number = 5; DELETE FROM subject WHERE number = 5";
-    let (opened, checked) = tampered(cut);
-    assert_eq!(checked, "the trail ends with entry 4, and should with 5");
-    assert_eq!(opened, Some(checked), "an end that was cut off is missed at once");
-
-    let (opened, checked) = tampered("DELETE FROM trail; DELETE FROM subject; DELETE FROM hour");
-    assert_eq!(checked, "the trail ends with entry 0, and should with 5");
-    assert_eq!(opened, Some(checked));
-
-    let (opened, checked) = tampered("DELETE FROM trail WHERE number = 1");
-    assert_eq!(checked, "the trail begins with entry 2, and should with 1");
-    assert_eq!(opened, Some(checked));
-
-    let (opened, checked) = tampered("DELETE FROM trail WHERE number = 3");
-    assert_eq!(checked, "entry 3 of the trail is missing: entry 4 comes next");
-    assert_eq!(opened, None, "not all of it is read whenever it is opened");
-
-    let changed =
-        "UPDATE trail SET content = CAST(replace(content, 'forewarn', 'somebody') AS BLOB) WHERE number = 3";
-    let (_, checked) = tampered(changed);
-    assert_eq!(checked, "entry 3 of the trail: its checksum is wrong");
-
-    let (_, checked) = tampered("UPDATE trail SET at = at + 1 WHERE number = 2");
-    assert_eq!(checked, "entry 2 of the trail: it stands where another should");
-
-    let (_, checked) = tampered("DELETE FROM subject WHERE subject = 'default/tenant:t1' AND number = 4");
-    assert_eq!(checked, "entry 4 of the trail is not found where it should be");
-
-    let (_, checked) = tampered("INSERT INTO subject VALUES ('default/tenant:t9', 4)");
-    assert_eq!(checked, "the index of the trail names what is not there");
-
-    let (_, checked) = tampered("UPDATE hour SET first = 4");
-    assert_eq!(checked, "entry 1 of the trail is not found where it should be");
-}
-
-#[test]
-fn a_damaged_entry_is_told_of_and_the_others_are_read() {
-    let (directory, _) = with_entries(5);
-    let connection = database(directory.path());
-    connection.execute_batch("UPDATE trail SET content = zeroblob(20) WHERE number = 3").unwrap();
-    connection.close().unwrap();
-    let journal = open(directory.path());
-    let reader = journal.trail_reader();
-    let problem = reader.read(TrailQuery::default()).unwrap_err();
-    assert!(matches!(&problem, ReadFailed::Damaged(what) if what.starts_with("entry 3")), "{problem}");
-    assert_eq!(
-        numbers(&reader.read(TrailQuery { after: Some(3), ..TrailQuery::default() }).unwrap()),
-        [4, 5]
-    );
-    assert_eq!(
-        numbers(&reader.read(TrailQuery { before: Some(3), ..TrailQuery::default() }).unwrap()),
-        [1, 2]
-    );
-}
-
-/// The same entries, sealed again; those from the one of that number on say something else.
-fn sealed_again(entries: &[Arc<TrailEntry>], from: u64) -> Vec<Arc<TrailEntry>> {
-    let mut chain = Chain::default();
-    let again = |entry: &Arc<TrailEntry>| {
-        let mut told = Told::from(TrailEntry::clone(entry));
-        if entry.number >= from {
-            told.text = format!("{}, not before later", told.text);
-        }
-        Arc::new(chain.seal(told))
-    };
-    entries.iter().map(again).collect()
-}
-
-/// What a reader finds, and the number of the newest entry that it knows of.
-fn texts(journal: &Journal) -> (Vec<String>, u64) {
-    let page = journal.trail_reader().read(TrailQuery::default()).unwrap();
-    (page.entries.iter().map(|entry| entry.text.clone()).collect(), page.head)
-}
-
-#[test]
-fn entries_that_are_hidden_are_rewritten_before_a_reader_sees_them() {
-    let directory = tempdir().unwrap();
-    let clock = Record::clock(Now::at_millis(5));
-    let entries = sealed((0..6).map(|number| number * MINUTE));
-    for mut journal in [Journal::memory(), open(directory.path())] {
-        journal.append(std::slice::from_ref(&clock), &entries[..3]).unwrap();
-        journal.hide_trail_after(3);
-        journal.append(std::slice::from_ref(&clock), &entries[3..]).unwrap();
-        assert_eq!((texts(&journal).0.len(), texts(&journal).1), (3, 3), "the rest is hidden");
-        let again = sealed_again(&entries, 5);
-        journal.rewrite(std::slice::from_ref(&clock), &again[4..]).unwrap();
-        assert_eq!((texts(&journal).0.len(), texts(&journal).1), (3, 3));
-        journal.show_trail();
-        let expected: Vec<_> = again.iter().map(|entry| entry.text.clone()).collect();
-        assert_eq!(texts(&journal), (expected, 6));
-        assert_eq!(journal.length(), 3);
-        // What comes next is chained to what was rewritten.
-        let next = Chain::at(&again[5]).unwrap().seal(told(7, 9 * MINUTE));
-        journal.append(&[], &[Arc::new(next)]).unwrap();
-        journal.close().unwrap();
-    }
-    assert_eq!(check(directory.path()).unwrap().entries_kept, 7, "the chain holds, and the index does");
-}
-
-#[test]
-fn a_kill_right_after_entries_were_rewritten_is_no_loss() {
-    let directory = tempdir().unwrap();
-    let clock = Record::clock(Now::at_millis(5));
-    let entries = sealed((0..6).map(|number| number * MINUTE));
-    let mut journal = open(directory.path());
-    journal.append(std::slice::from_ref(&clock), &entries[..3]).unwrap();
-    journal.hide_trail_after(3);
-    journal.append(std::slice::from_ref(&clock), &entries[3..]).unwrap();
-    // The commit of the rewritten entries is durable, and its record is not written yet.
-    let reach = directory.path().join("journal.reach");
-    let before = fs::read(&reach).unwrap();
-    journal.rewrite(std::slice::from_ref(&clock), &sealed_again(&entries, 5)[4..]).unwrap();
-    journal.close().unwrap();
-    fs::write(reach, before).unwrap();
-    let (journal, _) = Journal::open(directory.path(), &options()).unwrap();
-    assert_eq!(journal.length(), 3);
-}
-
-#[test]
-fn only_the_last_entries_are_rewritten_and_by_entries_about_the_same() {
-    let clock = Record::clock(Now::at_millis(5));
-    let entries = sealed((0..6).map(|number| number * MINUTE));
-    let others: Vec<_> = sealed((0..6).map(|number| number * MINUTE + 1));
-    let again = sealed_again(&entries, 1);
-    for wrong in [&again[2..5], &others[..], &again[5..]] {
-        let directory = tempdir().unwrap();
-        for mut journal in [Journal::memory(), open(directory.path())] {
-            journal.append(std::slice::from_ref(&clock), &entries).unwrap();
-            // The last one alone is not chained to the fifth as it was written.
-            assert!(journal.rewrite(std::slice::from_ref(&clock), wrong).is_err(), "{wrong:?}");
-        }
-    }
-}
-
-#[test]
-fn a_journal_that_ends_with_announcements_names_them_until_something_follows() {
-    let directory = tempdir().unwrap();
-    let recovered = || {
-        let (journal, found) = Journal::open(directory.path(), &options()).unwrap();
-        journal.close().unwrap();
-        found.unread
-    };
-    let announced = |works: std::ops::Range<u64>| -> Vec<_> {
-        works.map(|work| (ClusterId::DEFAULT, MaintenanceId(work))).collect()
-    };
-    let clock = Record::clock(Now::at_millis(5));
-    // More than one record can hold.
-    let all = announced(0..25_000);
-    let mut records = vec![clock.clone()];
-    records.extend(Record::unread(Now::at_millis(6), &all));
-    assert!(records.len() > 2);
-    let mut journal = open(directory.path());
-    journal.append(&records, &[]).unwrap();
-    journal.close().unwrap();
-    assert_eq!(recovered(), all);
-    assert_eq!(recovered(), all, "looking changes nothing");
-    let mut journal = open(directory.path());
-    journal.append(&[clock], &[]).unwrap();
-    journal.close().unwrap();
-    assert_eq!(recovered(), []);
 }
