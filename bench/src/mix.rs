@@ -8,7 +8,7 @@ use std::time::Instant;
 use forewarn_lifecycle::player::{EmptySurroundings, due};
 use forewarn_lifecycle::{
     Action, Approver, Change, Cluster, Command, Effect, EventId, HostWork, MachineId, Now, Placement,
-    PowerChange, Priority, Refusal, Report, TenantId, Terms,
+    PowerChange, Priority, Refusal, Report, RolloutTerms, TenantId,
 };
 
 use crate::fleet::{Block, told_of_deletion};
@@ -105,7 +105,7 @@ impl Mix {
 
     fn update_host(&mut self, block: Block, cycle: u32) -> Result<(), Refusal> {
         let hosts = vec![block.host(cycle)];
-        let rollout = Command::Rollout { work: HostWork::Update, hosts, terms: Terms::default() };
+        let rollout = Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() };
         self.submit(Kind::HostUpdate, &rollout)?;
         self.approve_and_settle()
     }

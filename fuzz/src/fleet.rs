@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use forewarn_control::{Details, Fleet, Resolved, Site, Unmentioned, difference, fleet_of};
+use forewarn_control::{Fleet, MachineDetails, Resolved, Site, Unmentioned, difference, fleet_of};
 use forewarn_lifecycle::{Change, Cluster, Command, MachineId, Now, Seed, Steady, Timestamp};
 
 /// Commands of one file that are carried out: enough to reach every rule, few enough for one step of fuzzing.
@@ -42,7 +42,7 @@ fn admit(fleet: &Fleet) -> Result<usize, String> {
         admitted.carry_out(command.resolve(&admitted.cluster).map_err(|bad| bad.to_string())?)?;
     }
     if count <= COMMANDS_MAX {
-        let nothing = Details::default();
+        let nothing = MachineDetails::default();
         let details = |machine: MachineId| admitted.details.get(&machine).unwrap_or(&nothing);
         let now = fleet_of(&admitted.cluster, &admitted.site, details);
         let rest = difference(&now, fleet, Unmentioned::Remove);
@@ -53,7 +53,7 @@ fn admit(fleet: &Fleet) -> Result<usize, String> {
 
 struct Admitted {
     cluster: Cluster,
-    details: BTreeMap<MachineId, Details>,
+    details: BTreeMap<MachineId, MachineDetails>,
     site: Site,
 }
 

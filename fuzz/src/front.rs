@@ -6,7 +6,7 @@ use forewarn_control::{Fleet, NamedCommand, Unmentioned, difference};
 use forewarn_lifecycle::{Command, Seed, TenantId, Timestamp};
 use forewarn_metadata::fuzzing::{Script, converse};
 use forewarn_metadata::{Front, Identity, IdentityToken, Settings};
-use forewarn_server::{Clock, Engine, Speed, Telemetry};
+use forewarn_server::{Clock, ControlHandle, Speed, Telemetry};
 use tokio::runtime::Runtime;
 
 const FLEET: &str = "
@@ -24,7 +24,7 @@ const START_MILLIS: i64 = 1_767_225_600_000;
 #[derive(Debug)]
 pub struct Memory {
     runtime: Runtime,
-    front: Arc<Front<Engine>>,
+    front: Arc<Front<ControlHandle>>,
     identity: Arc<Identity>,
 }
 
@@ -56,9 +56,9 @@ impl Memory {
     }
 }
 
-async fn start() -> Arc<Front<Engine>> {
+async fn start() -> Arc<Front<ControlHandle>> {
     let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
-    let engine = Engine::pretending(Seed([9; 16]), clock);
+    let engine = ControlHandle::pretending(Seed([9; 16]), clock);
     let fleet = Fleet::parse(FLEET).expect("a fleet");
     let differences = difference(&Fleet::default(), &fleet, Unmentioned::Keep).expect("a fleet that can be");
     let commands: Vec<_> = differences.into_iter().filter_map(|difference| difference.command).collect();

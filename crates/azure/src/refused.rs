@@ -3,7 +3,7 @@
 use forewarn_lifecycle::Refusal;
 
 use super::error::ArmError;
-use forewarn_control::{BadCommand, BadWish, Unknown};
+use forewarn_control::{BadCommand, ScaleSetError, Unknown};
 
 /// What is said of something that is not there, or not any more.
 const NOT_FOUND: &str = "The entity was not found in this Azure location.";
@@ -94,7 +94,7 @@ pub fn bad_command(bad: &BadCommand) -> ArmError {
         BadCommand::Notice(_) => ArmError::invalid("notBeforeTimeout", said()),
         BadCommand::Batch(_) => ArmError::invalid("maxBatchInstancePercent", said()),
         BadCommand::TooMany { .. } | BadCommand::Control(_) => ArmError::invalid("tags", said()),
-        BadCommand::WithMachines(_) | BadCommand::EventId(_) | BadCommand::Terms(_) => {
+        BadCommand::WithMachines(_) | BadCommand::EventId(_) | BadCommand::RolloutTerms(_) => {
             ArmError::new(400, "BadRequest", said())
         }
     }
@@ -102,14 +102,14 @@ pub fn bad_command(bad: &BadCommand) -> ArmError {
 
 /// A wish that comes to nothing.
 #[must_use]
-pub fn bad_wish(bad: &BadWish) -> ArmError {
+pub fn bad_wish(bad: &ScaleSetError) -> ArmError {
     let said = sentence(&bad.to_string());
     match bad {
-        BadWish::Unknown(unknown) => self::unknown(unknown),
-        BadWish::TooMany(_) => ArmError::invalid("sku.capacity", said),
-        BadWish::NoHost { .. } => allocation_failed(&said),
-        BadWish::FaultDomains(_) => ArmError::invalid("platformFaultDomainCount", said),
-        BadWish::Protected { .. } => ArmError::new(409, "OperationNotAllowed", said).at("sku.capacity"),
+        ScaleSetError::Unknown(unknown) => self::unknown(unknown),
+        ScaleSetError::TooMany(_) => ArmError::invalid("sku.capacity", said),
+        ScaleSetError::NoHost { .. } => allocation_failed(&said),
+        ScaleSetError::FaultDomains(_) => ArmError::invalid("platformFaultDomainCount", said),
+        ScaleSetError::Protected { .. } => ArmError::new(409, "OperationNotAllowed", said).at("sku.capacity"),
     }
 }
 
@@ -195,7 +195,7 @@ mod tests {
         let nothing = Unknown::Nothing { what: "machine", name: "wbe".into(), similar: Some("web".into()) };
         assert_eq!(unknown(&nothing).message, "No such machine: wbe. Hint: did you mean web?");
         let several = Unknown::Several { name: "a".into(), tenants: vec!["x/a".into(), "y/a".into()] };
-        assert_eq!(said(&bad_wish(&BadWish::Unknown(several))), (409, "Conflict", None));
+        assert_eq!(said(&bad_wish(&ScaleSetError::Unknown(several))), (409, "Conflict", None));
         let notice = BadCommand::Notice(Span(std::time::Duration::from_mins(1)));
         for (bad, expected) in [
             (BadCommand::Unknown(nothing), (404, "NotFound", None)),
@@ -221,10 +221,10 @@ mod tests {
     #[test]
     fn a_wish_without_room_says_what_is_needed() {
         assert_eq!(
-            said(&bad_wish(&BadWish::TooMany(1_001))),
+            said(&bad_wish(&ScaleSetError::TooMany(1_001))),
             (400, "InvalidParameter", Some("sku.capacity"))
         );
-        let error = bad_wish(&BadWish::NoHost { set: "web".into(), wanted: 3, missing: 2 });
+        let error = bad_wish(&ScaleSetError::NoHost { set: "web".into(), wanted: 3, missing: 2 });
         assert_eq!(said(&error), (409, "AllocationFailed", None));
         assert!(error.message.starts_with("Allocation failed. No host can take more instances of web"));
         assert!(error.message.contains("Hint: each needs a healthy host"), "{}", error.message);

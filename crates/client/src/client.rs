@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, words};
 use crate::headers::with_client_headers;
 use crate::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
-use crate::http::{Answer, Limits, Line, Request, Trust};
+use crate::http::{HttpClient, HttpResponse, Limits, Request, Trust};
 use crate::poll_schedule::PollSchedule;
 use crate::search::{NotFound, Search};
 
@@ -49,8 +49,8 @@ const FOREWARN: &str = "forewarn/";
 pub struct Client {
     endpoint: Endpoint,
     /// Documents, and everything else.
-    documents: Line,
-    others: Line,
+    documents: HttpClient,
+    others: HttpClient,
     editions: Ladder,
     known: Option<Known>,
     server: Option<String>,
@@ -112,7 +112,7 @@ impl Client {
     /// A client of an endpoint. Nothing is asked yet.
     #[must_use]
     pub fn new(endpoint: Endpoint) -> Self {
-        let line = || Line::new(endpoint.url().clone(), Trust::system());
+        let line = || HttpClient::new(endpoint.url().clone(), Trust::system());
         Self {
             documents: line(),
             others: line(),
@@ -269,7 +269,7 @@ impl Client {
         self.take(&answer)
     }
 
-    async fn ask_once(&mut self, wait: Option<Duration>) -> Result<Answer, Error> {
+    async fn ask_once(&mut self, wait: Option<Duration>) -> Result<HttpResponse, Error> {
         let mut target = self.events_target(self.editions.current());
         let wait = wait.zip(self.known.as_ref());
         if let Some((wait, known)) = wait {
@@ -285,13 +285,13 @@ impl Client {
         sent.map_err(|trouble| Error::of(&self.endpoint, trouble))
     }
 
-    async fn ask_other(&mut self, request: Request) -> Result<Answer, Error> {
+    async fn ask_other(&mut self, request: Request) -> Result<HttpResponse, Error> {
         let limits = Limits { answer: OTHER_MAX, body_bytes: OTHER_BYTES_MAX, ..Limits::default() };
         let sent = self.others.send(&with_client_headers(request), limits).await;
         sent.map_err(|trouble| Error::of(&self.endpoint, trouble))
     }
 
-    fn take(&mut self, answer: &Answer) -> Result<News, Error> {
+    fn take(&mut self, answer: &HttpResponse) -> Result<News, Error> {
         self.server = answer.header("server").map(str::to_owned);
         let date = answer.header("date").and_then(parse_date).unwrap_or_else(local_time);
         let received = tokio::time::Instant::now().into_std();
@@ -323,7 +323,7 @@ impl Client {
         self.endpoint.target(&format!("/metadata/scheduledevents?api-version={}", edition.as_str()))
     }
 
-    fn strange(&self, what: &str, answer: &Answer) -> Error {
+    fn strange(&self, what: &str, answer: &HttpResponse) -> Error {
         let why = format!("{what} is not of the expected form: {}", words(answer));
         Error::NotAnEndpoint { endpoint: self.endpoint.to_string(), why }
     }

@@ -6,7 +6,7 @@
 use forewarn_imds::Edition;
 use serde_json::Value;
 
-use crate::http::Answer;
+use crate::http::HttpResponse;
 
 /// The edition that is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Ladder {
     }
 
     /// What a refused question for a document means for the edition. Whether it is worth asking again at once.
-    pub(crate) fn step(&mut self, answer: &Answer) -> bool {
+    pub(crate) fn step(&mut self, answer: &HttpResponse) -> bool {
         let is_about_editions = answer.status == 400 && named(&answer.body).is_some();
         // An edition that has worked is not the reason.
         if answer.status == 400 && !is_about_editions && !self.settled {
@@ -49,7 +49,7 @@ impl Ladder {
     }
 
     /// The same, where only versions that are named count.
-    pub(crate) fn follow(&mut self, answer: &Answer) -> bool {
+    pub(crate) fn follow(&mut self, answer: &HttpResponse) -> bool {
         if answer.status != 400 {
             return false;
         }
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use crate::http::{Bytes, HeaderMap};
 
-    fn refusal(status: u16, body: &str) -> Answer {
-        Answer { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
+    fn refusal(status: u16, body: &str) -> HttpResponse {
+        HttpResponse { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
     }
 
     #[test]

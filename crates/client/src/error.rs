@@ -6,7 +6,7 @@ use forewarn_imds::{Unreadable, parse_date};
 use serde_json::Value;
 
 use crate::endpoint::Endpoint;
-use crate::http::{Answer, Trouble};
+use crate::http::{HttpError, HttpResponse};
 
 /// Characters of what a server says that are repeated.
 const WORDS_MAX: usize = 300;
@@ -20,7 +20,7 @@ pub enum Error {
         /// Who was asked.
         endpoint: String,
         /// What happened.
-        why: Trouble,
+        why: HttpError,
     },
     /// It takes too long.
     #[error("{endpoint} does not answer within {} seconds", limit.as_secs_f32())]
@@ -67,19 +67,19 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn of(endpoint: &Endpoint, trouble: Trouble) -> Self {
+    pub(crate) fn of(endpoint: &Endpoint, trouble: HttpError) -> Self {
         let endpoint = endpoint.to_string();
         match trouble {
-            Trouble::Late(limit) => Self::Late { endpoint, limit },
-            Trouble::TooLong(bytes) => Self::Unreadable(Unreadable::TooLong(bytes.saturating_add(1))),
-            why @ (Trouble::Unreachable(_) | Trouble::Broken(_) | Trouble::Unaskable(_)) => {
+            HttpError::Late(limit) => Self::Late { endpoint, limit },
+            HttpError::TooLong(bytes) => Self::Unreadable(Unreadable::TooLong(bytes.saturating_add(1))),
+            why @ (HttpError::Unreachable(_) | HttpError::Broken(_) | HttpError::Unaskable(_)) => {
                 Self::Unreachable { endpoint, why }
             }
         }
     }
 
     /// What an answer that is none means.
-    pub(crate) fn refusal(endpoint: &Endpoint, answer: &Answer) -> Self {
+    pub(crate) fn refusal(endpoint: &Endpoint, answer: &HttpResponse) -> Self {
         let (status, message) = (answer.status, words(answer));
         match status {
             410 | 429 | 500..=599 => Self::Busy { status, message, retry_after: retry_after(answer) },
@@ -118,7 +118,7 @@ fn hint(message: &str) -> &'static str {
 }
 
 /// What a server says, fit to be shown: its `error`, or the beginning of the body.
-pub(crate) fn words(answer: &Answer) -> String {
+pub(crate) fn words(answer: &HttpResponse) -> String {
     let text = String::from_utf8_lossy(&answer.body);
     let said = serde_json::from_str::<Value>(&text).ok();
     let error = said.as_ref().and_then(|said| said.get("error")).and_then(Value::as_str);
@@ -130,7 +130,7 @@ pub(crate) fn words(answer: &Answer) -> String {
 }
 
 /// When somebody wants to be asked again: in so many seconds, or at a moment of its own clock.
-fn retry_after(answer: &Answer) -> Option<Duration> {
+fn retry_after(answer: &HttpResponse) -> Option<Duration> {
     let text = answer.header("retry-after")?;
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));
@@ -144,15 +144,15 @@ mod tests {
     use super::*;
     use crate::http::{Bytes, HeaderMap};
 
-    fn answer(status: u16, headers: &[(&'static str, &str)], body: &str) -> Answer {
+    fn answer(status: u16, headers: &[(&'static str, &str)], body: &str) -> HttpResponse {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.insert(*name, value.parse().unwrap());
         }
-        Answer { status, headers: map, body: Bytes::copy_from_slice(body.as_bytes()) }
+        HttpResponse { status, headers: map, body: Bytes::copy_from_slice(body.as_bytes()) }
     }
 
-    fn told(answer: &Answer) -> String {
+    fn told(answer: &HttpResponse) -> String {
         Error::refusal(&Endpoint::well_known(), answer).to_string()
     }
 

@@ -63,6 +63,8 @@
 //! What is deliberately absent: deciding what to do about an event, and remembering what was done. What the caller owes: a runtime
 //! of tokio with time and I/O, and [`Sighting::left`] instead of a look at its own clock, which may be wrong.
 
+#![warn(missing_docs)]
+
 pub mod backoff;
 mod client;
 mod dhcp;

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::endpoint::Endpoint;
 use crate::headers::with_client_headers;
-use crate::http::{Answer, Limits, Line, Request, Trust};
+use crate::http::{HttpClient, HttpResponse, Limits, Request, Trust};
 use crate::{dhcp, lease};
 
 /// The variable that names the endpoint: an address, with or without a port, or a URL.
@@ -178,19 +178,19 @@ async fn found(address: Ipv4Addr, by: How, given_up: Option<&Endpoint>) -> Resul
 async fn probe(
     endpoint: &Endpoint,
     given_up: Option<&Endpoint>,
-    judge: impl Fn(&Answer) -> Result<(), String>,
+    judge: impl Fn(&HttpResponse) -> Result<(), String>,
 ) -> Result<(), String> {
     if given_up == Some(endpoint) {
         return Err("was asked before, and was of no use".to_owned());
     }
-    let mut line = Line::new(endpoint.url().clone(), Trust::system());
+    let mut line = HttpClient::new(endpoint.url().clone(), Trust::system());
     let request = with_client_headers(Request::get(endpoint.target("/metadata/versions")));
     let answer = line.send(&request, PROBE).await.map_err(|trouble| trouble.to_string())?;
     judge(&answer)
 }
 
 /// Other clouds have other services at the same address.
-fn is_metadata_service(answer: &Answer) -> Result<(), String> {
+fn is_metadata_service(answer: &HttpResponse) -> Result<(), String> {
     let names_itself = answer.header("server").is_some_and(|server| server.contains("IMDS"));
     let is_one = match answer.status {
         200 => serde_json::from_slice::<serde_json::Value>(&answer.body)
@@ -273,7 +273,7 @@ mod tests {
         let judge = |status, server: Option<&'static str>, body: &'static str| {
             let mut headers = HeaderMap::new();
             server.map(|server| headers.insert("server", HeaderValue::from_static(server)));
-            is_metadata_service(&Answer { status, headers, body: Bytes::from_static(body.as_bytes()) })
+            is_metadata_service(&HttpResponse { status, headers, body: Bytes::from_static(body.as_bytes()) })
                 .is_ok()
         };
         assert!(judge(200, None, r#"{"apiVersions":["2017-03-01"]}"#));

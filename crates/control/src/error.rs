@@ -6,7 +6,7 @@ use forewarn_lifecycle::{Name, Refusal};
 
 use crate::access::Denied;
 use crate::command::BadCommand;
-use crate::placement::BadWish;
+use crate::placement::ScaleSetError;
 
 /// The first of several commands that is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum ControlError {
     Bad(#[from] BadCommand),
     /// The change of a scale set is not possible.
     #[error(transparent)]
-    BadWish(#[from] BadWish),
+    ScaleSetError(#[from] ScaleSetError),
     /// An address is that of one machine.
     #[error("the address is taken: {address}, by {machine}")]
     AddressTaken {

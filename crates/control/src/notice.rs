@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use forewarn_lifecycle::{Change, Cluster, Command, Exposure, MaintenanceId, Now, Steady, Timestamp};
 
-use crate::audit::{Chain, Told, TrailEntry, moved};
+use crate::audit::{AuditEntry, Chain, NewAuditEntry, moved};
 use crate::receipts::{Answer, NewReceipt};
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::Reply;
@@ -100,19 +100,19 @@ impl MovedTimes {
 
     /// Seals audit entries again, from the first that shows a time which has moved. `before` is the end of the log before them.
     /// Returns the index of that entry, and the new end of the log.
-    pub fn move_in_audit(&self, entries: &mut [Arc<TrailEntry>], before: Chain) -> Option<(usize, Chain)> {
-        let moved = |entry: &TrailEntry| self.fact_with_new_time(entry);
+    pub fn move_in_audit(&self, entries: &mut [Arc<AuditEntry>], before: Chain) -> Option<(usize, Chain)> {
+        let moved = |entry: &AuditEntry| self.fact_with_new_time(entry);
         let first = entries.iter().position(|entry| moved(entry).is_some())?;
         let former = first.checked_sub(1).and_then(|former| Chain::at(&entries[former]).ok());
         let mut end = former.unwrap_or(before);
         for entry in &mut entries[first..] {
-            let again = moved(entry).unwrap_or_else(|| Told::from(TrailEntry::clone(entry)));
+            let again = moved(entry).unwrap_or_else(|| NewAuditEntry::from(AuditEntry::clone(entry)));
             *entry = Arc::new(end.seal(again));
         }
         Some((first, end))
     }
 
-    fn fact_with_new_time(&self, entry: &TrailEntry) -> Option<Told> {
+    fn fact_with_new_time(&self, entry: &AuditEntry) -> Option<NewAuditEntry> {
         let announced = (ClusterId(entry.cluster_number), MaintenanceId(entry.work?));
         let (from, to) = self.by_work.get(&announced)?;
         moved(entry, *from, *to)

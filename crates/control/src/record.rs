@@ -2,7 +2,7 @@
 
 use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Now};
 
-use crate::command::{Details, Site};
+use crate::command::{MachineDetails, Site};
 use crate::receipts::NewReceipt;
 use crate::resources::ResourceChange;
 use crate::shared;
@@ -36,7 +36,7 @@ pub enum ClusterEntry {
         /// The machine.
         machine: MachineId,
         /// All of its details from now on.
-        details: Details,
+        details: MachineDetails,
     },
     /// The location and resource group of the cluster.
     Site(Site),

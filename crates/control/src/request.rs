@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::access::Permit;
 use crate::command::{ClockOrder, NamedCommand};
-use crate::placement::Wish;
+use crate::placement::ScaleSetCommand;
 use crate::resources::{Body, Link, Operation};
 use crate::shared::{Authorization, Filter, Progress, Role, Schema, Scope, TokenHash};
 use crate::stream::{ClusterId, Stream};
@@ -59,7 +59,7 @@ pub enum ClusterRequest {
     /// A change of a scale set as a whole; the commands that it takes depend on the state in which it is decided.
     ScaleSet {
         /// The change.
-        wish: Wish,
+        wish: ScaleSetCommand,
         /// The caller.
         context: RequestContext,
     },

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::command::named::NamedCommand;
 use crate::command::resolve::Resolved;
 use crate::placement::instances::leaving;
-use crate::placement::scale_set::Wish;
+use crate::placement::scale_set::ScaleSetCommand;
 use crate::view::sets::{ScaleSetView, scale_set_view};
 
 /// A cluster whose rules have to accept what comes of a wish.
@@ -41,7 +41,7 @@ impl Town {
     }
 
     /// Has a wish come true; says of how many commands it consists.
-    pub(crate) fn wish(&mut self, wish: &Wish) -> usize {
+    pub(crate) fn wish(&mut self, wish: &ScaleSetCommand) -> usize {
         let commands = wish.commands(&self.cluster).expect("a wish that can be had");
         commands.iter().for_each(|command| self.obey(command));
         commands.len()
@@ -50,7 +50,7 @@ impl Town {
     pub(crate) fn create(&mut self, more: &Value) {
         let mut new = json!({ "name": "web" });
         new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.wish(&Wish::CreateScaleSet(serde_json::from_value(new).expect("a scale set")));
+        self.wish(&ScaleSetCommand::CreateScaleSet(serde_json::from_value(new).expect("a scale set")));
     }
 
     pub(crate) fn view(&self) -> ScaleSetView {

@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use forewarn_control::TrailEntry;
+use forewarn_control::AuditEntry;
 
 /// Entries about something, and others that say why they are.
 #[derive(Clone, Debug, Default)]
 pub struct Chronicle {
-    told: BTreeMap<u64, Arc<TrailEntry>>,
+    told: BTreeMap<u64, Arc<AuditEntry>>,
     /// What was looked for besides; nothing, if it is not there.
-    beside: BTreeMap<Wanted, Option<Arc<TrailEntry>>>,
+    beside: BTreeMap<Wanted, Option<Arc<AuditEntry>>>,
 }
 
 /// An entry that is missing in a chronicle.
@@ -30,7 +30,7 @@ pub enum Wanted {
 /// What is known of an entry that is looked for.
 #[derive(Clone, Copy)]
 enum Known<'a> {
-    Found(&'a TrailEntry),
+    Found(&'a AuditEntry),
     Nothing,
     NotYet(Wanted),
 }
@@ -38,7 +38,7 @@ enum Known<'a> {
 impl Chronicle {
     /// A chronicle of these entries, in whatever order.
     #[must_use]
-    pub fn new(entries: impl IntoIterator<Item = Arc<TrailEntry>>) -> Self {
+    pub fn new(entries: impl IntoIterator<Item = Arc<AuditEntry>>) -> Self {
         let told = entries.into_iter().map(|entry| (entry.number, entry)).collect();
         Self { told, beside: BTreeMap::new() }
     }
@@ -59,12 +59,12 @@ impl Chronicle {
     }
 
     /// What was found for something that it wants.
-    pub fn learn(&mut self, wanted: Wanted, found: Option<Arc<TrailEntry>>) {
+    pub fn learn(&mut self, wanted: Wanted, found: Option<Arc<AuditEntry>>) {
         self.beside.insert(wanted, found);
     }
 
     /// The entries, oldest first.
-    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &TrailEntry> {
+    pub fn entries(&self) -> impl DoubleEndedIterator<Item = &AuditEntry> {
         self.told.values().map(Arc::as_ref)
     }
 
@@ -75,27 +75,27 @@ impl Chronicle {
     }
 
     /// The command that an entry came of at once.
-    pub(crate) fn asked(&self, entry: &TrailEntry) -> Option<&TrailEntry> {
+    pub(crate) fn asked(&self, entry: &AuditEntry) -> Option<&AuditEntry> {
         found(self.look_asked(entry))
     }
 
     /// The command that the work of an entry came of.
-    pub(crate) fn origin(&self, entry: &TrailEntry) -> Option<&TrailEntry> {
+    pub(crate) fn origin(&self, entry: &AuditEntry) -> Option<&AuditEntry> {
         found(self.look_origin(entry))
     }
 
-    fn look_asked(&self, entry: &TrailEntry) -> Known<'_> {
+    fn look_asked(&self, entry: &AuditEntry) -> Known<'_> {
         entry.because.map_or(Known::Nothing, |number| self.look(Wanted::Entry(number)))
     }
 
-    fn look_origin(&self, entry: &TrailEntry) -> Known<'_> {
+    fn look_origin(&self, entry: &AuditEntry) -> Known<'_> {
         let first = match (entry.work, entry.rollout) {
             (Some(work), _) => self.look(Wanted::OfWork(work)),
             (None, Some(rollout)) => self.look(Wanted::OfRollout(rollout)),
             (None, None) => return self.look_asked(entry),
         };
         match first {
-            Known::Found(TrailEntry { because: None, rollout: Some(rollout), .. }) => {
+            Known::Found(AuditEntry { because: None, rollout: Some(rollout), .. }) => {
                 self.begun(self.look(Wanted::OfRollout(*rollout)))
             }
             Known::Found(_) | Known::Nothing | Known::NotYet(_) => self.begun(first),
@@ -128,7 +128,7 @@ impl Chronicle {
 /// The kind of entries about what was asked for.
 const COMMAND: &str = "command";
 
-fn found(known: Known<'_>) -> Option<&TrailEntry> {
+fn found(known: Known<'_>) -> Option<&AuditEntry> {
     match known {
         Known::Found(entry) => Some(entry),
         Known::Nothing | Known::NotYet(_) => None,

@@ -1,7 +1,7 @@
 //! Why there is an event, how it stands, and what becomes of it.
 
 use forewarn_control::view::wording::{cause, few};
-use forewarn_control::{FAILURES_MAX, FailureView, TrailEntry, event_view, full_name};
+use forewarn_control::{AuditEntry, FAILURES_MAX, FailureView, event_view, full_name};
 use forewarn_lifecycle::{Approver, Event, EventId, EventKind, Phase, Stage, TenantId};
 use forewarn_types::Moment;
 
@@ -57,7 +57,7 @@ impl Scene<'_> {
     /// What the trail alone can tell.
     fn over(&self, id: &str) -> EventExplanation {
         let announced = self.announced();
-        let known = |entry: &&TrailEntry| (self.onlooker.knows)(entry);
+        let known = |entry: &&AuditEntry| (self.onlooker.knows)(entry);
         let last_of = |kind: &str| self.chronicle.entries().rev().find(|entry| entry.kind == kind);
         let (status, end) = match (last_of("withdrawn"), last_of("completed")) {
             (_, Some(end)) => ("Completed", Some(end)),
@@ -106,16 +106,16 @@ impl Scene<'_> {
     }
 
     /// The entry with which the event appeared.
-    fn announced(&self) -> Option<&TrailEntry> {
+    fn announced(&self) -> Option<&AuditEntry> {
         self.chronicle.entries().find(|entry| entry.kind == "announced")
     }
 
-    fn asked_for(&self, announced: &TrailEntry) -> Option<crate::AskedView> {
+    fn asked_for(&self, announced: &AuditEntry) -> Option<crate::AskedView> {
         let command = self.chronicle.asked(announced).or_else(|| self.chronicle.origin(announced))?;
         Some(self.asked_view(command))
     }
 
-    fn why(&self, event: &Event, announced: Option<&TrailEntry>) -> String {
+    fn why(&self, event: &Event, announced: Option<&AuditEntry>) -> String {
         let Some(work) = self.cluster.maintenance(event.maintenance) else {
             return announced.map(|entry| reason(&entry.text)).unwrap_or_default();
         };
@@ -132,7 +132,7 @@ impl Scene<'_> {
     /// Whose an event was that is over: what concerns one tenant alone says it best.
     fn tenant_of(&self, id: &str) -> String {
         let alone = self.chronicle.entries().find(|entry| entry.tenants.len() == 1);
-        let beside = |entry: &TrailEntry| {
+        let beside = |entry: &AuditEntry| {
             let place = entry.events.iter().position(|event| event == id)?;
             entry.tenants.get(place).filter(|_| entry.tenants.len() == entry.events.len()).cloned()
         };
@@ -173,7 +173,7 @@ impl Scene<'_> {
     /// The approvals of the event that the trail tells of, with who it really was.
     fn approvals_told(&self) -> Vec<ApprovalView> {
         let told = self.chronicle.entries().filter(|entry| entry.kind == "approved");
-        let view = |entry: &TrailEntry| {
+        let view = |entry: &AuditEntry| {
             let by = match self.chronicle.asked(entry) {
                 Some(command) => self.asked_view(command).by,
                 None => entry.by.clone(),

@@ -22,7 +22,7 @@ mod words;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use forewarn_control::{EventView, FailureView, MachineView, TrailEntry};
+use forewarn_control::{AuditEntry, EventView, FailureView, MachineView};
 use forewarn_imds::Edition;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Now, TenantId};
 use forewarn_types::Moment;
@@ -72,7 +72,7 @@ pub struct Scene<'a> {
 #[derive(Clone, Copy)]
 pub struct Onlooker<'a> {
     /// Whether they may know of an entry.
-    pub knows: &'a dyn Fn(&TrailEntry) -> bool,
+    pub knows: &'a dyn Fn(&AuditEntry) -> bool,
     /// Whether they may know of a tenant.
     pub sees: &'a dyn Fn(TenantId) -> bool,
     /// Whether there are tenants of which they may not know.
@@ -260,7 +260,7 @@ pub struct Step {
 }
 
 impl Scene<'_> {
-    fn step(&self, entry: &TrailEntry) -> Step {
+    fn step(&self, entry: &AuditEntry) -> Step {
         let asked = self.chronicle.asked(entry);
         let origin = self.chronicle.origin(entry);
         let origin = origin.filter(|origin| asked.is_none_or(|asked| asked.number != origin.number));
@@ -284,7 +284,7 @@ impl Scene<'_> {
     }
 
     /// A command, as far as whoever asks may know of it.
-    fn asked_view(&self, command: &TrailEntry) -> AskedView {
+    fn asked_view(&self, command: &AuditEntry) -> AskedView {
         let (number, at) = (command.number, command.at);
         if (self.onlooker.knows)(command) {
             let text = command.text.strip_prefix("asked for: ").unwrap_or(&command.text).to_owned();

@@ -2,7 +2,7 @@
 
 use forewarn_control::view::deletion::unannounced_told;
 use forewarn_control::view::wording::{cause, few};
-use forewarn_control::{Details, TrailEntry, event_view, full_name, machine_view, rollout_view};
+use forewarn_control::{AuditEntry, MachineDetails, event_view, full_name, machine_view, rollout_view};
 use forewarn_lifecycle::{Event, EventKind, Machine, MachineId, Maintenance, Tenant};
 use forewarn_types::Moment;
 
@@ -13,7 +13,7 @@ use crate::{ComingView, MachineExplanation, RefusedView, Scene, notification};
 #[derive(Clone, Copy, Debug)]
 pub enum Explained<'a> {
     /// It is there.
-    There(MachineId, &'a Details),
+    There(MachineId, &'a MachineDetails),
     /// It is gone, and was called so: `tenant/name`.
     Gone(&'a str),
 }
@@ -54,7 +54,12 @@ pub fn explain_machine(scene: &Scene<'_>, machine: Explained<'_>) -> Option<Mach
 }
 
 impl Scene<'_> {
-    fn there(&self, id: MachineId, details: &Details, explanation: &mut MachineExplanation) -> Option<()> {
+    fn there(
+        &self,
+        id: MachineId,
+        details: &MachineDetails,
+        explanation: &mut MachineExplanation,
+    ) -> Option<()> {
         let machine = self.cluster.machine(id)?;
         let tenant = self.cluster.tenant(machine.tenant)?;
         let view = machine_view(self.cluster, id, details)?;
@@ -71,14 +76,14 @@ impl Scene<'_> {
 
     /// Whether the last thing that the trail has of a machine that is gone is that it was forgotten.
     fn was_forgotten(&self) -> bool {
-        let is_end = |entry: &&TrailEntry| ["forgotten", "completed"].contains(&entry.kind.as_str());
+        let is_end = |entry: &&AuditEntry| ["forgotten", "completed"].contains(&entry.kind.as_str());
         let known = self.chronicle.entries().rev().filter(|entry| (self.onlooker.knows)(entry));
         known.into_iter().find(is_end).is_some_and(|entry| entry.kind == "forgotten")
     }
 
     /// What was last done to it, and who asked for that.
     fn last_done(&self) -> Option<String> {
-        let is_known = |entry: &&TrailEntry| (self.onlooker.knows)(entry);
+        let is_known = |entry: &&AuditEntry| (self.onlooker.knows)(entry);
         let done = self.chronicle.entries().rev().filter(|entry| entry.kind == "completed");
         let last = done.filter(is_known).find(|entry| entry.work.is_some())?;
         let asked = self.chronicle.origin(last).map(|command| self.asked_view(command));

@@ -12,7 +12,8 @@ use forewarn_control::{BadCommand, RolloutEntry};
 use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
 use forewarn_lifecycle::{
     Action, Approver, Brake, Cause, Change, Cluster, Command, EventId, HostId, HostWork, MachineId,
-    MaintenanceId, Now, Plan, PretendMachines, Refusal, Report, RolloutId, Standing, Steady, TenantId, Terms,
+    MaintenanceId, Now, Plan, PretendMachines, Refusal, Report, RolloutId, RolloutTerms, Standing, Steady,
+    TenantId,
 };
 use forewarn_types::{Moment, Span};
 use schemars::JsonSchema;
@@ -102,7 +103,7 @@ pub fn preview(cluster: &Cluster, now: Now, entry: &RolloutEntry) -> Result<Prev
     let work = HostWork::from(entry.work);
     let hosts = entry.hosts.resolve(cluster).map_err(BadCommand::from)?;
     let count = hosts.iter().collect::<BTreeSet<_>>().len();
-    let terms = entry.terms.apply(&Terms::default()).map_err(BadCommand::from)?;
+    let terms = entry.terms.apply(&RolloutTerms::default()).map_err(BadCommand::from)?;
     let command = Command::Rollout { work, hosts, terms };
     let mut notes = Vec::new();
     if cluster.brake() == Brake::On {

@@ -5,18 +5,20 @@
 //! nothing that is sent, is in any problem.
 //!
 //! ```no_run
-//! use forewarn_http_client::{Limits, Line, Request, Trust, Url};
+//! use forewarn_http_client::{Limits, HttpClient, Request, Trust, Url};
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! let url = Url::parse("https://hooks.example/told")?;
-//! let mut line = Line::new(url.clone(), Trust::system());
+//! let url = Url::parse("https://hooks.example/error_chain")?;
+//! let mut line = HttpClient::new(url.clone(), Trust::system());
 //! let answer = line.send(&Request::post(url.target(), "{}"), Limits::default()).await?;
 //! assert_eq!(answer.status, 204);
 //! # Ok(())
 //! # }
 //! ```
 
+#![warn(missing_docs)]
+
 mod exchange;
-mod line;
+mod http_client;
 mod request;
 mod trust;
 
@@ -27,13 +29,13 @@ pub use hyper::http::uri::Authority;
 
 pub use exchange::{Incomplete, Response, exchange, is_broken_off};
 pub use forewarn_url::{BadUrl, Scheme, Url};
-pub use line::{Answer, Limits, Line, Trouble};
+pub use http_client::{HttpClient, HttpError, HttpResponse, Limits};
 pub use request::{Prepared, Request};
 pub use trust::{Trust, TrustError};
 
 /// A problem with its causes, in one line; a cause that it has named already is not repeated.
 #[must_use]
-pub fn told(problem: &dyn std::error::Error) -> String {
+pub fn error_chain(problem: &dyn std::error::Error) -> String {
     let mut text = problem.to_string();
     let mut cause = problem.source();
     while let Some(next) = cause {

@@ -17,7 +17,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
-use crate::told;
+use crate::error_chain;
 
 /// Bytes of a file of authorities.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -139,7 +139,7 @@ fn config(authorities: Authorities) -> Result<Arc<ClientConfig>, TrustError> {
 /// At least one.
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong =
-        |problem: &dyn std::error::Error| format!("cannot read {}: {}", file.display(), told(problem));
+        |problem: &dyn std::error::Error| format!("cannot read {}: {}", file.display(), error_chain(problem));
     let opened = std::fs::File::open(file).map_err(|problem| wrong(&problem))?;
     let mut pem = Vec::new();
     opened.take(FILE_BYTES_MAX).read_to_end(&mut pem).map_err(|problem| wrong(&problem))?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use forewarn_http_client::{Limits, Line, Request, Trouble, Trust, Url, header};
+use forewarn_http_client::{HttpClient, HttpError, Limits, Request, Trust, Url, header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -12,7 +12,7 @@ const SECRET: &str = "s3cret";
 
 /// Somebody at a port; each connection is answered with its own bytes, one request after the other, and closed when there are no
 /// more. Ends with what was asked on each connection.
-async fn somebody(connections: Vec<Vec<String>>) -> (Line, JoinHandle<Vec<Vec<String>>>) {
+async fn somebody(connections: Vec<Vec<String>>) -> (HttpClient, JoinHandle<Vec<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/told?code={SECRET}", listener.local_addr().unwrap());
     let serving = tokio::spawn(async move {
@@ -28,7 +28,7 @@ async fn somebody(connections: Vec<Vec<String>>) -> (Line, JoinHandle<Vec<Vec<St
         }
         seen
     });
-    (Line::new(Url::parse(&url).unwrap(), Trust::system()), serving)
+    (HttpClient::new(Url::parse(&url).unwrap(), Trust::system()), serving)
 }
 
 /// A request without a body; nothing, if the connection has ended.
@@ -95,12 +95,12 @@ async fn redirects_are_answers_like_any_other() {
 }
 
 /// Said to be too long, too long without being said so, and broken off.
-fn bodies() -> [(String, Trouble); 3] {
+fn bodies() -> [(String, HttpError); 3] {
     let chunked = "HTTP/1.1 202 X\r\nTransfer-Encoding: chunked\r\nRetry-After: 7\r\n\r\n";
     [
-        (answer(202, "Retry-After: 7\r\n", "more than ten bytes"), Trouble::TooLong(10)),
-        (format!("{chunked}13\r\nmore than ten bytes\r\n0\r\n\r\n"), Trouble::TooLong(10)),
-        (format!("{chunked}5\r\nless"), Trouble::Broken(String::new())),
+        (answer(202, "Retry-After: 7\r\n", "more than ten bytes"), HttpError::TooLong(10)),
+        (format!("{chunked}13\r\nmore than ten bytes\r\n0\r\n\r\n"), HttpError::TooLong(10)),
+        (format!("{chunked}5\r\nless"), HttpError::Broken(String::new())),
     ]
 }
 
@@ -110,10 +110,11 @@ async fn a_body_that_does_not_come_whole_is_no_answer() {
         let (mut line, _somebody) = somebody(vec![vec![bytes]]).await;
         let trouble = line.send(&question(), few_bytes()).await.unwrap_err();
         let is_expected = match &expected {
-            Trouble::Broken(_) => matches!(trouble, Trouble::Broken(_)),
-            Trouble::Unreachable(_) | Trouble::Late(_) | Trouble::TooLong(_) | Trouble::Unaskable(_) => {
-                trouble == expected
-            }
+            HttpError::Broken(_) => matches!(trouble, HttpError::Broken(_)),
+            HttpError::Unreachable(_)
+            | HttpError::Late(_)
+            | HttpError::TooLong(_)
+            | HttpError::Unaskable(_) => trouble == expected,
         };
         assert!(is_expected, "{trouble:?}");
         assert!(!trouble.to_string().contains(SECRET));
@@ -148,8 +149,8 @@ async fn nobody_is_waited_for_longer_than_was_said() {
         read_head(&mut stream).await
     });
     let limits = Limits { answer: Duration::from_millis(300), ..Limits::default() };
-    let mut line = Line::new(url, Trust::system());
-    assert_eq!(line.tell(&question(), limits).await.unwrap_err(), Trouble::Late(limits.answer));
+    let mut line = HttpClient::new(url, Trust::system());
+    assert_eq!(line.tell(&question(), limits).await.unwrap_err(), HttpError::Late(limits.answer));
     assert_eq!(somebody.await.unwrap(), "");
     assert!(!format!("{line:?}").contains(SECRET));
 }
@@ -157,14 +158,14 @@ async fn nobody_is_waited_for_longer_than_was_said() {
 #[tokio::test]
 async fn what_cannot_be_asked_or_reached_is_told_without_secrets() {
     let url = Url::parse(&format!("http://127.0.0.1:9/?{SECRET}")).unwrap();
-    let mut line = Line::new(url, Trust::system());
+    let mut line = HttpClient::new(url, Trust::system());
     let nobody = line.send(&question(), Limits::default()).await.unwrap_err();
-    assert!(matches!(nobody, Trouble::Unreachable(_)), "{nobody:?}");
+    assert!(matches!(nobody, HttpError::Unreachable(_)), "{nobody:?}");
     assert!(!nobody.to_string().contains(SECRET), "{nobody}");
 
     let (mut line, _somebody) = somebody(vec![vec![]]).await;
     let strange = Request::get(format!("/a b?{SECRET}"));
     let unaskable = line.send(&strange, Limits::default()).await.unwrap_err();
-    assert!(matches!(unaskable, Trouble::Unaskable(_)), "{unaskable:?}");
+    assert!(matches!(unaskable, HttpError::Unaskable(_)), "{unaskable:?}");
     assert!(!unaskable.to_string().contains(SECRET), "{unaskable}");
 }

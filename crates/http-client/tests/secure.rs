@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use forewarn_http_client::{Limits, Line, Request, Trouble, Trust, TrustError, Url};
+use forewarn_http_client::{HttpClient, HttpError, Limits, Request, Trust, TrustError, Url};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -49,7 +49,7 @@ async fn only_who_the_file_vouches_for_is_believed() {
     std::fs::write(&file, pem).unwrap();
     let request = Request::post(url.target(), "{}");
     for trust in [Trust::file(&file), Trust::system_and_file(&file)] {
-        let mut line = Line::new(url.clone(), trust);
+        let mut line = HttpClient::new(url.clone(), trust);
         for _ in 0..2 {
             assert_eq!(line.send(&request, Limits::default()).await.unwrap().status, 204);
         }
@@ -62,8 +62,8 @@ async fn only_who_the_file_vouches_for_is_believed() {
         (Trust::file("/dev/null"), "no certificate in /dev/null"),
         (Trust::system_and_file("/dev/null"), "no certificate in /dev/null"),
     ] {
-        let refused = Line::new(url.clone(), trust).send(&request, Limits::default()).await;
-        let Err(Trouble::Unreachable(problem)) = &refused else { panic!("{refused:?}") };
+        let refused = HttpClient::new(url.clone(), trust).send(&request, Limits::default()).await;
+        let Err(HttpError::Unreachable(problem)) = &refused else { panic!("{refused:?}") };
         assert!(problem.contains(why), "{problem}");
     }
 }

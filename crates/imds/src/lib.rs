@@ -49,6 +49,8 @@
 //! # Ok::<_, Unreadable>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod date;
 mod document;
 mod edition;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::fleet::{Health, Machine, Profile, ScaleSet, UpgradePolicy};
 use crate::maintenance::{Action, HostWork, Plan, Report, Wait, Withdrawal};
 use crate::policy::{Brake, Policy, Settings};
-use crate::rollout::{Pause, RolloutEnd, Standing, Terms};
+use crate::rollout::{Pause, RolloutEnd, RolloutTerms, Standing};
 use crate::tenant::Shape;
 
 /// One step of the state. Applying it cannot fail.
@@ -61,7 +61,7 @@ pub enum Change {
     MachineMoved { machine: MachineId, to: HostId },
 
     /// A rollout has been accepted.
-    RolloutPlanned { rollout: RolloutId, work: HostWork, terms: Terms, hosts: Vec<HostId> },
+    RolloutPlanned { rollout: RolloutId, work: HostWork, terms: RolloutTerms, hosts: Vec<HostId> },
     /// A rollout announces nothing now.
     RolloutWaits { rollout: RolloutId, standing: Standing },
     /// A rollout announces nothing more until it is resumed.
@@ -69,7 +69,7 @@ pub enum Change {
     /// A rollout goes on.
     RolloutResumed(RolloutId),
     /// A rollout has other terms, or other hosts.
-    RolloutChanged { rollout: RolloutId, terms: Terms, added: Vec<HostId>, removed: Vec<HostId> },
+    RolloutChanged { rollout: RolloutId, terms: RolloutTerms, added: Vec<HostId>, removed: Vec<HostId> },
     /// A rollout is over; hosts that it had left are free.
     RolloutEnded { rollout: RolloutId, how: RolloutEnd },
 

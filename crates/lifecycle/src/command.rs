@@ -11,7 +11,7 @@ use crate::fleet::{Orchestration, Placement, Power, Priority, Profile, UpgradePo
 use crate::limits;
 use crate::maintenance::{HostWork, PowerChange, Report};
 use crate::policy::{Brake, Policy, Settings};
-use crate::rollout::{Announced, Terms};
+use crate::rollout::{Announced, RolloutTerms};
 
 /// The readers that an announcement can have had so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -180,7 +180,7 @@ pub enum Command {
         /// The hosts, in the order of preference.
         hosts: Vec<HostId>,
         /// How it is done.
-        terms: Terms,
+        terms: RolloutTerms,
     },
     /// No further host of a rollout is announced until it is resumed.
     PauseRollout {
@@ -196,7 +196,7 @@ pub enum Command {
         /// The rollout.
         rollout: RolloutId,
         /// How the rest of it is done.
-        terms: Terms,
+        terms: RolloutTerms,
         /// Hosts that come after those that wait; those that failed or were skipped may come again.
         add: Vec<HostId>,
         /// Hosts that wait and shall not be worked on.

@@ -39,6 +39,8 @@
 //! # Ok::<_, Refusal>(())
 //! ```
 
+#![warn(missing_docs)]
+
 mod agenda;
 mod change;
 mod cluster;
@@ -86,7 +88,7 @@ pub use policy::{Approve, Brake, FailureKind, Policy, Settings, Unenrolled};
 pub use pretend::PretendMachines;
 pub use rollout::{
     Announced, Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Rollout,
-    RolloutEnd, Standing, Terms,
+    RolloutEnd, RolloutTerms, Standing,
 };
 pub use rows::{BadRows, Head, HostRow, MachineRow, Restoring, Row, TenantRow};
 pub use tenant::{Enrolment, Shape, Tenant};

@@ -29,7 +29,7 @@ pub struct Rollout {
     /// What is done.
     pub work: HostWork,
     /// How it is done.
-    pub terms: Terms,
+    pub terms: RolloutTerms,
     /// When it was planned.
     pub planned_at: Timestamp,
     /// The hosts that have not been announced yet, in the order in which they were named.
@@ -58,7 +58,7 @@ pub struct Rollout {
 /// are not well, unless that is not wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Terms {
+pub struct RolloutTerms {
     /// At most that many hosts at once.
     #[serde(deserialize_with = "Option::deserialize")]
     pub hosts_at_once: Option<NonZeroU16>,
@@ -220,7 +220,7 @@ pub enum RolloutEnd {
     Cancelled,
 }
 
-impl Default for Terms {
+impl Default for RolloutTerms {
     fn default() -> Self {
         Self {
             hosts_at_once: None,

@@ -82,8 +82,12 @@ fn a_machine_that_cannot_be_told_for_want_of_room_is_told_all_the_same() {
     for number in 0..999 {
         bare.submit(Command::Restart(MachineId(number))).unwrap();
     }
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(2)], terms: Terms::default() })
-        .unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Update,
+        hosts: vec![HostId(2)],
+        terms: RolloutTerms::default(),
+    })
+    .unwrap();
     bare.submit(Command::DegradeHost { host: HostId(0), fails_in: None }).unwrap();
     bare.submit(power(late, PowerChange::Start)).unwrap();
     let start = first_action(&bare);
@@ -99,7 +103,7 @@ fn a_migration_that_waits_for_room_goes_on_when_a_host_joins() {
     bare.standalone("one", at(0, 0));
     bare.standalone("two", at(1, 0));
     let hosts = vec![HostId(0), HostId(1)];
-    let terms = Terms { health: HealthGate::Ignored, ..Terms::default() };
+    let terms = RolloutTerms { health: HealthGate::Ignored, ..RolloutTerms::default() };
     bare.submit(Command::Rollout { work: HostWork::Migration, hosts, terms }).unwrap();
     bare.submit(Command::FailHost(HostId(0))).unwrap();
     bare.complete_all();
@@ -123,7 +127,7 @@ fn a_machine_that_is_gone_does_not_hide_one_that_moves() {
     bare.submit(Command::Rollout {
         work: HostWork::Migration,
         hosts: vec![HostId(0)],
-        terms: Terms::default(),
+        terms: RolloutTerms::default(),
     })
     .unwrap();
     for number in 0..2 {

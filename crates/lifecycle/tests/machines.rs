@@ -15,7 +15,7 @@ fn nothing_is_done_to_a_machine_that_has_left() {
     bare.submit(Command::Rollout {
         work: HostWork::Restart,
         hosts: vec![HostId(0)],
-        terms: Terms::default(),
+        terms: RolloutTerms::default(),
     })
     .unwrap();
     bare.complete_all();
@@ -30,7 +30,7 @@ fn nothing_is_done_to_a_machine_that_was_deallocated_meanwhile() {
     bare.submit(Command::Rollout {
         work: HostWork::Restart,
         hosts: vec![HostId(0)],
-        terms: Terms::default(),
+        terms: RolloutTerms::default(),
     })
     .unwrap();
     bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
@@ -43,16 +43,24 @@ fn a_machine_off_its_host_is_not_part_of_new_work() {
     let (mut bare, [one, two]) = pair();
     bare.submit(Command::ChangePower { machine: one, change: PowerChange::Deallocate }).unwrap();
     bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
-        .unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Update,
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    })
+    .unwrap();
     assert_eq!(bare.events(TenantId(0))[0].announcement.resources, [name("web_1")].into());
     bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
     // A machine on its way to a host is not part of its work either.
     bare.submit(Command::Redeploy(two)).unwrap();
     approve_all(&mut bare);
     assert_eq!(bare.cluster.host(HostId(1)).unwrap().machines(), [two]);
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(1)], terms: Terms::default() })
-        .unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Update,
+        hosts: vec![HostId(1)],
+        terms: RolloutTerms::default(),
+    })
+    .unwrap();
     assert_eq!(bare.events(TenantId(0)).len(), 1);
 }
 
@@ -105,7 +113,8 @@ fn a_machine_that_is_being_started_is_waited_for() {
     let power = |machine, change| Command::ChangePower { machine, change };
     bare.submit(power(one, PowerChange::Deallocate)).unwrap();
     bare.complete_all();
-    let update = Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() };
+    let update =
+        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: RolloutTerms::default() };
     bare.submit(power(one, PowerChange::Start)).unwrap();
     bare.submit(update.clone()).unwrap();
     assert!(bare.events(TenantId(0)).is_empty());
@@ -126,7 +135,8 @@ fn a_migration_waits_for_a_machine_that_is_being_moved_and_other_work_does_not()
         let (mut bare, [one, _]) = pair();
         bare.submit(Command::Redeploy(one)).unwrap();
         approve_all(&mut bare);
-        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)], terms: Terms::default() }).unwrap();
+        bare.submit(Command::Rollout { work, hosts: vec![HostId(0)], terms: RolloutTerms::default() })
+            .unwrap();
         approve_all(&mut bare);
         let moving = bare.cluster.held().any(|(_, hold)| hold == Hold::Moving);
         assert_eq!((moving, bare.cluster.unfinished().count()), (held, if held { 1 } else { 3 }), "{work:?}");
@@ -141,8 +151,12 @@ fn a_machine_is_not_started_where_work_is_announced_that_it_was_not_told_of() {
     let power = |change| Command::ChangePower { machine: one, change };
     bare.submit(power(PowerChange::Deallocate)).unwrap();
     bare.complete_all();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
-        .unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Update,
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    })
+    .unwrap();
     let started = bare.submit(power(PowerChange::Start)).unwrap();
     assert_eq!(actions(&started), [(one, Impact::Start { to: Some(HostId(1)) })]);
 }

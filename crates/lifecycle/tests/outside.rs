@@ -15,7 +15,7 @@ fn recorded(machine: MachineId, to: u32, planned: PlannedWork) -> Command {
 
 fn update(hosts: &[u32]) -> Command {
     let hosts = hosts.iter().copied().map(HostId).collect();
-    Command::Rollout { work: HostWork::Update, hosts, terms: Terms::default() }
+    Command::Rollout { work: HostWork::Update, hosts, terms: RolloutTerms::default() }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use forewarn_lifecycle::*;
 fn everything_can_be_looked_up() {
     let (mut bare, [one, two]) = pair();
     let rollout =
-        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() };
+        Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: RolloutTerms::default() };
     bare.submit(rollout).unwrap();
     let cluster = &bare.cluster;
     assert_eq!(cluster.host_named("h1"), Some(HostId(1)));
@@ -76,7 +76,7 @@ fn what_is_unknown_is_refused() {
         (Command::RecoverHost(host), Refusal::NoSuchHost),
         (Command::DegradeHost { host, fails_in: None }, Refusal::NoSuchHost),
         (
-            Command::Rollout { work: HostWork::Update, hosts: vec![host], terms: Terms::default() },
+            Command::Rollout { work: HostWork::Update, hosts: vec![host], terms: RolloutTerms::default() },
             Refusal::NoSuchHost,
         ),
         (admission("vm", at(7, 0)), Refusal::NoSuchHost),
@@ -285,7 +285,7 @@ fn nothing_is_left_of_a_history_that_is_over() {
     bare.submit(Command::Rollout {
         work: HostWork::Migration,
         hosts: vec![HostId(0)],
-        terms: Terms::default(),
+        terms: RolloutTerms::default(),
     })
     .unwrap();
     bare.submit(Command::CancelRollout(RolloutId(0))).unwrap();
@@ -318,8 +318,12 @@ fn a_tenant_that_nobody_listens_for_is_afterwards_as_it_was() {
     let mut bare = Bare::with_hosts(1);
     bare.standalone("solo", at(0, 0));
     let before = bare.cluster.tenant(TenantId(0)).cloned();
-    bare.submit(Command::Rollout { work: HostWork::Update, hosts: vec![HostId(0)], terms: Terms::default() })
-        .unwrap();
+    bare.submit(Command::Rollout {
+        work: HostWork::Update,
+        hosts: vec![HostId(0)],
+        terms: RolloutTerms::default(),
+    })
+    .unwrap();
     assert_ne!(bare.cluster.tenant(TenantId(0)).cloned(), before);
     bare.complete_all();
     assert_eq!(bare.cluster.tenant(TenantId(0)).cloned(), before);
@@ -347,7 +351,7 @@ fn only_host_work_in_another_update_domain_keeps_host_work_waiting() {
     let update = |host| Command::Rollout {
         work: HostWork::Update,
         hosts: vec![HostId(host)],
-        terms: Terms::default(),
+        terms: RolloutTerms::default(),
     };
     let mut bare = Bare::with_hosts(4);
     let db = bare.set("db", SetShape::AvailabilitySet);

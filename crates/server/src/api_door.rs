@@ -13,7 +13,7 @@ use forewarn_metadata::{Door, OpenError, SocketFile};
 use tokio::task::JoinHandle;
 
 use crate::clients::{Clients, ListenerContext, RefusalFormat, Socket};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::extension::Scheme;
 use crate::operator::{Access, PROBLEM_REFUSALS, Secret, hash};
 use crate::start_error::StartError;
@@ -140,7 +140,10 @@ impl Bound {
 }
 
 /// A token for whoever sets the server up, if there is no other way in.
-pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Option<String>, StartError> {
+pub(crate) async fn first_token(
+    engine: &ControlHandle,
+    doors: &[ApiDoor],
+) -> Result<Option<String>, StartError> {
     let is_locked = doors.iter().all(|door| door.access() == Access::Tokens);
     if !is_locked || engine.shared().tokens().next().is_some() {
         return Ok(None);
@@ -153,7 +156,7 @@ pub(crate) async fn first_token(engine: &Engine, doors: &[ApiDoor]) -> Result<Op
 ///
 /// # Errors
 /// When there are no random numbers, the name is taken, or nothing can be written.
-pub async fn issue_token(engine: &Engine, name: Name, role: Role) -> Result<String, StartError> {
+pub async fn issue_token(engine: &ControlHandle, name: Name, role: Role) -> Result<String, StartError> {
     let number = engine.shared().next_token();
     let text = Secret::new().map_err(StartError::Token)?.text(number);
     let (scope, hash) = (Scope::default(), hash(&text));

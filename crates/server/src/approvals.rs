@@ -5,9 +5,9 @@ use forewarn_lifecycle::{Approver, Command, EventId, Now, Refusal, TenantId};
 use forewarn_metadata::{ApprovalError, Caller, ControlPlane, Directory, EnrolError};
 use forewarn_types::ClusterId;
 
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 
-impl ControlPlane for Engine {
+impl ControlPlane for ControlHandle {
     fn now(&self) -> Now {
         self.clock().now()
     }
@@ -54,7 +54,7 @@ fn refused(error: &ControlError) -> ApprovalError {
         | ControlError::ShownOnce(_)
         | ControlError::NotPretending
         | ControlError::EndOfTime
-        | ControlError::BadWish(_)
+        | ControlError::ScaleSetError(_)
         | ControlError::Outdated
         | ControlError::Unavailable => ApprovalError::Unavailable,
     }

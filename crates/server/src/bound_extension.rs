@@ -21,7 +21,7 @@ use hyper_util::service::TowerToHyperService;
 
 use crate::api_door::{Bound, Opened};
 use crate::clients::{ListenerContext, RefusalFormat};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::extension::{ExtensionMount, ExtensionRoutesRef, HttpExtension, TlsListener};
 use crate::operator::HostNames;
 use crate::stale::mark_stale;
@@ -76,7 +76,7 @@ impl BoundExtension {
     }
 
     /// Adds the extension to the router of an operator listener.
-    pub(crate) fn add_to(&self, router: Router, engine: &Engine, mount: ExtensionMount) -> Router {
+    pub(crate) fn add_to(&self, router: Router, engine: &ControlHandle, mount: ExtensionMount) -> Router {
         let own = Dispatch {
             routes: Arc::clone(&self.routes),
             router: mark_stale(self.routes.router(engine, mount), engine),
@@ -85,7 +85,7 @@ impl BoundExtension {
     }
 
     /// Starts its own listener, if it has one.
-    pub(crate) fn open(self, engine: &Engine, context: ListenerContext) -> OpenExtension {
+    pub(crate) fn open(self, engine: &ControlHandle, context: ListenerContext) -> OpenExtension {
         let Self { name, host_names, refusals, routes, bound } = self;
         let Some((bound, tls)) = bound else {
             return OpenExtension { name, host_names, tls: None, opened: None };
@@ -140,7 +140,7 @@ mod tests {
             path.starts_with("/extension/")
         }
 
-        fn router(&self, _: &Engine, _: ExtensionMount) -> Router {
+        fn router(&self, _: &ControlHandle, _: ExtensionMount) -> Router {
             Router::new().fallback(async || "extension")
         }
     }
@@ -161,7 +161,7 @@ mod tests {
         let extension = BoundExtension::bind(extension()).unwrap();
         assert_eq!(extension.url(), None);
         let clock = Clock::virtual_at(Timestamp::from_millis(0), Speed(0));
-        let (engine, host_names) = (Engine::pretending(Seed([0; 16]), clock), HostNames::default());
+        let (engine, host_names) = (ControlHandle::pretending(Seed([0; 16]), clock), HostNames::default());
         let mount = ExtensionMount::Operators { scheme: Scheme::Http, access: Access::Tokens, host_names };
         let router = extension.add_to(Router::new().fallback(async || "operators"), &engine, mount);
         for (path, expected) in [("/extension/1", "extension"), ("/v1/extension/1", "operators")] {

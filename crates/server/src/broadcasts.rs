@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
-use forewarn_control::TrailEntry;
-use forewarn_store::{TrailQuery, TrailReader};
+use forewarn_control::AuditEntry;
+use forewarn_store::{AuditQuery, TrailReader};
 use tokio::sync::{broadcast, watch};
 
 use crate::snapshot::Snapshot;
@@ -13,7 +13,7 @@ use crate::snapshot::Snapshot;
 /// Senders of the driver.
 #[derive(Clone, Debug)]
 pub(crate) struct Broadcasts {
-    pub(crate) trail: broadcast::Sender<Arc<TrailEntry>>,
+    pub(crate) trail: broadcast::Sender<Arc<AuditEntry>>,
     pub(crate) commits: watch::Sender<u64>,
     /// Why nothing can be written, if so.
     pub(crate) trouble: watch::Sender<Option<String>>,
@@ -71,7 +71,7 @@ impl Broadcasts {
     }
 
     /// Tells what has happened, and that something is not what it was.
-    pub(crate) fn tell(&self, entries: Vec<Arc<TrailEntry>>) {
+    pub(crate) fn tell(&self, entries: Vec<Arc<AuditEntry>>) {
         if let Some(last) = entries.last() {
             self.has_published(last.number);
         }
@@ -84,7 +84,7 @@ impl Broadcasts {
 
     /// Broadcasts entries that were found in the journal and that no listener has: their commit was taken for failed.
     pub(crate) fn tell_missed(&self, reader: &TrailReader, mut after: u64) {
-        let read = |after| reader.read(TrailQuery { after: Some(after), ..TrailQuery::default() });
+        let read = |after| reader.read(AuditQuery { after: Some(after), ..AuditQuery::default() });
         while let Ok(page) = read(after)
             && let Some(last) = page.entries.last()
         {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::Router;
 
 use crate::clients::RefusalFormat;
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::operator::{Access, HostNames};
 use crate::tls::{Source, Tls};
 
@@ -53,7 +53,7 @@ pub trait ExtensionRoutes: Debug + Send + Sync {
     fn owns(&self, path: &str) -> bool;
 
     /// The router for the requests of one listener. It authenticates them, and rejects those with a foreign host name.
-    fn router(&self, engine: &Engine, mount: ExtensionMount) -> Router;
+    fn router(&self, engine: &ControlHandle, mount: ExtensionMount) -> Router;
 }
 
 /// Shared routes of an extension.

@@ -90,7 +90,9 @@ fn v4(address: IpAddr) -> Option<Ipv4Addr> {
 #[cfg(test)]
 mod tests {
     use forewarn_control::ClusterId;
-    use forewarn_control::{ClusterEntry, ControlState, Details, Home, NamedCommand, Record, Resolved};
+    use forewarn_control::{
+        ClusterEntry, ControlState, MachineDetails, NamedCommand, Record, Resolved, ResourceGroupRef,
+    };
     use forewarn_lifecycle::Now;
 
     use super::*;
@@ -141,9 +143,9 @@ mod tests {
         };
         let site = (String::from("local"), String::from("forewarn"), id("forewarn", "virtualMachines/solo"));
         assert_eq!(told(&state, 0), site);
-        let home = Home { resource_group: "Shop".to_owned(), location: "west".to_owned() };
+        let home = ResourceGroupRef { resource_group: "Shop".to_owned(), location: "west".to_owned() };
         for machine in [MachineId(0), MachineId(1)] {
-            let details = Details { home: Some(home.clone()), ..Details::default() };
+            let details = MachineDetails { home: Some(home.clone()), ..MachineDetails::default() };
             let change = ClusterEntry::Described { machine, details };
             state.apply(&Record::in_cluster(Now::at_millis(0), FIRST, change));
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use forewarn_control::{ControlState, Record, TrailEntry};
+use forewarn_control::{AuditEntry, ControlState, Record};
 use forewarn_lifecycle::{Now, Seed};
 use forewarn_store::{
     AppendFailed, CopyError, Journal, Missing, Options, Reach, Recovered, TRAIL_KEEP, TrailReader,
@@ -100,7 +100,7 @@ impl JournalHandle {
     pub(crate) fn append(
         &mut self,
         records: &[Record],
-        trail: &[Arc<TrailEntry>],
+        trail: &[Arc<AuditEntry>],
     ) -> Result<(), AppendFailed> {
         #[cfg(test)]
         self.slow_disk.check()?;
@@ -118,7 +118,7 @@ impl JournalHandle {
     pub(crate) fn rewrite(
         &mut self,
         records: &[Record],
-        trail: &[Arc<TrailEntry>],
+        trail: &[Arc<AuditEntry>],
     ) -> Result<(), AppendFailed> {
         let journal = self.journal.as_mut().ok_or(AppendFailed::Closed)?;
         journal.rewrite(records, trail)?;

@@ -20,9 +20,9 @@ mod clock;
 mod clock_policy;
 mod clock_watch;
 mod cluster_runtime;
+mod control_handle;
 mod descriptors;
 mod driver;
-mod engine;
 mod extension;
 mod found;
 mod hypervisor;
@@ -46,8 +46,8 @@ mod webhooks;
 pub use api_door::{ApiDoor, issue_token};
 pub use clients::{ClientLimits, ConnectionRefusal, RefusalFormat};
 pub use clock::{CLOCK_END, Clock, ClockPlan, Kind, Speed};
+pub use control_handle::ControlHandle;
 pub use descriptors::{Descriptors, OpenConnections};
-pub use engine::Engine;
 pub use extension::{
     ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes, ExtensionRoutesRef, ExtensionSettings,
     HttpExtension, Scheme, TlsListener,

@@ -20,8 +20,8 @@ use crate::api_door::{ApiDoor, Opened, first_token};
 use crate::bound_extension::{BoundExtension, OpenExtension};
 use crate::clients::{ClientCounts, ClientLimits, LimitsCell, ListenerContext};
 use crate::clock::{Clock, ClockPlan, Speed};
+use crate::control_handle::ControlHandle;
 use crate::descriptors::{Descriptors, OpenConnections};
-use crate::engine::Engine;
 use crate::extension::{ExtensionMount, ExtensionSettings, HttpExtension};
 use crate::hypervisor::Hypervisor;
 use crate::operator::{self, HostNames};
@@ -91,8 +91,8 @@ pub struct Adjustable {
 /// A server that runs.
 #[derive(Debug)]
 pub struct Service {
-    engine: Engine,
-    front: Arc<Front<Engine>>,
+    engine: ControlHandle,
+    front: Arc<Front<ControlHandle>>,
     host_names: HostNames,
     tls: Option<Arc<Tls>>,
     extensions: Vec<OpenExtension>,
@@ -129,8 +129,10 @@ impl Service {
         };
         let budget = Budget::new(&plan);
         let engine = match &plan.data_dir {
-            Some(place) => Engine::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?,
-            None => Engine::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
+            Some(place) => {
+                ControlHandle::open_keeping(place, plan.seed, plan.clock, plan.hands, plan.trail_keep)?
+            }
+            None => ControlHandle::in_memory(plan.seed, Clock::new_for(plan.clock), plan.hands),
         };
         admit_fleet_if_empty(&engine, &plan.fleet).await?;
         let telemetry = Telemetry::new();
@@ -207,7 +209,7 @@ impl Service {
 
     /// The engine.
     #[must_use]
-    pub fn engine(&self) -> &Engine {
+    pub fn engine(&self) -> &ControlHandle {
         &self.engine
     }
 
@@ -314,7 +316,7 @@ impl Operators<'_> {
     /// Opens their doors; gives the certificates that the first of those with TLS shows.
     fn let_in(
         &self,
-        engine: &Engine,
+        engine: &ControlHandle,
         doors: &[ApiDoor],
         context: &ListenerContext,
     ) -> Result<(Vec<Opened>, Option<Arc<Tls>>), StartError> {
@@ -339,9 +341,9 @@ impl Operators<'_> {
 ///
 /// # Errors
 /// When the fleet is refused.
-pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
+pub async fn engine_with(fleet: &Fleet) -> Result<ControlHandle, StartError> {
     let plan = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    let engine = Engine::pretending(Seed([0; 16]), Clock::new_for(plan));
+    let engine = ControlHandle::pretending(Seed([0; 16]), Clock::new_for(plan));
     admit_fleet_if_empty(&engine, fleet).await?;
     Ok(engine)
 }
@@ -350,7 +352,7 @@ pub async fn engine_with(fleet: &Fleet) -> Result<Engine, StartError> {
 ///
 /// # Errors
 /// When the fleet is refused.
-pub async fn admit_fleet_if_empty(engine: &Engine, fleet: &Fleet) -> Result<(), StartError> {
+pub async fn admit_fleet_if_empty(engine: &ControlHandle, fleet: &Fleet) -> Result<(), StartError> {
     let is_empty = |state: &State<'_>| {
         state.cluster.hosts().next().is_none() && state.cluster.tenants().next().is_none()
     };

@@ -6,17 +6,17 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 
 /// The header of a response that may be stale.
 pub const STALE: HeaderName = HeaderName::from_static("forewarn-stale");
 
 /// Marks the responses of a router.
-pub(crate) fn mark_stale(router: Router, engine: &Engine) -> Router {
+pub(crate) fn mark_stale(router: Router, engine: &ControlHandle) -> Router {
     router.layer(middleware::from_fn_with_state(engine.clone(), mark))
 }
 
-async fn mark(State(engine): State<Engine>, request: Request, next: Next) -> Response {
+async fn mark(State(engine): State<ControlHandle>, request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     if engine.trouble().is_some() {
         response.headers_mut().insert(STALE, HeaderValue::from_static("true"));

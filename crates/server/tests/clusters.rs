@@ -14,29 +14,29 @@ use forewarn_control::{NamedCommand, Outcome};
 use forewarn_lifecycle::{Name, Seed};
 use forewarn_server::ClockCommand;
 use forewarn_server::State;
-use forewarn_server::{ClockPlan, Engine, Hypervisor, Speed};
-use forewarn_store::TrailQuery;
+use forewarn_server::{ClockPlan, ControlHandle, Hypervisor, Speed};
+use forewarn_store::AuditQuery;
 
-fn open(place: &Path) -> Engine {
+fn open(place: &Path) -> ControlHandle {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    Engine::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
+    ControlHandle::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
 }
 
 fn command(json: &str) -> NamedCommand {
     serde_json::from_str(json).unwrap()
 }
 
-async fn order(engine: &Engine, json: &str) -> Result<Outcome, ControlError> {
+async fn order(engine: &ControlHandle, json: &str) -> Result<Outcome, ControlError> {
     engine.order(vec![command(json)]).await
 }
 
-async fn create(engine: &Engine, name: &str) -> Engine {
+async fn create(engine: &ControlHandle, name: &str) -> ControlHandle {
     let create = Administration::CreateCluster(Name::new(name).unwrap());
     engine.administer(create, RequestContext::default()).await.unwrap();
     engine.named(name).unwrap()
 }
 
-async fn furnish(engine: &Engine, address: &str) {
+async fn furnish(engine: &ControlHandle, address: &str) {
     order(engine, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
     let vm = format!(r#"{{"command":"admit_vm","name":"solo","host":"h1","addresses":["{address}"]}}"#);
     order(engine, &vm).await.unwrap();
@@ -58,7 +58,7 @@ async fn the_same_names_in_two_clusters_are_two_machines() {
     assert!(first.directory().named("west/solo/solo").is_some());
 
     order(&west, r#"{"command":"restart","machine":"solo"}"#).await.unwrap();
-    let boots = async |engine: &Engine| {
+    let boots = async |engine: &ControlHandle| {
         engine.look(|state| state.cluster.machines().next().unwrap().1.boots).unwrap()
     };
     assert_eq!((boots(&first).await, boots(&west).await), (1, 2));
@@ -122,11 +122,11 @@ async fn the_same_request_under_the_same_key_is_carried_out_once_also_after_a_re
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path());
     furnish(&engine, "10.0.0.1").await;
-    let restart = async |engine: &Engine, terms| {
+    let restart = async |engine: &ControlHandle, terms| {
         let commands = vec![command(r#"{"command":"restart","machine":"solo"}"#)];
         engine.order(CommandBatch { commands, context: terms }).await
     };
-    let boots = async |engine: &Engine| {
+    let boots = async |engine: &ControlHandle| {
         engine.look(|state| state.cluster.machines().next().unwrap().1.boots).unwrap()
     };
     let first = restart(&engine, once("k", 1)).await.unwrap();
@@ -165,7 +165,7 @@ async fn a_clock_is_set_forward_once_under_one_key() {
 async fn a_clock_that_is_refused_to_be_set_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let engine = open(directory.path());
-    let entries = async || engine.read_trail(TrailQuery::default()).await.unwrap().entries;
+    let entries = async || engine.read_trail(AuditQuery::default()).await.unwrap().entries;
     let before = entries().await;
     let beyond = ClockCommand::Advance(std::time::Duration::MAX);
     for _ in 0..2 {

@@ -5,11 +5,12 @@ use std::time::Duration;
 use forewarn_control::ControlError;
 use forewarn_lifecycle::*;
 use forewarn_server::ClockCommand;
-use forewarn_server::{Clock, Engine, Speed};
+use forewarn_server::{Clock, ControlHandle, Speed};
 
 /// One host, one enrolled machine, a frozen clock.
-async fn solo() -> (Engine, MachineId) {
-    let engine = Engine::pretending(Seed([5; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+async fn solo() -> (ControlHandle, MachineId) {
+    let engine =
+        ControlHandle::pretending(Seed([5; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
     let name = |text| Name::new(text).expect("a name");
     engine.submit(Command::AdmitHost { name: name("h1"), zone: None }).await.expect("a new host");
     let placement =
@@ -21,7 +22,7 @@ async fn solo() -> (Engine, MachineId) {
     (engine, MachineId(0))
 }
 
-fn phases(engine: &Engine) -> Vec<&'static str> {
+fn phases(engine: &ControlHandle) -> Vec<&'static str> {
     let look = engine.look(|state| {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
         events.iter().map(|event| if event.is_scheduled() { "Scheduled" } else { "Started" }).collect()
@@ -70,6 +71,6 @@ async fn a_refusal_comes_back_and_a_real_clock_is_not_driven() {
     let (engine, _) = solo().await;
     let refused = engine.submit(Command::Restart(MachineId(9))).await;
     assert_eq!(refused, Err(ControlError::Refused(Refusal::NoSuchMachine)));
-    let real = Engine::pretending(Seed([5; 16]), Clock::real(Steady::START));
+    let real = ControlHandle::pretending(Seed([5; 16]), Clock::real(Steady::START));
     assert_eq!(real.drive(ClockCommand::Next { within: None }).await, Err(ControlError::RealClock));
 }

@@ -10,15 +10,15 @@ use forewarn_control::ControlError;
 use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
 use forewarn_server::ClockCommand;
-use forewarn_server::{ClockPlan, Engine, Hypervisor, Speed};
+use forewarn_server::{ClockPlan, ControlHandle, Hypervisor, Speed};
 use tempfile::TempDir;
 
 /// A millisecond is a quarter of an hour.
 const FASTEST: Speed = Speed(1_000_000);
 
-fn open(place: &Path, speed: Speed) -> Engine {
+fn open(place: &Path, speed: Speed) -> ControlHandle {
     let clock = ClockPlan::Virtual { start: None, speed };
-    Engine::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
+    ControlHandle::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
 }
 
 fn copy(place: &Path) -> TempDir {
@@ -30,7 +30,7 @@ fn copy(place: &Path) -> TempDir {
 }
 
 /// What the clock shows, and what a kill would have left then.
-async fn look(engine: &Engine, place: &Path) -> (Now, TempDir) {
+async fn look(engine: &ControlHandle, place: &Path) -> (Now, TempDir) {
     let place = place.to_owned();
     engine.look(move |state| (state.now, copy(&place))).unwrap()
 }

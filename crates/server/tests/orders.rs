@@ -9,7 +9,7 @@ use forewarn_control::NamedCommand;
 use forewarn_hypervisor::Program;
 use forewarn_lifecycle::{Seed, Timestamp};
 use forewarn_server::ClockCommand;
-use forewarn_server::{CLOCK_END, Clock, Engine, Hypervisor, Speed};
+use forewarn_server::{CLOCK_END, Clock, ControlHandle, Hypervisor, Speed};
 use serde_json::{Value, json};
 
 fn frozen() -> Clock {
@@ -21,8 +21,8 @@ fn commands(all: Value) -> Vec<NamedCommand> {
 }
 
 /// Two machines, `a` at 10.0.0.1 and `b` at 10.0.0.2.
-async fn town(hands: Hypervisor) -> Engine {
-    let engine = Engine::in_memory(Seed([5; 16]), frozen(), hands);
+async fn town(hands: Hypervisor) -> ControlHandle {
+    let engine = ControlHandle::in_memory(Seed([5; 16]), frozen(), hands);
     let fleet = json!([
         { "command": "admit_host", "name": "h1" },
         { "command": "admit_vm", "name": "a", "host": "h1", "addresses": ["10.0.0.1"], "tags": { "k": "v" } },
@@ -32,7 +32,7 @@ async fn town(hands: Hypervisor) -> Engine {
     engine
 }
 
-fn at(engine: &Engine, address: &str) -> Option<String> {
+fn at(engine: &ControlHandle, address: &str) -> Option<String> {
     let address: IpAddr = address.parse().expect("an address");
     engine.directory().at(address).map(|caller| caller.name.to_string())
 }

@@ -7,31 +7,31 @@ use std::sync::Arc;
 
 use forewarn_control::ControlError;
 use forewarn_control::request::{Administration, CommandBatch, RequestContext};
-use forewarn_control::{Chain, NamedCommand, Outcome, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, NamedCommand, Outcome};
 use forewarn_lifecycle::{Approver, Command, Name, Seed};
 use forewarn_server::ClockCommand;
-use forewarn_server::{ClockPlan, Engine, Hypervisor, Speed};
-use forewarn_store::TrailQuery;
+use forewarn_server::{ClockPlan, ControlHandle, Hypervisor, Speed};
+use forewarn_store::AuditQuery;
 
-fn open(place: &Path) -> Engine {
+fn open(place: &Path) -> ControlHandle {
     let clock = ClockPlan::Virtual { start: None, speed: Speed(0) };
-    Engine::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
+    ControlHandle::open(place, Seed([5; 16]), clock, Hypervisor::Simulated).unwrap()
 }
 
-async fn order(engine: &Engine, json: &str) -> Result<Outcome, ControlError> {
+async fn order(engine: &ControlHandle, json: &str) -> Result<Outcome, ControlError> {
     let command: NamedCommand = serde_json::from_str(json).unwrap();
     let terms = RequestContext { by: "token alice".to_owned(), ..RequestContext::default() };
     engine.order(CommandBatch { commands: vec![command], context: terms }).await
 }
 
-async fn trail(engine: &Engine) -> Vec<Arc<TrailEntry>> {
-    let page = engine.read_trail(TrailQuery::default()).await.unwrap();
+async fn trail(engine: &ControlHandle) -> Vec<Arc<AuditEntry>> {
+    let page = engine.read_trail(AuditQuery::default()).await.unwrap();
     assert_eq!(page.next, None);
     page.entries
 }
 
 /// An engine with one machine that is enrolled and knows of its restart.
-async fn announced(place: &Path) -> Engine {
+async fn announced(place: &Path) -> ControlHandle {
     let engine = open(place);
     order(&engine, r#"{"command":"admit_host","name":"h1"}"#).await.unwrap();
     order(&engine, r#"{"command":"admit_vm","name":"solo","host":"h1"}"#).await.unwrap();

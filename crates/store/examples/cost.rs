@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use forewarn_control::ClusterId;
 use forewarn_control::Record;
-use forewarn_control::{Chain, Subject, Told};
+use forewarn_control::{Chain, NewAuditEntry, Subject};
 use forewarn_lifecycle::{
     Change, FaultDomain, HostId, Machine, MachineId, Name, Now, Policy, Power, Priority, Profile, Seed,
     Shape, Steady, TenantId, Timestamp, UpdateDomain,
 };
-use forewarn_store::{Direction, Journal, Options, TrailQuery};
+use forewarn_store::{AuditQuery, Direction, Journal, Options};
 use forewarn_types::Moment;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
@@ -111,7 +111,7 @@ fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl W
         [("a page", vec![]), ("the history of one machine", vec![vec![tenant], vec![command]])]
     {
         let query =
-            TrailQuery { groups, limit: 100, direction: Direction::NewestFirst, ..TrailQuery::default() };
+            AuditQuery { groups, limit: 100, direction: Direction::NewestFirst, ..AuditQuery::default() };
         let begin = Instant::now();
         let page = journal.trail_reader().read(query)?;
         writeln!(out, "{what}: {} entries in {:?}", page.entries.len(), begin.elapsed())?;
@@ -122,9 +122,9 @@ fn tell(journal: &mut Journal, mut chain: Chain, machines: u32, out: &mut impl W
 /// Entries of the trail in the second part.
 const ENTRIES: u32 = 500_000;
 
-fn told(number: u32, machines: u32) -> Told {
+fn told(number: u32, machines: u32) -> NewAuditEntry {
     let machine = number % machines;
-    Told {
+    NewAuditEntry {
         at: Moment(Timestamp::from_millis(i64::from(number) * 1_000)),
         cluster: "default".to_owned(),
         by: "forewarn".to_owned(),
@@ -138,7 +138,7 @@ fn told(number: u32, machines: u32) -> Told {
         hosts: vec![format!("h{}", machine / 10)],
         events: vec![format!("7B41CD6F-3A5D-4B3A-9C1D-{number:012}")],
         work: Some(u64::from(number)),
-        ..Told::default()
+        ..NewAuditEntry::default()
     }
 }
 

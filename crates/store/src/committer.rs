@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use forewarn_control::{Chain, ENTRY_BYTES_MAX, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX};
 use rusqlite::Connection;
 
 use crate::copy::copy_database;
@@ -26,7 +26,7 @@ use crate::options::Options;
 use crate::order::{Append, Done, Order, TrailWrite};
 use crate::reach::{Reach, ReachFile};
 use crate::trail::{
-    Answer, ReadFailed, Sweeping, TrailQuery, chain_before, read_page, rewrite_entry, write_entry,
+    Answer, AuditQuery, ReadFailed, Sweeping, chain_before, read_page, rewrite_entry, write_entry,
 };
 use forewarn_control::ControlState;
 
@@ -85,7 +85,7 @@ pub(crate) struct Committer {
 
 /// Questions about the trail. One is answered between two commits: nobody who writes waits for more.
 #[derive(Default)]
-struct Reads(VecDeque<(TrailQuery, Answer)>);
+struct Reads(VecDeque<(AuditQuery, Answer)>);
 
 struct Work {
     heading: Heading,
@@ -233,7 +233,7 @@ impl Committer {
 }
 
 impl Reads {
-    fn add(&mut self, query: TrailQuery, answer: Answer) {
+    fn add(&mut self, query: AuditQuery, answer: Answer) {
         if self.0.len() < READS_WAITING_MAX {
             self.0.push_back((query, answer));
         } else {
@@ -312,14 +312,14 @@ impl Work {
     fn lines<'a>(
         &self,
         connection: &Connection,
-        entries: &'a [Arc<TrailEntry>],
+        entries: &'a [Arc<AuditEntry>],
         how: TrailWrite,
-    ) -> Result<Vec<(&'a TrailEntry, String)>, AppendFailed> {
+    ) -> Result<Vec<(&'a AuditEntry, String)>, AppendFailed> {
         let mut chain = match how {
             TrailWrite::Append => self.heading.trail,
             TrailWrite::Rewrite => chain_before(connection, &self.heading, entries)?,
         };
-        let line = |entry: &'a Arc<TrailEntry>| {
+        let line = |entry: &'a Arc<AuditEntry>| {
             chain.verify(entry)?;
             let line = entry.to_line();
             if line.len() > ENTRY_BYTES_MAX {
@@ -334,7 +334,7 @@ impl Work {
         &mut self,
         connection: &Connection,
         contents: &[Vec<u8>],
-        lines: &[(&TrailEntry, String)],
+        lines: &[(&AuditEntry, String)],
         how: TrailWrite,
     ) -> rusqlite::Result<()> {
         let transaction = connection.unchecked_transaction()?;

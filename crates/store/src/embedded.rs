@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use forewarn_control::{ControlState, Record, TrailEntry};
+use forewarn_control::{AuditEntry, ControlState, Record};
 use forewarn_lifecycle::Now;
 
 use crate::codec::{RECORD_BYTES_MAX, to_bytes};
@@ -68,18 +68,18 @@ impl Embedded {
         Ok((Self { orders: Some(Arc::new(orders)), thread: Some(thread), shared }, recovered))
     }
 
-    pub(crate) fn append(&self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    pub(crate) fn append(&self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         self.append_and_wait(records, trail, TrailWrite::Append)
     }
 
-    pub(crate) fn rewrite(&self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    pub(crate) fn rewrite(&self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         self.append_and_wait(records, trail, TrailWrite::Rewrite)
     }
 
     fn append_and_wait(
         &self,
         records: &[Record],
-        trail: &[Arc<TrailEntry>],
+        trail: &[Arc<AuditEntry>],
         how: TrailWrite,
     ) -> Result<(), AppendFailed> {
         if records.is_empty() && trail.is_empty() {
@@ -91,7 +91,7 @@ impl Embedded {
         told.recv().unwrap_or(Err(AppendFailed::Closed))
     }
 
-    pub(crate) fn append_then(&self, records: &[Record], trail: &[Arc<TrailEntry>], done: Done) {
+    pub(crate) fn append_then(&self, records: &[Record], trail: &[Arc<AuditEntry>], done: Done) {
         self.send_append(records, trail, TrailWrite::Append, done);
     }
 
@@ -99,7 +99,7 @@ impl Embedded {
         self.shared.trail_shown_to.store(number, Ordering::Release);
     }
 
-    fn send_append(&self, records: &[Record], trail: &[Arc<TrailEntry>], how: TrailWrite, done: Done) {
+    fn send_append(&self, records: &[Record], trail: &[Arc<AuditEntry>], how: TrailWrite, done: Done) {
         let mut contents = Vec::with_capacity(records.len());
         let mut clock: Option<Now> = None;
         for record in records {

@@ -36,7 +36,7 @@ mod upgrade;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use forewarn_control::{ControlState, Record, TrailEntry};
+use forewarn_control::{AuditEntry, ControlState, Record};
 
 use trail::Recent;
 
@@ -49,8 +49,8 @@ pub use options::{FOLD_AFTER, LOG_BYTES, Missing, Options};
 pub use reach::Reach;
 pub use recover::Recovered;
 pub use trail::{
-    Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed, SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
-    TrailPage, TrailQuery,
+    AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX, RECENT_ENTRIES_MAX, ReadFailed,
+    SUBJECTS_PER_QUERY_MAX, TRAIL_KEEP,
 };
 pub use trail_reader::TrailReader;
 pub use transfer::{Checked, check, export, import};
@@ -73,13 +73,13 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    fn append(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    fn append(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         self.recent().keep(trail)?;
         self.length += records.len() as u64;
         Ok(())
     }
 
-    fn rewrite(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    fn rewrite(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         self.recent().rewrite(trail)?;
         self.length += records.len() as u64;
         Ok(())
@@ -111,7 +111,7 @@ impl Journal {
     ///
     /// # Errors
     /// When they could not be written. The journal takes nothing more then.
-    pub fn append(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    pub fn append(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         match self {
             Self::Memory(memory) => memory.append(records, trail),
             Self::Embedded(embedded) => embedded.append(records, trail),
@@ -123,7 +123,7 @@ impl Journal {
     pub fn append_then(
         &mut self,
         records: &[Record],
-        trail: &[Arc<TrailEntry>],
+        trail: &[Arc<AuditEntry>],
         done: impl FnOnce(Result<(), AppendFailed>) + Send + 'static,
     ) {
         match self {
@@ -137,7 +137,7 @@ impl Journal {
     ///
     /// # Errors
     /// When they could not be written, or the entries are about something else. The journal takes nothing more then.
-    pub fn rewrite(&mut self, records: &[Record], trail: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    pub fn rewrite(&mut self, records: &[Record], trail: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         match self {
             Self::Memory(memory) => memory.rewrite(records, trail),
             Self::Embedded(embedded) => embedded.rewrite(records, trail),

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use forewarn_control::{Chain, ControlState, INCARNATION_STEP, Told, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, ControlState, INCARNATION_STEP, NewAuditEntry};
 use forewarn_types::Moment;
 use rusqlite::Connection;
 
@@ -69,7 +69,7 @@ fn write(
     connection: &Connection,
     heading: &mut Heading,
     state: ControlState,
-    (chain, entry): (Chain, &TrailEntry),
+    (chain, entry): (Chain, &AuditEntry),
 ) -> rusqlite::Result<()> {
     let transaction = connection.unchecked_transaction()?;
     let unread = state.announced();
@@ -82,8 +82,8 @@ fn write(
     checkpoint(connection, Log::Emptied)
 }
 
-fn told(accepted: &AcceptedLoss, options: &Options) -> Told {
-    Told {
+fn told(accepted: &AcceptedLoss, options: &Options) -> NewAuditEntry {
+    NewAuditEntry {
         at: Moment(options.now.wall),
         by: "shell".to_owned(),
         kind: "loss_accepted".to_owned(),
@@ -92,6 +92,6 @@ fn told(accepted: &AcceptedLoss, options: &Options) -> Told {
              ids, and the brake is on",
             accepted.what
         ),
-        ..Told::default()
+        ..NewAuditEntry::default()
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use forewarn_control::TrailEntry;
+use forewarn_control::AuditEntry;
 use forewarn_lifecycle::Now;
 
 use crate::error::{AppendFailed, CopyError};
-use crate::trail::{Answer, ReadFailed, TrailQuery};
+use crate::trail::{Answer, AuditQuery, ReadFailed};
 use forewarn_control::ControlState;
 
 /// What the thread is asked for.
@@ -17,7 +17,7 @@ pub(crate) enum Order {
     /// The state after everything that was asked for before this.
     Fold(Box<ControlState>),
     /// Entries of the trail are to be read.
-    Read { query: TrailQuery, answer: Answer },
+    Read { query: AuditQuery, answer: Answer },
     /// A copy of everything that is committed.
     Copy { to: PathBuf, done: Box<dyn FnOnce(Result<(), CopyError>) + Send> },
     /// The end, after everything that was asked for before.
@@ -27,7 +27,7 @@ pub(crate) enum Order {
 /// Records, what the trail tells of them, and what is to be called when they are durable or will never be.
 pub(crate) struct Append {
     pub(crate) records: Vec<Vec<u8>>,
-    pub(crate) trail: Vec<Arc<TrailEntry>>,
+    pub(crate) trail: Vec<Arc<AuditEntry>>,
     pub(crate) how: TrailWrite,
     /// What the clocks showed then, if there are any.
     pub(crate) clock: Option<Now>,

@@ -4,7 +4,7 @@ use std::sync::mpsc::{self, SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::order::Order;
-use crate::trail::{Answer, ReadFailed, Recent, SUBJECTS_PER_QUERY_MAX, TrailPage, TrailQuery};
+use crate::trail::{Answer, AuditBatch, AuditQuery, ReadFailed, Recent, SUBJECTS_PER_QUERY_MAX};
 
 /// A handle that reads the audit log of a journal. When the journal is closed it answers [`ReadFailed::Closed`]: one that is opened
 /// again has another reader.
@@ -36,8 +36,8 @@ impl TrailReader {
     /// Asks, and does not wait: `done` is called once with the answer, perhaps on another thread, which it must not hold up.
     pub fn read_then(
         &self,
-        query: TrailQuery,
-        done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static,
+        query: AuditQuery,
+        done: impl FnOnce(Result<AuditBatch, ReadFailed>) + Send + 'static,
     ) {
         let count = query.groups.iter().map(Vec::len).sum();
         if count > SUBJECTS_PER_QUERY_MAX {
@@ -64,7 +64,7 @@ impl TrailReader {
     ///
     /// # Errors
     /// When the trail could not be read.
-    pub fn read(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
+    pub fn read(&self, query: AuditQuery) -> Result<AuditBatch, ReadFailed> {
         let (tell, told) = mpsc::sync_channel(1);
         self.read_then(query, move |page| drop(tell.send(page)));
         told.recv().unwrap_or(Err(ReadFailed::Closed))

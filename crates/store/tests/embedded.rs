@@ -20,7 +20,7 @@ use std::sync::mpsc;
 
 use forewarn_control::ClusterId;
 use forewarn_control::{ClusterEntry, ControlState, Entry, INCARNATION_STEP, Record, shared};
-use forewarn_control::{Details, Home, Site};
+use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::*;
 use forewarn_store::{
     AppendFailed, CopyError, Journal, Missing, OpenError, Options, Recovered, accept_loss, check, export,
@@ -234,10 +234,10 @@ fn what_the_shell_knows_survives_and_goes_with_its_machine() {
     world.settle();
     world.complete_all();
     let mut all = records(&world);
-    let details = Details {
+    let details = MachineDetails {
         addresses: vec![[10, 0, 0, 4].into()],
         tags: [("role".to_owned(), "db".to_owned())].into(),
-        home: Some(Home { resource_group: "shop".to_owned(), location: "west".to_owned() }),
+        home: Some(ResourceGroupRef { resource_group: "shop".to_owned(), location: "west".to_owned() }),
     };
     let site = Site { location: "north".to_owned(), ..Site::default() };
     let now = world.now;

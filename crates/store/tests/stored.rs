@@ -22,7 +22,7 @@ use forewarn_control::resources::{
 };
 use forewarn_control::shared::{Boot, Change};
 use forewarn_control::{Answer, ClusterEntry, Entry, NewReceipt, Record};
-use forewarn_control::{Details, Home, Site};
+use forewarn_control::{MachineDetails, ResourceGroupRef, Site};
 use forewarn_lifecycle::{MachineId, MaintenanceId, Now, ScaleSetId, Steady, TenantId, Timestamp};
 use forewarn_store::{Malformed, record_from_content, record_from_stored, record_to_stored};
 use proptest::prelude::*;
@@ -96,9 +96,11 @@ fn others() -> impl Strategy<Value = Record> {
     let addresses = prop::collection::vec(any::<IpAddr>(), 0..4);
     let tags = prop::collection::btree_map(".{0,20}", ".{0,20}", 0..4);
     let home = prop::option::of((".{0,20}", ".{0,20}"));
-    let home = home.prop_map(|home| home.map(|(resource_group, location)| Home { resource_group, location }));
+    let home = home.prop_map(|home| {
+        home.map(|(resource_group, location)| ResourceGroupRef { resource_group, location })
+    });
     let details =
-        (addresses, tags, home).prop_map(|(addresses, tags, home)| Details { addresses, tags, home });
+        (addresses, tags, home).prop_map(|(addresses, tags, home)| MachineDetails { addresses, tags, home });
     let described = (any::<u32>(), details)
         .prop_map(|(machine, details)| ClusterEntry::Described { machine: MachineId(machine), details });
     let site = (".{0,20}", ".{0,20}", ".{0,20}").prop_map(|(location, subscription, resource_group)| {

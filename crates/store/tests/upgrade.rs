@@ -7,7 +7,7 @@ use std::path::Path;
 
 use forewarn_control::{ClusterId, ControlState};
 use forewarn_lifecycle::{Now, Seed};
-use forewarn_store::{Direction, Journal, Options, TrailQuery, check, export, import};
+use forewarn_store::{AuditQuery, Direction, Journal, Options, check, export, import};
 use tempfile::TempDir;
 
 const FILES: [&str; 4] = ["journal.db", "journal.db-wal", "journal.reach", "lock"];
@@ -29,7 +29,7 @@ fn options() -> Options {
 
 fn open(directory: &Path) -> (ControlState, Vec<String>) {
     let (journal, recovered) = Journal::open(directory, &options()).unwrap();
-    let query = TrailQuery { direction: Direction::OldestFirst, ..TrailQuery::default() };
+    let query = AuditQuery { direction: Direction::OldestFirst, ..AuditQuery::default() };
     let page = journal.trail_reader().read(query).unwrap();
     let lines = page.entries.iter().map(|entry| entry.to_line()).collect();
     journal.close().unwrap();

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use forewarn_control::{
-    BadCommand, Details, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown, document_of,
-    find_machine, find_tenant, machine_view, rollout_view, tenant_view,
+    BadCommand, MachineDetails, MachineView, NamedCommand, Resolved, RolloutView, TenantView, Unknown,
+    document_of, find_machine, find_tenant, machine_view, rollout_view, tenant_view,
 };
 use forewarn_imds::Edition;
 use forewarn_lifecycle::player::{Completion, Player, Simulation, Surroundings};
@@ -120,7 +120,7 @@ impl Stage for Rules {
     }
 
     fn machines(&self) -> Result<Vec<MachineView>, Undone> {
-        let details = Details::default();
+        let details = MachineDetails::default();
         let machines = self.cluster().machines();
         Ok(machines.filter_map(|(id, _)| machine_view(self.cluster(), id, &details)).collect())
     }

@@ -9,7 +9,7 @@
     reason = "for tests only"
 )]
 
-use forewarn_control::{NamedCommand, Resolved, ScaleSetView, Wish, leaving, scale_set_view};
+use forewarn_control::{NamedCommand, Resolved, ScaleSetCommand, ScaleSetView, leaving, scale_set_view};
 use forewarn_lifecycle::{Cluster, Command, Now, Seed};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ impl TestCluster {
     }
 
     /// Has a wish come true; says of how many commands it consists.
-    pub fn wish(&mut self, wish: &Wish) -> usize {
+    pub fn wish(&mut self, wish: &ScaleSetCommand) -> usize {
         let commands = wish.commands(&self.cluster).expect("a wish that can be had");
         commands.iter().for_each(|command| self.obey(command));
         commands.len()
@@ -54,7 +54,7 @@ impl TestCluster {
     pub fn create(&mut self, more: &Value) {
         let mut new = json!({ "name": "web" });
         new.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        self.wish(&Wish::CreateScaleSet(serde_json::from_value(new).expect("a scale set")));
+        self.wish(&ScaleSetCommand::CreateScaleSet(serde_json::from_value(new).expect("a scale set")));
     }
 
     pub fn view(&self) -> ScaleSetView {

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use forewarn_cli_support::table::{Table, listed, some};
 use forewarn_cli_support::visible::json;
-use forewarn_client::http::{Limits, Line, Request, Trust, Url};
+use forewarn_client::http::{HttpClient, Limits, Request, Trust, Url};
 use forewarn_types::show_duration;
 
 use super::{Options, block_on, print};
@@ -61,7 +61,7 @@ fn place(config: &Config) -> Result<SocketAddr> {
 
 async fn ask(address: SocketAddr) -> Result<String> {
     let url = Url::parse(&format!("http://{address}/status"))?;
-    let mut line = Line::new(url, Trust::system());
+    let mut line = HttpClient::new(url, Trust::system());
     let answer = line.send(&Request::get("/status"), LIMITS).await.map_err(|problem| {
         anyhow!(
             "no agent answers at {address}: {problem}\n  \

@@ -9,7 +9,7 @@ use std::time::Duration;
 use forewarn_agent_core::{Asking, PeerReport, PeerWord};
 use forewarn_cli_support::visible::flat;
 use forewarn_client::Endpoint;
-use forewarn_client::http::{self, HeaderName, HeaderValue, Limits, Line, Request, Trust, Url};
+use forewarn_client::http::{self, HeaderName, HeaderValue, HttpClient, Limits, Request, Trust, Url};
 
 use super::PATH;
 use super::addresses::PeerAddresses;
@@ -48,7 +48,7 @@ enum Trouble {
     #[error("no place that can be asked: {0}")]
     Place(#[from] forewarn_client::http::BadUrl),
     #[error("{0}")]
-    Line(#[from] forewarn_client::http::Trouble),
+    Line(#[from] forewarn_client::http::HttpError),
     #[error("it does not believe us: it answers 403\n  hint: do both have the same key?")]
     Forbidden,
     #[error("it is alive, but answers 503: {0}")]
@@ -98,16 +98,16 @@ impl Asker {
             }
             // The peer is there, and this machine does not know how it stands. Such an answer needs no proof: a stranger that forges
             // it only makes this machine wait.
-            Err(Trouble::Unavailable(_) | Trouble::Form | Trouble::Line(http::Trouble::TooLong(_))) => {
+            Err(Trouble::Unavailable(_) | Trouble::Form | Trouble::Line(http::HttpError::TooLong(_))) => {
                 PeerReport::Alive(peer.name.clone().or_else(|| self.0.names().get(&peer.place).cloned())?)
             }
             Err(
                 Trouble::Place(_)
                 | Trouble::Line(
-                    http::Trouble::Late(_)
-                    | http::Trouble::Unreachable(_)
-                    | http::Trouble::Broken(_)
-                    | http::Trouble::Unaskable(_),
+                    http::HttpError::Late(_)
+                    | http::HttpError::Unreachable(_)
+                    | http::HttpError::Broken(_)
+                    | http::HttpError::Unaskable(_),
                 )
                 | Trouble::Forbidden
                 | Trouble::Status(_)
@@ -127,7 +127,7 @@ impl Inner {
         let url = Url::parse(&format!("http://{}{PATH}", peer.place))?;
         let nonce = Nonce::fresh().ok_or(Trouble::Own("the system has no random numbers"))?;
         let request = self.question(&nonce).ok_or(Trouble::Own("a name that cannot be sent"))?;
-        let answer = Line::new(url, Trust::system()).send(&request, LIMITS).await?;
+        let answer = HttpClient::new(url, Trust::system()).send(&request, LIMITS).await?;
         match answer.status {
             200 => {}
             403 => return Err(Trouble::Forbidden),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use forewarn_agent_core::{Answer, Asking, Deed, Ending, Memory, Note, PeerWord, Run, Sight, Watcher, What};
 use forewarn_cli_support::notify::{News, notify};
 use forewarn_cli_support::visible::one_line;
-use forewarn_client::http::told;
+use forewarn_client::http::error_chain;
 use forewarn_client::{Client, Edition, Endpoint, Sighting, Turn};
 use forewarn_imds::MalformedEvent;
 use forewarn_types::EventId;
@@ -157,7 +157,7 @@ impl Agent {
             }
             Turn::Failed { error, .. } => {
                 self.metrics.polled("failed");
-                self.endpoint.failed(Trouble::Silent, &told(&error));
+                self.endpoint.failed(Trouble::Silent, &error_chain(&error));
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use forewarn_agent_core::Answer;
-use forewarn_client::http::told;
+use forewarn_client::http::error_chain;
 use forewarn_client::{Client, Error};
 use forewarn_types::EventId;
 use tokio::task::{Id, JoinSet};
@@ -21,8 +21,8 @@ impl Approvals {
         let handle = self.tasks.spawn(async move {
             match client.approve(&[event]).await {
                 Ok(()) => Answer::Taken,
-                Err(error) if was_answered(&error) => Answer::Refused(told(&error)),
-                Err(error) => Answer::Unknown(told(&error)),
+                Err(error) if was_answered(&error) => Answer::Refused(error_chain(&error)),
+                Err(error) => Answer::Unknown(error_chain(&error)),
             }
         });
         self.events.insert(handle.id(), event);

@@ -23,7 +23,7 @@ use forewarn_imds::{TokenHolder, unsigned_token};
 use forewarn_server::operator::{
     Access, ForeignRequest, HostNames, NotAdmitted, authenticate_connection, bearer, find_token, foreign,
 };
-use forewarn_server::{Engine, ExtensionMount, Scheme, TlsListener};
+use forewarn_server::{ControlHandle, ExtensionMount, Scheme, TlsListener};
 use serde_json::json;
 
 use super::login::{self, Credentials, Login, LoginDirectory};
@@ -56,7 +56,7 @@ pub(super) struct ArmEndpoint {
 
 impl ArmEndpoint {
     /// The endpoint behind a listener.
-    pub(super) fn new(engine: &Engine, mount: ExtensionMount, login: &Arc<Login>) -> Self {
+    pub(super) fn new(engine: &ControlHandle, mount: ExtensionMount, login: &Arc<Login>) -> Self {
         let (kind, scheme, access, names) = match mount {
             ExtensionMount::Own { host_names } => {
                 (ListenerKind::Own, Scheme::Https, login.credentials.access(), host_names)

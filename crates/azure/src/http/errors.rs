@@ -11,7 +11,7 @@ pub(crate) fn of_problem(problem: &ControlError) -> ArmError {
     match problem {
         ControlError::Refused(refusal) => crate::refused(refusal),
         ControlError::Bad(bad) => crate::bad_command(bad),
-        ControlError::BadWish(bad) => crate::bad_wish(bad),
+        ControlError::ScaleSetError(bad) => crate::bad_wish(bad),
         ControlError::AddressTaken { .. }
         | ControlError::GroupTaken(_)
         | ControlError::ClusterInUse(_)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::Router;
 use forewarn_server::tls::Source;
 use forewarn_server::{
-    ConnectionRefusal, Engine, ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes,
+    ConnectionRefusal, ControlHandle, ExtensionApi, ExtensionError, ExtensionMount, ExtensionRoutes,
     ExtensionRoutesRef, HttpExtension, RefusalFormat, TlsListener,
 };
 
@@ -82,7 +82,7 @@ impl ExtensionRoutes for ArmRoutes {
         is_path(path)
     }
 
-    fn router(&self, engine: &Engine, mount: ExtensionMount) -> Router {
+    fn router(&self, engine: &ControlHandle, mount: ExtensionMount) -> Router {
         ArmEndpoint::new(engine, mount, &self.0).router()
     }
 }

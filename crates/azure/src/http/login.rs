@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use forewarn_control::shared::{SharedState, Token};
 use forewarn_lifecycle::Timestamp;
 use forewarn_server::operator::{Access, NotAdmitted, find_token};
-use forewarn_server::{Engine, TlsListener};
+use forewarn_server::{ControlHandle, TlsListener};
 use forewarn_types::base64url::encode;
 use serde_json::{Map, Value, json};
 
@@ -146,7 +146,12 @@ pub(super) fn device_code(login: &Login, directory: &LoginDirectory) -> Response
 }
 
 /// Issues tokens for a form with valid credentials.
-pub(super) fn token(login: &Login, engine: &Engine, directory: &LoginDirectory, form: &Form) -> Response {
+pub(super) fn token(
+    login: &Login,
+    engine: &ControlHandle,
+    directory: &LoginDirectory,
+    form: &Form,
+) -> Response {
     let (now, wall) = (SystemTime::now(), engine.clock().now().wall);
     let shared = engine.shared();
     match (TokenRequest { login, shared: &shared, form, times: (now, wall) }).grant() {

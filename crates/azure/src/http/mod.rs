@@ -4,7 +4,7 @@
 //!   own listener ──────┐
 //!                      ├─▶ auth: permit ─▶ ArmRequest ─▶ serve: by the segments of the path ─▶ handlers
 //!   operator listener ─┘                                     │
-//!                                                            └─▶ Engine::arrange: commands, entries and an operation
+//!                                                            └─▶ ControlHandle::arrange: commands, entries and an operation
 //!                                                                in one commit
 //! ```
 
@@ -40,7 +40,7 @@ use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::resources::Body as StoredBody;
-use forewarn_server::{Engine, Scheme, State as ClusterState};
+use forewarn_server::{ControlHandle, Scheme, State as ClusterState};
 use forewarn_types::Moment;
 
 use crate::ArmError;
@@ -53,7 +53,7 @@ use request::ArmRequest;
 /// Facts that every handler needs.
 #[derive(Clone, Debug)]
 pub(crate) struct ArmContext {
-    pub(crate) engine: Engine,
+    pub(crate) engine: ControlHandle,
     /// Scheme of the listener's URL.
     pub(crate) scheme: Scheme,
     /// Directory of every subscription.
@@ -62,7 +62,7 @@ pub(crate) struct ArmContext {
 
 impl ArmContext {
     /// The context of a listener.
-    pub(crate) fn new(engine: &Engine, scheme: Scheme, directory: &str) -> Self {
+    pub(crate) fn new(engine: &ControlHandle, scheme: Scheme, directory: &str) -> Self {
         Self { engine: engine.clone(), scheme, directory: directory.into() }
     }
 }
@@ -191,7 +191,7 @@ async fn in_group(context: &ArmContext, request: &ArmRequest) -> Result<Response
 }
 
 /// The clusters of a subscription within the permit.
-async fn engines_of(context: &ArmContext, request: &ArmRequest) -> Result<Vec<Engine>, ArmError> {
+async fn engines_of(context: &ArmContext, request: &ArmRequest) -> Result<Vec<ControlHandle>, ArmError> {
     let (wanted, permit) = (request.path[1].clone(), Arc::clone(&request.permit));
     let look = move |state: &ClusterState<'_>| {
         scopes::clusters_of(state, &permit, &wanted).map(|(id, _)| id).collect::<Vec<_>>()

@@ -8,7 +8,7 @@ use forewarn_control::resource_id::{GroupId, ResourceId};
 use forewarn_control::resources::Link;
 use forewarn_control::shared::Role;
 use forewarn_server::State;
-use forewarn_server::{Engine, group_of};
+use forewarn_server::{ControlHandle, group_of};
 use serde_json::{Value, json};
 
 use super::compute::{self, ComputeKind, found};
@@ -23,7 +23,7 @@ const LISTED_MAX: usize = 5_000;
 pub(super) async fn list(
     request: &ArmRequest,
     group: Option<GroupId>,
-    engines: Vec<Engine>,
+    engines: Vec<ControlHandle>,
 ) -> Result<Response, ArmError> {
     let limits = request.parameter("$filter").map(limits).transpose()?.unwrap_or_default();
     let wanted = Arc::new(Wanted { group, limits });

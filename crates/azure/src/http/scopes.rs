@@ -5,7 +5,7 @@ use forewarn_control::Permit;
 use forewarn_control::Site;
 use forewarn_control::resource_id::{GroupId, ResourceId};
 use forewarn_server::State;
-use forewarn_server::{Engine, ResourceGroup, groups_with_id, is_removed};
+use forewarn_server::{ControlHandle, ResourceGroup, groups_with_id, is_removed};
 
 use super::ArmContext;
 use super::request::ArmRequest;
@@ -17,7 +17,7 @@ impl ArmContext {
         &self,
         request: &ArmRequest,
         (subscription, name): (&str, &str),
-    ) -> Result<(ResourceGroup, Engine), ArmError> {
+    ) -> Result<(ResourceGroup, ControlHandle), ArmError> {
         let wanted = GroupId { subscription: subscription.to_owned(), name: name.to_owned() };
         let permit = std::sync::Arc::clone(&request.permit);
         let look = move |state: &State<'_>| {

@@ -11,7 +11,7 @@ use crate::read::machine::{Domains, MachineWanted, read_availability_set, read_m
 use crate::refused::{bad_wish, not_changeable, not_found};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::{
-    MachineEntry, NamedCommand, Scale, SetEntry, VmEntry, Wish, full_name, notices, spot,
+    MachineEntry, NamedCommand, Scale, ScaleSetCommand, SetEntry, VmEntry, full_name, notices, spot,
 };
 
 /// Commands that make the fleet match the body of a machine.
@@ -168,7 +168,7 @@ fn join_scale_set(
     let capacity = u16::try_from(staying.count() + 1).unwrap_or(u16::MAX);
     let zones = wanted.zone.into_iter().map(|zone| zone.0).collect();
     let to = Scale { capacity, zones, ..Scale::default() };
-    let wish = Wish::Scale { scale_set: set.name.to_string(), to };
+    let wish = ScaleSetCommand::Scale { scale_set: set.name.to_string(), to };
     let mut commands = wish.commands(cluster).map_err(|bad| bad_wish(&bad))?;
     let own = name.strip_prefix(set.name.as_str()).and_then(|rest| rest.strip_prefix('_'));
     let number = own.and_then(|digits| digits.parse().ok()).filter(|number| *number >= set.next_instance);

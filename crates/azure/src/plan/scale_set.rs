@@ -19,8 +19,8 @@ use crate::read::machine::Protection;
 use crate::read::scale_set::{MODEL, ScaleSetWanted, read_scale_set};
 use crate::refused::{bad_wish, not_changeable, not_found};
 use forewarn_control::{
-    BadWish, NamedCommand, NewScaleSet, Scale, ScaleIn, UpgradeWord, Wish, full_name, notices,
-    pick_for_scale_in, spot,
+    NamedCommand, NewScaleSet, Scale, ScaleIn, ScaleSetCommand, ScaleSetError, UpgradeWord, full_name,
+    notices, pick_for_scale_in, spot,
 };
 
 /// The commands that make a scale set match its body. `before` is the scale set and its current body, canonical;
@@ -80,7 +80,7 @@ fn create(cluster: &Cluster, name: &str, wanted: &ScaleSetWanted) -> Result<Vec<
         zones: zones(wanted),
         fault_domains: wanted.fault_domains,
     };
-    grown(cluster, &Wish::CreateScaleSet(new), wanted)
+    grown(cluster, &ScaleSetCommand::CreateScaleSet(new), wanted)
 }
 
 fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
@@ -88,19 +88,23 @@ fn zones(wanted: &ScaleSetWanted) -> Vec<u16> {
 }
 
 /// The commands that a wish needs; new instances get the tags of the scale set.
-fn grown(cluster: &Cluster, wish: &Wish, wanted: &ScaleSetWanted) -> Result<Vec<NamedCommand>, ArmError> {
+fn grown(
+    cluster: &Cluster,
+    wish: &ScaleSetCommand,
+    wanted: &ScaleSetWanted,
+) -> Result<Vec<NamedCommand>, ArmError> {
     let mut commands = wish.commands(cluster).map_err(|bad| {
         let error = bad_wish(&bad);
         match bad {
-            BadWish::NoHost { .. } if !wanted.zones.is_empty() => {
+            ScaleSetError::NoHost { .. } if !wanted.zones.is_empty() => {
                 let zones: Vec<_> = wanted.zones.iter().map(|zone| zone.0.to_string()).collect();
                 no_room_in_zones(&format!("Zones: {}. {}", zones.join(", "), error.message))
             }
-            BadWish::NoHost { .. }
-            | BadWish::Unknown(_)
-            | BadWish::TooMany(_)
-            | BadWish::FaultDomains(_)
-            | BadWish::Protected { .. } => error,
+            ScaleSetError::NoHost { .. }
+            | ScaleSetError::Unknown(_)
+            | ScaleSetError::TooMany(_)
+            | ScaleSetError::FaultDomains(_)
+            | ScaleSetError::Protected { .. } => error,
         }
     })?;
     for command in &mut commands {
@@ -207,7 +211,7 @@ fn scale(
     let Some(surplus) = staying.len().checked_sub(capacity.into()).filter(|surplus| *surplus > 0) else {
         let (zones, fault_domains) = (zones(wanted), wanted.fault_domains);
         let to = Scale { capacity, hosts: None, zones, fault_domains };
-        return grown(cluster, &Wish::Scale { scale_set: set.name.to_string(), to }, wanted);
+        return grown(cluster, &ScaleSetCommand::Scale { scale_set: set.name.to_string(), to }, wanted);
     };
     let protected = staying.iter().filter(|(_, id)| protection(**id).stays()).map(|(number, _)| *number);
     let how = ScaleIn { rule: wanted.scale_in, protected: protected.collect() };

@@ -353,8 +353,8 @@ fn an_availability_set_names_its_machines_and_they_name_it() {
 #[test]
 fn a_machine_is_where_it_is_at_home() {
     let (mut town, solo) = with_vm("");
-    let home = Home { resource_group: "Shop".to_owned(), location: "westeurope".to_owned() };
-    let change = DetailsChange { home: Some(home.clone()), ..DetailsChange::default() };
+    let home = ResourceGroupRef { resource_group: "Shop".to_owned(), location: "westeurope".to_owned() };
+    let change = MachineDetailsChange { home: Some(home.clone()), ..MachineDetailsChange::default() };
     let details = change.apply(town.details.get(&solo).unwrap());
     town.details.insert(solo, details);
     // Whatever is said of it afterwards.

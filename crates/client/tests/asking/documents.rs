@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use forewarn_client::http::Trouble;
+use forewarn_client::http::HttpError;
 use forewarn_client::{Error, News};
 use forewarn_imds::{DOCUMENT_BYTES_MAX, Edition, Unreadable};
 use forewarn_types::Timestamp;
@@ -163,7 +163,7 @@ async fn an_answer_that_ends_too_early_is_none() {
     let script = Script::of([Step::SayAndClose(cut), document(2, "")]).await;
     let mut client = script.client();
     let error = client.poll().await.unwrap_err();
-    assert!(matches!(error, Error::Unreachable { why: Trouble::Broken(_), .. }), "{error:?}");
+    assert!(matches!(error, Error::Unreachable { why: HttpError::Broken(_), .. }), "{error:?}");
     assert_eq!(incarnation(&client.poll().await.unwrap()), 2);
 }
 
@@ -190,7 +190,7 @@ async fn what_is_no_document_is_refused_and_what_is_too_long_is_not_read() {
     }
     for _ in 0..2 {
         let error = client.poll().await.unwrap_err();
-        assert!(matches!(error, Error::Unreachable { why: Trouble::Broken(_), .. }), "{error:?}");
+        assert!(matches!(error, Error::Unreachable { why: HttpError::Broken(_), .. }), "{error:?}");
     }
 }
 
@@ -219,6 +219,6 @@ async fn nobody_at_the_address_is_told_as_such() {
     let endpoint = forewarn_client::Endpoint::parse(&free.local_addr().unwrap().to_string()).unwrap();
     drop(free);
     let error = forewarn_client::Client::new(endpoint).poll().await.unwrap_err();
-    assert!(matches!(error, Error::Unreachable { why: Trouble::Unreachable(_), .. }), "{error:?}");
+    assert!(matches!(error, Error::Unreachable { why: HttpError::Unreachable(_), .. }), "{error:?}");
     assert!(error.to_string().contains("cannot be reached"), "{error}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::audit::log::{Told, hex};
+use crate::audit::log::{NewAuditEntry, hex};
 use crate::audit::notice::Notice;
 
 /// Bytes of a command as JSON; of a greater one, the length and the hash are kept.
@@ -26,7 +26,7 @@ const REASON_BYTES_MAX: usize = 1 << 10;
 /// How deep a command may be nested: an entry must be readable by those who read JSON with a limit.
 const COMMAND_DEPTH_MAX: usize = 64;
 
-impl Told {
+impl NewAuditEntry {
     /// The same, so small that it is an entry: an entry that cannot be kept would stop the server.
     pub(crate) fn bounded(mut self) -> Self {
         cut(&mut self.text, TEXT_BYTES_MAX);

@@ -10,7 +10,7 @@ use forewarn_lifecycle::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::audit::log::{Told, TrailEntry};
+use crate::audit::log::{AuditEntry, NewAuditEntry};
 use crate::command::find::full_name;
 use crate::command::upgrade::UpgradeWord;
 use crate::view::deletion::unannounced;
@@ -20,7 +20,7 @@ use forewarn_types::Moment;
 
 /// Something that has happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Happening {
+pub struct AuditFact {
     /// When.
     pub at: Moment,
     /// What kind of thing: `announced`, `approved`, `started`, `withdrawn`, `completed`, `enrolled`, …
@@ -50,7 +50,7 @@ pub struct Happening {
     pub reason: Option<String>,
 }
 
-impl Happening {
+impl AuditFact {
     /// Something that concerns nobody in particular.
     #[must_use]
     pub fn plain(at: Moment, kind: &str, text: String) -> Self {
@@ -72,10 +72,15 @@ impl Happening {
 
     /// The same as what the trail is told of it: in which cluster, by its number and its name; by whom, and because of which entry.
     #[must_use]
-    pub fn into_told(self, (cluster_number, cluster): (u32, &str), by: &str, because: Option<u64>) -> Told {
+    pub fn into_told(
+        self,
+        (cluster_number, cluster): (u32, &str),
+        by: &str,
+        because: Option<u64>,
+    ) -> NewAuditEntry {
         let Self { at, kind, text, tenants, machines, hosts, events, work, rollout, reason } = self;
         let (cluster, by, command) = (cluster.to_owned(), by.to_owned(), None);
-        Told {
+        NewAuditEntry {
             at,
             cluster,
             cluster_number,
@@ -98,7 +103,7 @@ impl Happening {
 
 /// What a change means, in a cluster to which it has not been applied yet; nothing, if nobody cares to know.
 #[must_use]
-pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happening> {
+pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<AuditFact> {
     let teller = Teller { cluster, at: Moment(now.wall) };
     Some(match change {
         Change::HostAdmitted { name, .. } => teller.of_host("admitted", name.to_string(), "has joined"),
@@ -108,7 +113,7 @@ pub fn happening(cluster: &Cluster, now: Now, change: &Change) -> Option<Happeni
         }
         Change::TenantAdmitted { name, .. } => {
             let tenants = vec![name.to_string()];
-            Happening { tenants, ..teller.plain("admitted", format!("tenant {name} has joined")) }
+            AuditFact { tenants, ..teller.plain("admitted", format!("tenant {name} has joined")) }
         }
         Change::TenantRemoved(tenant) => teller.of_tenant("removed", *tenant, "has left"),
         Change::PolicyChanged { tenant, .. } => teller.of_tenant("changed", *tenant, "has another policy"),
@@ -174,51 +179,51 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn plain(&self, kind: &str, text: String) -> Happening {
-        Happening::plain(self.at, kind, text)
+    fn plain(&self, kind: &str, text: String) -> AuditFact {
+        AuditFact::plain(self.at, kind, text)
     }
 
-    fn of_host(&self, kind: &str, name: String, text: &str) -> Happening {
+    fn of_host(&self, kind: &str, name: String, text: &str) -> AuditFact {
         let happening = self.plain(kind, format!("host {name} {text}"));
-        Happening { hosts: vec![name], ..happening }
+        AuditFact { hosts: vec![name], ..happening }
     }
 
-    fn of_tenant(&self, kind: &str, tenant: TenantId, text: &str) -> Happening {
+    fn of_tenant(&self, kind: &str, tenant: TenantId, text: &str) -> AuditFact {
         let name = self.tenant(tenant);
-        Happening { tenants: vec![name.clone()], ..self.plain(kind, format!("{name} {text}")) }
+        AuditFact { tenants: vec![name.clone()], ..self.plain(kind, format!("{name} {text}")) }
     }
 
-    fn of_scale_set(&self, kind: &str, id: ScaleSetId, text: &str) -> Happening {
+    fn of_scale_set(&self, kind: &str, id: ScaleSetId, text: &str) -> AuditFact {
         let Some(set) = self.cluster.scale_set(id) else {
             return self.plain(kind, format!("scale set {id} {text}"));
         };
         let tenants = set.groups.iter().map(|group| self.tenant(*group)).collect();
-        Happening { tenants, ..self.plain(kind, format!("scale set {} {text}", set.name)) }
+        AuditFact { tenants, ..self.plain(kind, format!("scale set {} {text}", set.name)) }
     }
 
     /// When the next batch comes; without a pause it is there at once, and speaks for itself.
-    fn batch_upgraded(&self, now: Now, id: ScaleSetId) -> Option<Happening> {
+    fn batch_upgraded(&self, now: Now, id: ScaleSetId) -> Option<AuditFact> {
         let UpgradePolicy::Rolling { pause, .. } = self.cluster.scale_set(id)?.upgrade else { return None };
         let until = Moment(now.wall.plus(pause));
         let waits = format!("waits until {until}, then upgrades the next batch");
         (!pause.is_zero()).then(|| self.of_scale_set("waits", id, &waits))
     }
 
-    fn of_rollout(&self, now: Now, change: &Change, rollout: RolloutId) -> Option<Happening> {
+    fn of_rollout(&self, now: Now, change: &Change, rollout: RolloutId) -> Option<AuditFact> {
         let (kind, text, hosts) = rollout_happening(self.cluster, now, change)?;
         let hosts = hosts.iter().map(|host| self.host(*host)).collect();
-        Some(Happening { rollout: Some(rollout.0), hosts, ..self.plain(kind, text) })
+        Some(AuditFact { rollout: Some(rollout.0), hosts, ..self.plain(kind, text) })
     }
 
-    fn of_work(&self, kind: &str, id: MaintenanceId, text: &str) -> Happening {
+    fn of_work(&self, kind: &str, id: MaintenanceId, text: &str) -> AuditFact {
         match self.cluster.maintenance(id) {
             Some(Maintenance { plan, .. }) => self.of_parts(kind, plan, &all(plan), text),
-            None => Happening { work: Some(id.0), ..self.plain(kind, format!("work {id} {text}")) },
+            None => AuditFact { work: Some(id.0), ..self.plain(kind, format!("work {id} {text}")) },
         }
     }
 
     /// About some parts of a plan: their tenants, machines and events, and the hosts where that is.
-    fn of_parts(&self, kind: &str, plan: &Plan, parts: &[&Part], text: &str) -> Happening {
+    fn of_parts(&self, kind: &str, plan: &Plan, parts: &[&Part], text: &str) -> AuditFact {
         let mut happening = self.plain(kind, format!("{} {text}", self.what(plan, parts)));
         let mut hosts: BTreeSet<_> = plan.cause.hosts().iter().copied().collect();
         for part in parts {
@@ -235,24 +240,24 @@ impl Teller<'_> {
         happening
     }
 
-    fn machine_admitted(&self, new: &Machine) -> Happening {
+    fn machine_admitted(&self, new: &Machine) -> AuditFact {
         let (tenant, host) = (self.tenant(new.tenant), self.host(new.host));
         let happening = self.plain("admitted", format!("machine {} has joined", new.name));
         let machines = vec![format!("{tenant}/{}", new.name)];
-        Happening { tenants: vec![tenant], machines, hosts: vec![host], ..happening }
+        AuditFact { tenants: vec![tenant], machines, hosts: vec![host], ..happening }
     }
 
     /// About one machine, the host that it is on and the host to which it has gone.
-    fn of_machine(&self, kind: &str, id: MachineId, to: Option<HostId>, text: &str) -> Happening {
+    fn of_machine(&self, kind: &str, id: MachineId, to: Option<HostId>, text: &str) -> AuditFact {
         let happening = self.plain(kind, format!("machine {} {text}", self.machine(id)));
         let machine = self.cluster.machine(id);
         let tenants = machine.map(|machine| self.tenant(machine.tenant)).into_iter().collect();
         let hosts = machine.map(|machine| machine.host).into_iter().chain(to);
         let hosts = hosts.map(|host| self.host(host)).collect();
-        Happening { tenants, machines: vec![full_name(self.cluster, id)], hosts, ..happening }
+        AuditFact { tenants, machines: vec![full_name(self.cluster, id)], hosts, ..happening }
     }
 
-    fn profile_changed(&self, id: MachineId, version: u32) -> Happening {
+    fn profile_changed(&self, id: MachineId, version: u32) -> AuditFact {
         let machine = self.cluster.machine(id);
         let what = match machine {
             Some(machine) if machine.model_version != version => format!("has model {version}"),
@@ -260,10 +265,10 @@ impl Teller<'_> {
         };
         let happening = self.plain("changed", format!("machine {} {what}", self.machine(id)));
         let tenants = machine.map(|machine| self.tenant(machine.tenant)).into_iter().collect();
-        Happening { tenants, machines: vec![full_name(self.cluster, id)], ..happening }
+        AuditFact { tenants, machines: vec![full_name(self.cluster, id)], ..happening }
     }
 
-    fn planned(&self, plan: &Plan) -> Happening {
+    fn planned(&self, plan: &Plan) -> AuditFact {
         let told = plan.parts.iter().any(|part| part.announcement.is_some());
         let (kind, how) = if told { ("announced", "is announced") } else { ("planned", "is planned") };
         let until = if told { until(plan.not_before) } else { String::new() };
@@ -272,13 +277,13 @@ impl Teller<'_> {
     }
 
     /// Nothing is told of a time that moves before a VM has read it: the entry of the announcement has the moved time.
-    fn notice_extended(&self, work: MaintenanceId, not_before: Timestamp) -> Option<Happening> {
+    fn notice_extended(&self, work: MaintenanceId, not_before: Timestamp) -> Option<AuditFact> {
         let maintenance = self.cluster.maintenance(work)?;
         let text = "waits for a whole notice from now on: VMs may not have been able to read it before";
         (maintenance.plan.not_before == not_before).then(|| self.of_work("held", work, text))
     }
 
-    fn approved(&self, tenant: TenantId, event: EventId, by: Approver) -> Happening {
+    fn approved(&self, tenant: TenantId, event: EventId, by: Approver) -> AuditFact {
         let text = format!("has approved {event}, by {}", approver(self.cluster, by));
         let mut happening = self.of_tenant("approved", tenant, &text);
         happening.events.push(event.to_string());
@@ -293,7 +298,7 @@ impl Teller<'_> {
         happening
     }
 
-    fn started(&self, work: MaintenanceId, cause: StartCause, actions: &[Action]) -> Happening {
+    fn started(&self, work: MaintenanceId, cause: StartCause, actions: &[Action]) -> AuditFact {
         let how = match cause {
             StartCause::AtOnce => "has started at once".to_owned(),
             StartCause::Approved
@@ -313,7 +318,7 @@ impl Teller<'_> {
         happening
     }
 
-    fn withdrawn(&self, work: MaintenanceId, why: Withdrawal, tenants: &[TenantId]) -> Happening {
+    fn withdrawn(&self, work: MaintenanceId, why: Withdrawal, tenants: &[TenantId]) -> AuditFact {
         let text = withdrawal(why);
         let Some(Maintenance { plan, .. }) = self.cluster.maintenance(work) else {
             return self.of_work("withdrawn", work, text);
@@ -323,7 +328,7 @@ impl Teller<'_> {
     }
 
     /// It concerns the one machine, not all that the work is about.
-    fn completed(&self, work: MaintenanceId, machine: MachineId, report: Report) -> Happening {
+    fn completed(&self, work: MaintenanceId, machine: MachineId, report: Report) -> AuditFact {
         let how = match report {
             Report::Done => "is done for",
             Report::Failed => "has failed for",
@@ -378,9 +383,9 @@ fn until(not_before: Timestamp) -> String {
 
 /// The entry of an announcement whose time has moved, to be sealed again; nothing, for any other entry.
 #[must_use]
-pub fn moved(entry: &TrailEntry, from: Timestamp, to: Timestamp) -> Option<Told> {
+pub fn moved(entry: &AuditEntry, from: Timestamp, to: Timestamp) -> Option<NewAuditEntry> {
     let text = entry.text.strip_suffix(&until(from)).filter(|_| entry.kind == "announced")?;
-    let mut told = Told::from(entry.clone());
+    let mut told = NewAuditEntry::from(entry.clone());
     told.text = format!("{text}{}", until(to));
     let times = told.notices.iter_mut().filter_map(|notice| notice.not_before.as_mut());
     times.for_each(|time| *time = Moment(to));

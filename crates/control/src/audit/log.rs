@@ -10,15 +10,15 @@
 //! ```
 //!
 //! ```
-//! use forewarn_control::{Chain, Told, TrailEntry};
+//! use forewarn_control::{Chain, NewAuditEntry, AuditEntry};
 //!
 //! let mut chain = Chain::default();
-//! let told = Told { by: "token alice".to_owned(), text: "restart web_0".to_owned(), ..Told::default() };
+//! let told = NewAuditEntry { by: "token alice".to_owned(), text: "restart web_0".to_owned(), ..NewAuditEntry::default() };
 //! let line = chain.seal(told).to_line();
 //!
-//! let read: TrailEntry = serde_json::from_str(&line)?;
+//! let read: AuditEntry = serde_json::from_str(&line)?;
 //! assert_eq!(Chain::default().verify(&read), Ok(()));
-//! let changed = TrailEntry { by: "token bob".to_owned(), ..read };
+//! let changed = AuditEntry { by: "token bob".to_owned(), ..read };
 //! assert!(Chain::default().verify(&changed).is_err());
 //! # Ok::<_, serde_json::Error>(())
 //! ```
@@ -41,7 +41,7 @@ pub const ENTRY_BYTES_MAX: usize = 5 << 20;
 /// One entry of the trail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct TrailEntry {
+pub struct AuditEntry {
     /// Its number: from 1 on, without a gap.
     pub number: u64,
     /// When.
@@ -96,7 +96,7 @@ pub struct TrailEntry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditPage {
     /// In the order that was asked for.
-    pub items: Vec<TrailEntry>,
+    pub items: Vec<AuditEntry>,
     /// Where to go on: `before` of the request for what follows, or `after`, where the oldest come first. Not there when nothing
     /// does. There may be more although this page is short, or empty: the work for one has a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,10 +107,10 @@ pub struct AuditPage {
     pub swept: u64,
 }
 
-/// An entry before it has its number and its hash. Fields are those of [`TrailEntry`].
+/// An entry before it has its number and its hash. Fields are those of [`AuditEntry`].
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "they are those of an entry")]
-pub struct Told {
+pub struct NewAuditEntry {
     pub at: Moment,
     pub cluster: String,
     pub cluster_number: u32,
@@ -129,7 +129,7 @@ pub struct Told {
     pub reason: Option<String>,
 }
 
-impl Default for Told {
+impl Default for NewAuditEntry {
     /// Nothing is told, at the beginning of time.
     fn default() -> Self {
         let (cluster, by, kind, text) = <(String, String, String, String)>::default();
@@ -157,11 +157,11 @@ impl Default for Told {
     }
 }
 
-impl From<TrailEntry> for Told {
+impl From<AuditEntry> for NewAuditEntry {
     /// The entry without its number and its hash.
-    fn from(entry: TrailEntry) -> Self {
-        let TrailEntry { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, .. } = entry;
-        let TrailEntry {
+    fn from(entry: AuditEntry) -> Self {
+        let AuditEntry { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, .. } = entry;
+        let AuditEntry {
             events, work, rollout, because, command, notices, reason, number: _, hash: _, ..
         } = entry;
         Self {
@@ -236,18 +236,30 @@ impl Chain {
     ///
     /// # Errors
     /// When its hash is none.
-    pub fn at(entry: &TrailEntry) -> Result<Self, BrokenLink> {
+    pub fn at(entry: &AuditEntry) -> Result<Self, BrokenLink> {
         let hash = parse_hash(&entry.hash).ok_or(BrokenLink::Hash(entry.number))?;
         Ok(Self { number: entry.number, hash })
     }
 
     /// Makes the next entry. What is greater than an entry may be is cut, and says so.
-    pub fn seal(&mut self, told: Told) -> TrailEntry {
+    pub fn seal(&mut self, told: NewAuditEntry) -> AuditEntry {
         let told = told.bounded();
-        let Told { at, cluster, cluster_number, by, kind, text, tenants, machines, hosts, events, .. } = told;
-        let Told { work, rollout, because, command, notices, reason, .. } = told;
+        let NewAuditEntry {
+            at,
+            cluster,
+            cluster_number,
+            by,
+            kind,
+            text,
+            tenants,
+            machines,
+            hosts,
+            events,
+            ..
+        } = told;
+        let NewAuditEntry { work, rollout, because, command, notices, reason, .. } = told;
         let (number, hash) = (self.number + 1, String::new());
-        let mut entry = TrailEntry {
+        let mut entry = AuditEntry {
             number,
             at,
             cluster,
@@ -276,7 +288,7 @@ impl Chain {
     ///
     /// # Errors
     /// When it is another, or has been changed.
-    pub fn verify(&mut self, entry: &TrailEntry) -> Result<(), BrokenLink> {
+    pub fn verify(&mut self, entry: &AuditEntry) -> Result<(), BrokenLink> {
         let (expected, found) = (self.number + 1, entry.number);
         if found > expected {
             return Err(BrokenLink::Missing { expected, found });
@@ -312,7 +324,7 @@ impl fmt::Debug for Chain {
     }
 }
 
-impl TrailEntry {
+impl AuditEntry {
     /// The part of the state that the entry belongs to.
     #[must_use]
     pub fn stream(&self) -> Stream {

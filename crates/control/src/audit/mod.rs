@@ -6,5 +6,7 @@ pub(crate) mod log;
 pub(crate) mod notice;
 
 pub use bounds::{COMMAND_BYTES_MAX, NAMES_PER_ENTRY_MAX};
-pub use fact::{Happening, happening, moved};
-pub use log::{AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, Subject, Told, TrailEntry, cluster_key};
+pub use fact::{AuditFact, happening, moved};
+pub use log::{
+    AuditEntry, AuditPage, BrokenLink, Chain, ENTRY_BYTES_MAX, NewAuditEntry, Subject, cluster_key,
+};

@@ -25,7 +25,7 @@ pub use named::{
     ClockOrder, EventSelection, FailureWord, NamedCommand, SPEED_MAX, SettingsChange, SiteChange,
     UnenrolledWord,
 };
-pub use resolve::{BadCommand, Details, DetailsChange, Home, Resolved};
+pub use resolve::{BadCommand, MachineDetails, MachineDetailsChange, Resolved, ResourceGroupRef};
 pub use terms::{
     AllWord, AnyWord, BadTerms, ConfirmWord, HealthWord, HostSelection, NotAWindow, RolloutEntry, TermsEntry,
     WindowEntry, WindowSelection, WorkWord, ZoneSelection,

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use forewarn_lifecycle::{
     Announced, Approver, BadName, Brake, Cluster, Command, Event, EventId, FailureKind, FaultDomain, HostId,
     HostWork, MachineId, Name, Placement, PlannedWork as Planned, PowerChange, Profile, RolloutId,
-    ScaleSetId, SetShape, Shape, TenantId, Terms, Unenrolled, UpdateDomain, Zone,
+    RolloutTerms, ScaleSetId, SetShape, Shape, TenantId, Unenrolled, UpdateDomain, Zone,
 };
 
 use crate::command::check::{self, ControlCharacter};
@@ -28,9 +28,9 @@ pub enum Resolved {
     /// A command of the rules.
     Rules(Command),
     /// A command of the rules that admits a machine, and what is known of that machine besides.
-    Admit(Command, Details),
+    Admit(Command, MachineDetails),
     /// Something is known of a machine that the rules need not know.
-    Describe(MachineId, DetailsChange),
+    Describe(MachineId, MachineDetailsChange),
     /// All machines are told something else of where they are.
     Site(SiteChange),
     /// The next thing that is done to a pretend machine fails.
@@ -66,19 +66,19 @@ impl Resolved {
 
 /// What the shell knows of a machine and the rules do not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Details {
+pub struct MachineDetails {
     /// The addresses from which it calls.
     pub addresses: Vec<IpAddr>,
     /// Names and values of its owner.
     pub tags: BTreeMap<String, String>,
     /// Where it is told to be, if not where its cluster is.
-    pub home: Option<Home>,
+    pub home: Option<ResourceGroupRef>,
 }
 
 /// A resource group of a machine that is not the one of its cluster. Neither fleet files nor operators speak of it: a
 /// machine has it from whoever put it there through Azure Resource Manager.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct ResourceGroupRef {
     /// The name of the group.
     pub resource_group: String,
     /// The region.
@@ -87,20 +87,20 @@ pub struct Home {
 
 /// What is known of a machine from now on; what is not said stays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DetailsChange {
+pub struct MachineDetailsChange {
     /// The addresses from which it calls.
     pub addresses: Option<Vec<IpAddr>>,
     /// Names and values of its owner.
     pub tags: Option<BTreeMap<String, String>>,
     /// Where it is told to be.
-    pub home: Option<Home>,
+    pub home: Option<ResourceGroupRef>,
 }
 
-impl DetailsChange {
+impl MachineDetailsChange {
     /// Details, changed so.
     #[must_use]
-    pub fn apply(&self, details: &Details) -> Details {
-        Details {
+    pub fn apply(&self, details: &MachineDetails) -> MachineDetails {
+        MachineDetails {
             addresses: self.addresses.as_ref().unwrap_or(&details.addresses).clone(),
             tags: self.tags.as_ref().unwrap_or(&details.tags).clone(),
             home: self.home.as_ref().or(details.home.as_ref()).cloned(),
@@ -146,7 +146,7 @@ pub enum BadCommand {
     },
     /// The terms of a rollout are none.
     #[error(transparent)]
-    Terms(#[from] BadTerms),
+    RolloutTerms(#[from] BadTerms),
     /// A text that cannot be read without harm.
     #[error(transparent)]
     Control(#[from] ControlCharacter),
@@ -315,8 +315,9 @@ fn describe(
     addresses: Option<&[IpAddr]>,
     tags: Option<&BTreeMap<String, String>>,
 ) -> Result<Resolved, BadCommand> {
-    let change = DetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned(), home: None };
-    let Details { addresses, tags, home: _ } = change.apply(&Details::default());
+    let change =
+        MachineDetailsChange { addresses: addresses.map(<[_]>::to_vec), tags: tags.cloned(), home: None };
+    let MachineDetails { addresses, tags, home: _ } = change.apply(&MachineDetails::default());
     details(name, &addresses, &tags)?;
     Ok(Resolved::Describe(find_machine(cluster, name)?, change))
 }
@@ -335,12 +336,12 @@ fn pause(rollout: u64, announced: Announced) -> Command {
 }
 
 fn start_rollout(cluster: &Cluster, entry: &RolloutEntry) -> Result<Command, BadCommand> {
-    let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&Terms::default())?);
+    let (hosts, terms) = (entry.hosts.resolve(cluster)?, entry.terms.apply(&RolloutTerms::default())?);
     Ok(Command::Rollout { work: entry.work.into(), hosts, terms })
 }
 
 fn rollout(cluster: &Cluster, work: HostWork, hosts: &[String]) -> Result<Command, Unknown> {
-    Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: Terms::default() })
+    Ok(Command::Rollout { work, hosts: find_hosts(cluster, hosts)?, terms: RolloutTerms::default() })
 }
 
 fn change_rollout(
@@ -417,7 +418,7 @@ fn details(
     machine: &str,
     addresses: &[IpAddr],
     tags: &BTreeMap<String, String>,
-) -> Result<Details, BadCommand> {
+) -> Result<MachineDetails, BadCommand> {
     let check = |what, count, max| {
         let machine = machine.to_owned();
         if count > max { Err(BadCommand::TooMany { what, machine, max }) } else { Ok(()) }
@@ -427,5 +428,5 @@ fn details(
     let longest = tags.iter().flat_map(|(name, value)| [name, value]).map(|text| text.chars().count()).max();
     check("characters in a tag", longest.unwrap_or(0), TAG_CHARS_MAX)?;
     check::tags(tags)?;
-    Ok(Details { addresses: addresses.to_vec(), tags: tags.clone(), home: None })
+    Ok(MachineDetails { addresses: addresses.to_vec(), tags: tags.clone(), home: None })
 }

@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::str::FromStr;
 
 use forewarn_lifecycle::{
-    Cluster, Confirm, FaultDomains, Health, HealthGate, HostId, HostWork, Percent, Terms, Weekdays, Window,
-    Zone,
+    Cluster, Confirm, FaultDomains, Health, HealthGate, HostId, HostWork, Percent, RolloutTerms, Weekdays,
+    Window, Zone,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::SeqAccessDeserializer;
@@ -239,7 +239,7 @@ impl TermsEntry {
     ///
     /// # Errors
     /// When a number is none.
-    pub fn apply(&self, old: &Terms) -> Result<Terms, BadTerms> {
+    pub fn apply(&self, old: &RolloutTerms) -> Result<RolloutTerms, BadTerms> {
         let mut terms = old.clone();
         if let Some(max) = self.at_once {
             terms.hosts_at_once = NonZeroU16::new(max);
@@ -277,8 +277,8 @@ impl TermsEntry {
     }
 }
 
-impl From<&Terms> for TermsEntry {
-    fn from(terms: &Terms) -> Self {
+impl From<&RolloutTerms> for TermsEntry {
+    fn from(terms: &RolloutTerms) -> Self {
         Self {
             at_once: Some(terms.hosts_at_once.map_or(0, NonZeroU16::get)),
             tenant_share: Some(terms.tenant_share.map_or(100, Percent::hundredths)),
@@ -488,14 +488,14 @@ mod tests {
     fn what_is_not_said_stays() {
         let some: TermsEntry =
             serde_json::from_str(r#"{"at_once":3,"tenant_share":25,"windows":["22:00-06:00"]}"#).unwrap();
-        let terms = some.apply(&Terms::default()).unwrap();
+        let terms = some.apply(&RolloutTerms::default()).unwrap();
         assert_eq!(TermsEntry::default().apply(&terms), Ok(terms.clone()));
-        assert_eq!(TermsEntry::from(&terms).apply(&Terms::default()), Ok(terms.clone()));
+        assert_eq!(TermsEntry::from(&terms).apply(&RolloutTerms::default()), Ok(terms.clone()));
         let none: TermsEntry =
             serde_json::from_str(r#"{"at_once":0,"tenant_share":100,"windows":"any","stop_after":0}"#)
                 .unwrap();
         let none = none.apply(&terms).unwrap();
-        assert_eq!(none, Terms { stop_after: None, ..Terms::default() });
+        assert_eq!(none, RolloutTerms { stop_after: None, ..RolloutTerms::default() });
         let nothing = TermsEntry { tenant_share: Some(0), ..TermsEntry::default() };
         assert_eq!(nothing.apply(&terms), Err(BadTerms::Share(0)));
     }

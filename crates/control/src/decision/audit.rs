@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::attribution::Attribution;
 use super::draft::Draft;
-use crate::audit::{Happening, Told};
+use crate::audit::{AuditFact, NewAuditEntry};
 use crate::command::{NamedCommand, find_event, find_machine, full_name};
 use crate::push::{Beside, Notice, Owner, notices};
 use crate::request::RequestContext;
@@ -50,7 +50,7 @@ impl Draft<'_> {
         machine: Option<MachineId>,
     ) -> u64 {
         let cluster = id.and_then(|id| self.state.shared().cluster_name(id));
-        let told = Told {
+        let told = NewAuditEntry {
             at: Moment(self.now().wall),
             cluster: cluster.map(ToString::to_string).unwrap_or_default(),
             cluster_number: id.map(|id| id.0).unwrap_or_default(),
@@ -58,7 +58,7 @@ impl Draft<'_> {
             kind: "command".to_owned(),
             text: format!("asked for: {}", phrase(asked)),
             command: Some(asked.clone()),
-            ..Told::default()
+            ..NewAuditEntry::default()
         };
         let told = match id.and_then(|id| self.state.cluster(id)) {
             Some(cluster) => subjects(cluster.rules(), asked, machine, told),
@@ -78,11 +78,11 @@ impl Draft<'_> {
     }
 
     /// Adds the entry of something that has happened in a cluster.
-    pub(super) fn audit_happening(&mut self, id: ClusterId, happening: Happening, notices: Vec<Notice>) {
+    pub(super) fn audit_happening(&mut self, id: ClusterId, happening: AuditFact, notices: Vec<Notice>) {
         let cluster = self.state.shared().cluster_name(id).map(ToString::to_string).unwrap_or_default();
         let Attribution { by, because, .. } = &self.attribution;
         let told = happening.into_told((id.0, &cluster), by, *because);
-        self.seal(Told { notices, ..told });
+        self.seal(NewAuditEntry { notices, ..told });
     }
 
     /// Messages for webhooks about a change. Resources that clients of Azure have written are named by their ids.
@@ -100,7 +100,7 @@ impl Draft<'_> {
         notices(cluster.rules(), change, Beside { decided, id_of: &id_of, failure_of: &failure_of })
     }
 
-    fn seal(&mut self, told: Told) {
+    fn seal(&mut self, told: NewAuditEntry) {
         let entry = self.audit_end.seal(told);
         self.audit.push(Arc::new(entry));
     }
@@ -148,7 +148,12 @@ fn short_id(text: &str) -> Option<String> {
 }
 
 /// Adds the names of the objects that a command names: the entry is found under them.
-fn subjects(cluster: &Cluster, command: &Value, machine: Option<MachineId>, told: Told) -> Told {
+fn subjects(
+    cluster: &Cluster,
+    command: &Value,
+    machine: Option<MachineId>,
+    told: NewAuditEntry,
+) -> NewAuditEntry {
     let text = |key: &str| command.get(key).and_then(Value::as_str);
     let texts = |key: &str| {
         let items = command.get(key).and_then(Value::as_array).into_iter().flatten();
@@ -179,7 +184,7 @@ fn subjects(cluster: &Cluster, command: &Value, machine: Option<MachineId>, told
         }
         Some(_) | None => command.get("rollout").and_then(Value::as_u64),
     };
-    Told { tenants, machines, hosts, events, rollout, ..told }
+    NewAuditEntry { tenants, machines, hosts, events, rollout, ..told }
 }
 
 #[cfg(test)]

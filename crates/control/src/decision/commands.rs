@@ -7,9 +7,9 @@ use forewarn_lifecycle::{Change, MachineId};
 
 use super::HypervisorKind;
 use super::draft::Draft;
-use crate::command::{Details, NamedCommand, Resolved};
+use crate::command::{MachineDetails, NamedCommand, Resolved};
 use crate::error::{ControlError, RefusedCommand};
-use crate::placement::Wish;
+use crate::placement::ScaleSetCommand;
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::{CommandBatch, HostNames, PermitCheck, Reply, RequestContext};
 use crate::state::{ClusterState, ControlState, Effect};
@@ -20,7 +20,7 @@ use crate::view::{Outcome, outcome};
 struct Described {
     /// Index of the command.
     command: usize,
-    details: Details,
+    details: MachineDetails,
 }
 
 impl Draft<'_> {
@@ -45,7 +45,7 @@ impl Draft<'_> {
     pub(super) fn scale_set_wish(
         &mut self,
         id: ClusterId,
-        wish: &Wish,
+        wish: &ScaleSetCommand,
         context: &RequestContext,
     ) -> Result<Reply, ControlError> {
         self.check_token(context)?;
@@ -133,7 +133,7 @@ impl Draft<'_> {
             Resolved::Admit(command, details) => {
                 for change in self.change(id, &command)? {
                     if let Change::MachineAdmitted { machine, .. } = change {
-                        let details = Details { home: self.home_of(id, machine), ..details.clone() };
+                        let details = MachineDetails { home: self.home_of(id, machine), ..details.clone() };
                         described.insert(machine, Described { command: index, details: details.clone() });
                         self.write_in_cluster(id, ClusterEntry::Described { machine, details });
                     }

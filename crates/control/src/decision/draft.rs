@@ -6,7 +6,7 @@ use forewarn_lifecycle::{Change, Cluster, Command, Now, Report};
 
 use super::attribution::Attribution;
 use super::{Decision, Environment};
-use crate::audit::{Chain, TrailEntry, happening};
+use crate::audit::{AuditEntry, Chain, happening};
 use crate::error::ControlError;
 use crate::record::{ClusterEntry, Entry, Record};
 use crate::request::{ClusterRequest, Decided, Reply};
@@ -19,7 +19,7 @@ pub(super) struct Draft<'a> {
     pub(super) state: ControlState,
     pub(super) records: Vec<Record>,
     pub(super) effects: Vec<Effect>,
-    pub(super) audit: Vec<Arc<TrailEntry>>,
+    pub(super) audit: Vec<Arc<AuditEntry>>,
     pub(super) audit_end: Chain,
     pub(super) attribution: Attribution,
 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::{MachineId, Now, Seed};
 
-use crate::audit::{Chain, TrailEntry};
+use crate::audit::{AuditEntry, Chain};
 use crate::command::NamedCommand;
 use crate::error::{ControlError, RefusedCommand};
 use crate::record::Record;
@@ -69,7 +69,7 @@ pub struct Decision {
     /// Work that the driver does once the records are durable.
     pub effects: Vec<Effect>,
     /// Entries of the audit log.
-    pub audit: Vec<Arc<TrailEntry>>,
+    pub audit: Vec<Arc<AuditEntry>>,
     /// The end of the audit log after them.
     pub audit_end: Chain,
     /// The result for the caller.

@@ -4,7 +4,7 @@
 use forewarn_lifecycle::{Change, Command, MachineId, MaintenanceId, Shape, Withdrawal};
 
 use super::draft::Draft;
-use crate::command::Home;
+use crate::command::ResourceGroupRef;
 use crate::error::ControlError;
 use crate::record::{ClusterEntry, Entry};
 use crate::refusal::Refusal;
@@ -36,7 +36,7 @@ impl Draft<'_> {
     }
 
     /// The resource group and the location that a client has given a machine, or its scale set.
-    pub(super) fn home_of(&self, id: ClusterId, machine: MachineId) -> Option<Home> {
+    pub(super) fn home_of(&self, id: ClusterId, machine: MachineId) -> Option<ResourceGroupRef> {
         let cluster = self.cluster(id).ok()?;
         let (rules, resources) = (cluster.rules(), cluster.resources());
         let own = resources.linked(Link::Machine(machine));
@@ -51,7 +51,7 @@ impl Draft<'_> {
             Some(body["location"].as_str()?.to_owned())
         };
         let location = written.iter().flatten().find_map(location).unwrap_or_else(|| site.location.clone());
-        Some(Home { resource_group: ResourceId::parse(&first.id)?.group.name, location })
+        Some(ResourceGroupRef { resource_group: ResourceId::parse(&first.id)?.group.name, location })
     }
 
     /// Changes resources after a change of the rules: operations end, and resources go with the objects that they stand for.

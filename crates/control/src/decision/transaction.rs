@@ -3,7 +3,7 @@
 use forewarn_lifecycle::{EventId, MachineId, MaintenanceId, Stage};
 
 use super::draft::Draft;
-use crate::command::{BadCommand, Details, find_machine, find_scale_set, find_tenant};
+use crate::command::{BadCommand, MachineDetails, find_machine, find_scale_set, find_tenant};
 use crate::error::ControlError;
 use crate::limits::OPERATION_WAITS_MAX;
 use crate::record::ClusterEntry;
@@ -68,7 +68,7 @@ impl Draft<'_> {
             let known = self.cluster(cluster)?.details_of(machine);
             let home = self.home_of(cluster, machine);
             if home.is_some() && known.home != home {
-                let details = Details { home, ..known.clone() };
+                let details = MachineDetails { home, ..known.clone() };
                 self.write_in_cluster(cluster, ClusterEntry::Described { machine, details });
             }
         }

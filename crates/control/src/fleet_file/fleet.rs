@@ -8,7 +8,7 @@ use crate::command::entry::{
     HostEntry, InstanceEntry, MachineEntry, ScaleSetEntry, SetEntry, Site, VmEntry, notices, spot,
 };
 use crate::command::named::SiteChange;
-use crate::command::resolve::Details;
+use crate::command::resolve::MachineDetails;
 use crate::fleet_file::position::FleetPlace;
 
 /// Bytes of a fleet file.
@@ -87,7 +87,11 @@ impl Fleet {
 }
 
 /// The fleet that a cluster has now.
-pub fn fleet_of<'a>(cluster: &Cluster, site: &Site, details: impl Fn(MachineId) -> &'a Details) -> Fleet {
+pub fn fleet_of<'a>(
+    cluster: &Cluster,
+    site: &Site,
+    details: impl Fn(MachineId) -> &'a MachineDetails,
+) -> Fleet {
     let reader = Reader { cluster, details };
     let mut fleet = Fleet { site: site.clone().into(), ..Fleet::default() };
     for (_, host) in cluster.hosts() {
@@ -110,7 +114,7 @@ struct Reader<'a, F> {
     details: F,
 }
 
-impl<'b, F: Fn(MachineId) -> &'b Details> Reader<'_, F> {
+impl<'b, F: Fn(MachineId) -> &'b MachineDetails> Reader<'_, F> {
     fn vm(&self, tenant: &Tenant) -> Option<VmEntry> {
         let machine = self.machine(*tenant.machines().first()?)?;
         Some(VmEntry {
@@ -135,7 +139,7 @@ impl<'b, F: Fn(MachineId) -> &'b Details> Reader<'_, F> {
     fn machine(&self, id: MachineId) -> Option<MachineEntry> {
         let machine = self.cluster.machine(id)?;
         let (terminate, os_image) = notices(machine.profile);
-        let Details { addresses, tags, home: _ } = (self.details)(id).clone();
+        let MachineDetails { addresses, tags, home: _ } = (self.details)(id).clone();
         Some(MachineEntry {
             name: machine.name.to_string(),
             host: self.host(machine),
@@ -169,7 +173,7 @@ impl<'b, F: Fn(MachineId) -> &'b Details> Reader<'_, F> {
 
     fn instance(&self, id: MachineId, set: &ScaleSet) -> Option<InstanceEntry> {
         let machine = self.cluster.machine(id)?;
-        let Details { addresses, tags, home: _ } = (self.details)(id).clone();
+        let MachineDetails { addresses, tags, home: _ } = (self.details)(id).clone();
         Some(InstanceEntry {
             id: machine.name.instance_number(&set.name),
             host: self.host(machine),

@@ -7,7 +7,7 @@ use crate::placement::instances::INSTANCES_MAX;
 
 /// The reason for which a wish comes to no commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadWish {
+pub enum ScaleSetError {
     /// Something that is named is not there.
     #[error(transparent)]
     Unknown(#[from] Unknown),

@@ -6,7 +6,7 @@ use forewarn_lifecycle::limits::FAULT_DOMAINS_MAX;
 use forewarn_lifecycle::{Cluster, HostId, Zone};
 
 use crate::command::find::{Unknown, find_host};
-use crate::placement::bad_wish::BadWish;
+use crate::placement::bad_wish::ScaleSetError;
 
 /// Bounds of new machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,9 +26,9 @@ impl Bounds {
         hosts: Option<&[String]>,
         zones: &[u16],
         fault_domains: Option<u16>,
-    ) -> Result<Self, BadWish> {
+    ) -> Result<Self, ScaleSetError> {
         if let Some(count) = fault_domains.filter(|count| !(1..=FAULT_DOMAINS_MAX).contains(count)) {
-            return Err(BadWish::FaultDomains(count));
+            return Err(ScaleSetError::FaultDomains(count));
         }
         let find = |hosts: &[String]| -> Result<_, Unknown> {
             hosts.iter().map(|host| find_host(cluster, host)).collect()

@@ -6,7 +6,7 @@ use forewarn_lifecycle::{Cluster, HostId, Orchestration, ScaleSet};
 
 use crate::command::entry::InstanceEntry;
 use crate::command::named::NamedCommand;
-use crate::placement::bad_wish::BadWish;
+use crate::placement::bad_wish::ScaleSetError;
 use crate::placement::bounds::Bounds;
 use crate::placement::instances::leaving;
 use crate::placement::spread::Spread;
@@ -18,10 +18,10 @@ pub(crate) fn grow(
     kind: (Orchestration, Option<&ScaleSet>),
     wanted: usize,
     bounds: &Bounds,
-) -> Result<Vec<NamedCommand>, BadWish> {
+) -> Result<Vec<NamedCommand>, ScaleSetError> {
     let places = Spread::new(cluster, kind, bounds, &leaving(cluster)).places(wanted);
     if places.len() < wanted {
-        return Err(BadWish::NoHost { set: name.to_owned(), wanted, missing: wanted - places.len() });
+        return Err(ScaleSetError::NoHost { set: name.to_owned(), wanted, missing: wanted - places.len() });
     }
     let host = |id: HostId| cluster.host(id).map(|host| host.name.to_string()).unwrap_or_default();
     let admit = places.into_iter().map(|place| NamedCommand::AdmitInstance {

@@ -8,11 +8,11 @@ pub(crate) mod scale_set;
 mod shrink;
 mod spread;
 
-pub use bad_wish::BadWish;
+pub use bad_wish::ScaleSetError;
 pub use instances::{INSTANCES_MAX, instances, leaving};
 pub use scale_set::{
-    DeleteInstances, InstanceSelection, NewScaleSet, PolicyChange, Scale, ScaleSetChange, Upgrade, Wish,
-    scale,
+    DeleteInstances, InstanceSelection, NewScaleSet, PolicyChange, Scale, ScaleSetChange, ScaleSetCommand,
+    Upgrade, scale,
 };
 pub use shrink::{ScaleIn, ScaleInRule, pick_for_scale_in};
 pub use spread::{FAULT_DOMAINS, Place, UPDATE_DOMAINS, Whereabouts, place_machine};

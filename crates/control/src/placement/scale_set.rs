@@ -5,7 +5,7 @@
 //! all of them are carried out or none.
 //!
 //! ```text
-//!   Wish ──commands(&Cluster)──▶ NamedCommand, NamedCommand, …    none: it is so already
+//!   ScaleSetCommand ──commands(&Cluster)──▶ NamedCommand, NamedCommand, …    none: it is so already
 //! ```
 //!
 //! Instances that are being deleted count as gone. When a scale set shrinks, the newest instances of the fullest zone and fault
@@ -23,7 +23,7 @@ use crate::command::object::objects;
 use crate::command::schema;
 use crate::command::terms::AllWord;
 use crate::command::upgrade::UpgradeWord;
-use crate::placement::bad_wish::BadWish;
+use crate::placement::bad_wish::ScaleSetError;
 use crate::placement::bounds::Bounds;
 use crate::placement::grow::grow;
 use crate::placement::instances::{INSTANCES_MAX, instances, leaving};
@@ -175,7 +175,7 @@ pub struct DeleteInstances {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Wish {
+pub enum ScaleSetCommand {
     CreateScaleSet(NewScaleSet),
     Scale {
         scale_set: String,
@@ -199,7 +199,7 @@ pub enum Wish {
     },
 }
 
-impl Wish {
+impl ScaleSetCommand {
     /// The scale set that it is about.
     #[must_use]
     pub fn scale_set(&self) -> &str {
@@ -227,7 +227,7 @@ impl Wish {
     ///
     /// # Errors
     /// When something that is named is not there, or there is no place for all instances.
-    pub fn commands(&self, cluster: &Cluster) -> Result<Vec<NamedCommand>, BadWish> {
+    pub fn commands(&self, cluster: &Cluster) -> Result<Vec<NamedCommand>, ScaleSetError> {
         let set = |name: &str| {
             let id = find_scale_set(cluster, name)?;
             cluster.scale_set(id).ok_or_else(|| nothing("scale set", name, std::iter::empty()))
@@ -242,7 +242,7 @@ impl Wish {
     }
 }
 
-fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, BadWish> {
+fn create(cluster: &Cluster, new: &NewScaleSet) -> Result<Vec<NamedCommand>, ScaleSetError> {
     let bare = ScaleSetEntry {
         name: new.name.clone(),
         orchestration: new.orchestration,
@@ -270,7 +270,7 @@ pub fn scale(
     set: &ScaleSet,
     to: &Scale,
     how: &ScaleIn,
-) -> Result<Vec<NamedCommand>, BadWish> {
+) -> Result<Vec<NamedCommand>, ScaleSetError> {
     check(to.capacity)?;
     let bounds = Bounds::new(cluster, to.hosts.as_deref(), &to.zones, to.fault_domains)?;
     let leaving = leaving(cluster);
@@ -284,8 +284,8 @@ pub fn scale(
     grow(cluster, set.name.as_str(), kind, capacity - staying, &bounds)
 }
 
-fn check(capacity: u16) -> Result<(), BadWish> {
-    if capacity > INSTANCES_MAX { Err(BadWish::TooMany(capacity)) } else { Ok(()) }
+fn check(capacity: u16) -> Result<(), ScaleSetError> {
+    if capacity > INSTANCES_MAX { Err(ScaleSetError::TooMany(capacity)) } else { Ok(()) }
 }
 
 impl ScaleSetChange {
@@ -323,7 +323,7 @@ impl PolicyChange {
     }
 }
 
-fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<NamedCommand>, BadWish> {
+fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<NamedCommand>, ScaleSetError> {
     let all = instances(cluster, set);
     let chosen = match &upgrade.instances {
         InstanceSelection::Named(names) => chosen(set, &all, names)?,
@@ -335,7 +335,7 @@ fn upgrade(cluster: &Cluster, set: &ScaleSet, upgrade: &Upgrade) -> Result<Vec<N
     Ok(older.map(|(number, _)| NamedCommand::UpgradeInstance { machine: full(set, number) }).collect())
 }
 
-fn delete(cluster: &Cluster, set: &ScaleSet, names: &[String]) -> Result<Vec<NamedCommand>, BadWish> {
+fn delete(cluster: &Cluster, set: &ScaleSet, names: &[String]) -> Result<Vec<NamedCommand>, ScaleSetError> {
     let leaving = leaving(cluster);
     let chosen = chosen(set, &instances(cluster, set), names)?;
     let staying = chosen.into_iter().filter(|(_, id)| !leaving.contains(id));

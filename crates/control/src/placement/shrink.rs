@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use forewarn_lifecycle::{Cluster, FaultDomain, MachineId, ScaleSet, Zone};
 
-use crate::placement::bad_wish::BadWish;
+use crate::placement::bad_wish::ScaleSetError;
 use crate::placement::instances::{instances, leaving};
 
 /// How it is chosen which instances go.
@@ -39,7 +39,7 @@ pub fn pick_for_scale_in(
     set: &ScaleSet,
     count: usize,
     how: &ScaleIn,
-) -> Result<Vec<u32>, BadWish> {
+) -> Result<Vec<u32>, ScaleSetError> {
     let mut crowd = Crowd::new(cluster, set, &how.protected);
     let mut chosen = Vec::new();
     while chosen.len() < count {
@@ -50,7 +50,7 @@ pub fn pick_for_scale_in(
         };
         let Some(number) = next else {
             let (set, missing) = (set.name.to_string(), count - chosen.len());
-            return Err(BadWish::Protected { set, wanted: count, missing });
+            return Err(ScaleSetError::Protected { set, wanted: count, missing });
         };
         crowd.remove(number);
         chosen.push(number);

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::audit::notice::{Notice, NoticeStatus};
 use crate::resource_id::GroupId;
-use crate::{FailureView, Site, TrailEntry};
+use crate::{AuditEntry, FailureView, Site};
 use forewarn_imds::print_date;
 use forewarn_types::Moment;
 
@@ -39,7 +39,7 @@ pub struct Push {
 
 /// What somebody is told of an entry of the trail, one push for each event. The cluster is at that site.
 #[must_use]
-pub fn pushes(entry: &TrailEntry, site: &Site) -> Vec<Push> {
+pub fn pushes(entry: &AuditEntry, site: &Site) -> Vec<Push> {
     let push = |notice: &Notice| Push {
         id: push_id(&entry.hash, notice),
         at: entry.at,

@@ -2,14 +2,14 @@
 
 use forewarn_lifecycle::{Cluster, Machine, MachineId, Name, Orchestration, ScaleSet, Shape};
 
-use crate::command::{Details, Site};
+use crate::command::{MachineDetails, Site};
 use crate::resource_id::{GroupId, ResourceId};
 
 const COMPUTE: &str = "Microsoft.Compute";
 
 /// The group of a machine: its home, or that of its cluster.
 #[must_use]
-pub fn group_of(site: &Site, details: Option<&Details>) -> GroupId {
+pub fn group_of(site: &Site, details: Option<&MachineDetails>) -> GroupId {
     let home = details.and_then(|details| details.home.as_ref());
     let name = home.map_or(&site.resource_group, |home| &home.resource_group);
     GroupId { subscription: site.subscription.clone(), name: name.clone() }

@@ -7,7 +7,7 @@ use forewarn_lifecycle::MachineId;
 use forewarn_lifecycle::paged::PagedMap;
 
 use super::ClusterState;
-use crate::command::Details;
+use crate::command::MachineDetails;
 use crate::resources::ResourceChange;
 use crate::stream::ClusterId;
 
@@ -39,13 +39,13 @@ impl Claims {
     }
 
     /// A machine has these addresses.
-    pub(super) fn claim_addresses(&mut self, id: ClusterId, machine: MachineId, details: &Details) {
+    pub(super) fn claim_addresses(&mut self, id: ClusterId, machine: MachineId, details: &MachineDetails) {
         let addresses = details.addresses.iter().map(IpAddr::to_canonical);
         self.addresses.extend(addresses.map(|address| (address, (id, machine))));
     }
 
     /// Releases the addresses of a machine, except those that another machine has taken over.
-    pub(super) fn release_addresses(&mut self, id: ClusterId, machine: MachineId, former: &Details) {
+    pub(super) fn release_addresses(&mut self, id: ClusterId, machine: MachineId, former: &MachineDetails) {
         for address in former.addresses.iter().map(IpAddr::to_canonical) {
             if self.addresses.get(&address) == Some(&(id, machine)) {
                 self.addresses.remove(&address);

@@ -6,7 +6,7 @@ use forewarn_lifecycle::paged::PagedMap;
 use forewarn_lifecycle::{Cluster, MachineId, MaintenanceId, Seed};
 
 use super::details::DetailsTable;
-use crate::command::{Details, Site};
+use crate::command::{MachineDetails, Site};
 use crate::receipts::Receipts;
 use crate::resources::Resources;
 
@@ -22,7 +22,8 @@ pub struct ClusterState {
 }
 
 /// The details of a machine that has none.
-static NO_DETAILS: Details = Details { addresses: Vec::new(), tags: BTreeMap::new(), home: None };
+static NO_DETAILS: MachineDetails =
+    MachineDetails { addresses: Vec::new(), tags: BTreeMap::new(), home: None };
 
 impl ClusterState {
     /// An empty cluster.
@@ -52,7 +53,7 @@ impl ClusterState {
 
     /// The details of a machine.
     #[must_use]
-    pub fn details_of(&self, machine: MachineId) -> &Details {
+    pub fn details_of(&self, machine: MachineId) -> &MachineDetails {
         self.details.get(&machine).unwrap_or(&NO_DETAILS)
     }
 

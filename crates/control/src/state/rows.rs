@@ -8,7 +8,7 @@ use forewarn_lifecycle::{BadRows, MachineId, MaintenanceId, Restoring, Row};
 use super::claims::Claims;
 use super::details::DetailsTable;
 use super::{ClusterState, ControlState};
-use crate::command::{Details, Site};
+use crate::command::{MachineDetails, Site};
 use crate::receipts::{ReceiptRow, Receipts};
 use crate::resources::{ResourceRow, Resources};
 use crate::shared;
@@ -20,7 +20,7 @@ use crate::stream::ClusterId;
 pub enum StateRow {
     Rules(Row),
     Site(Site),
-    Described(MachineId, Details),
+    Described(MachineId, MachineDetails),
     Failed(MaintenanceId, MachineId, String),
     Receipt(ReceiptRow),
     Resource(ResourceRow),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::command::entry::{Eviction, PolicyEntry, notices, spot};
 use crate::command::find::full_name;
-use crate::command::resolve::Details;
+use crate::command::resolve::MachineDetails;
 use crate::command::schema;
 use crate::view::failure::FailureView;
 use crate::view::wording::{approver, cause, progress, start};
@@ -258,7 +258,7 @@ pub fn host_view(cluster: &Cluster, id: HostId) -> Option<HostView> {
 
 /// How a machine is.
 #[must_use]
-pub fn machine_view(cluster: &Cluster, id: MachineId, details: &Details) -> Option<MachineView> {
+pub fn machine_view(cluster: &Cluster, id: MachineId, details: &MachineDetails) -> Option<MachineView> {
     let machine = cluster.machine(id)?;
     let tenant = cluster.tenant(machine.tenant)?;
     let power = match machine.power {

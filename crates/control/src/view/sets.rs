@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::command::entry::{Eviction, OrchestrationWord, PolicyEntry, notices, spot};
-use crate::command::resolve::Details;
+use crate::command::resolve::MachineDetails;
 use crate::command::upgrade::UpgradeWord;
 use crate::placement::instances::instances;
 use crate::view::fleet::machine_view;
@@ -204,7 +204,7 @@ fn availability_set(cluster: &Cluster, id: TenantId) -> Option<&Tenant> {
 }
 
 fn member(cluster: &Cluster, id: MachineId, leaving: &BTreeSet<MachineId>) -> Option<MemberView> {
-    let machine = machine_view(cluster, id, &Details::default())?;
+    let machine = machine_view(cluster, id, &MachineDetails::default())?;
     Some(MemberView {
         name: machine.name,
         tenant: machine.tenant,

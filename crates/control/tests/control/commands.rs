@@ -144,7 +144,7 @@ fn names_come_to_numbers() {
     let rollout = Command::Rollout {
         work: HostWork::Restart,
         hosts: vec![HostId(1), HostId(0)],
-        terms: Terms::default(),
+        terms: RolloutTerms::default(),
     };
     assert_eq!(rules(r#"{"command":"reboot_hosts","hosts":["h2","h1"]}"#), rollout);
     let degrade = Command::DegradeHost { host: HostId(0), fails_in: Some(Duration::from_secs(7_200)) };
@@ -296,7 +296,7 @@ fn a_machine_has_so_many_addresses_and_tags_and_no_more() {
 #[test]
 fn what_is_found_in_views_is_what_is_found_in_the_cluster() {
     let town = Town::with_fleet();
-    let details = Details::default();
+    let details = MachineDetails::default();
     let ids: Vec<_> = town.cluster.machines().map(|(id, _)| id).collect();
     let machines: Vec<_> = ids.iter().map(|id| machine_view(&town.cluster, *id, &details).unwrap()).collect();
     for (id, view) in ids.iter().zip(&machines) {

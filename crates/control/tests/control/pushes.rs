@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use forewarn_control::push::*;
-use forewarn_control::{Chain, FailureView, Site, Told, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, FailureView, NewAuditEntry, Site};
 use forewarn_lifecycle::*;
 use forewarn_types::Moment;
 use proptest::prelude::*;
@@ -46,9 +46,14 @@ fn freeze() -> Notice {
     }
 }
 
-fn entry(notices: Vec<Notice>) -> TrailEntry {
+fn entry(notices: Vec<Notice>) -> AuditEntry {
     let at = Moment(Timestamp::from_millis(1_767_225_600_250));
-    Chain::default().seal(Told { at, cluster: "default".to_owned(), notices, ..Told::default() })
+    Chain::default().seal(NewAuditEntry {
+        at,
+        cluster: "default".to_owned(),
+        notices,
+        ..NewAuditEntry::default()
+    })
 }
 
 const DATA: &str = concat!(
@@ -132,12 +137,14 @@ fn an_id_stays_and_is_no_others() {
     let started = Notice { status: NoticeStatus::Started, not_before: None, ..freeze() };
     let other = Notice { event: "38512AF7-C957-4500-9BC4-842D6FB531E4".to_owned(), ..freeze() };
     let one = entry(vec![freeze(), started, other]);
-    let ids = |entry: &TrailEntry, site: &Site| -> Vec<String> {
+    let ids = |entry: &AuditEntry, site: &Site| -> Vec<String> {
         pushes(entry, site).into_iter().map(|push| push.id).collect()
     };
     let all = ids(&one, &site());
     assert_eq!(all, ids(&one, &Site::default()));
-    let next = Chain::at(&one).unwrap().seal(Told { notices: one.notices.clone(), ..Told::default() });
+    let next = Chain::at(&one)
+        .unwrap()
+        .seal(NewAuditEntry { notices: one.notices.clone(), ..NewAuditEntry::default() });
     let mut every: Vec<_> = all.into_iter().chain(ids(&next, &site())).collect();
     every.sort();
     every.dedup();

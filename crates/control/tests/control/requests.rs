@@ -9,7 +9,7 @@ use forewarn_control::request::{
 };
 use forewarn_control::resources::{Body, Operation, OperationResult};
 use forewarn_control::shared::{Authorization, TokenHash};
-use forewarn_control::{ClockOrder, NamedCommand, Wish, outcome};
+use forewarn_control::{ClockOrder, NamedCommand, ScaleSetCommand, outcome};
 use forewarn_lifecycle::{Command, MaintenanceId};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -141,7 +141,7 @@ impl Seen {
             ClusterRequest::Commands(batch) => {
                 batch.commands.iter().for_each(|command| self.note("NamedCommand", command));
             }
-            ClusterRequest::ScaleSet { wish, .. } => self.note("Wish", wish),
+            ClusterRequest::ScaleSet { wish, .. } => self.note("ScaleSetCommand", wish),
             ClusterRequest::Transaction { transaction, .. } => {
                 for write in &transaction.writes {
                     self.note("ResourceWrite", write);
@@ -171,7 +171,7 @@ fn random_requests_have_every_variant() {
         ("ClockOrder", variants::<ClockOrder>(clock)),
         ("Command", variants::<Command>(word.clone())),
         ("NamedCommand", variants::<NamedCommand>(command.clone())),
-        ("Wish", variants::<Wish>(command)),
+        ("ScaleSetCommand", variants::<ScaleSetCommand>(command)),
         ("ResourceWrite", variants::<ResourceWrite>(word.clone())),
         ("LinkTarget", variants::<LinkTarget>(word)),
     ];

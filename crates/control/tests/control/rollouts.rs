@@ -18,7 +18,7 @@ fn hosts_are_selected_by_name_or_by_zone_or_all_without_those_that_failed() {
         else {
             panic!("{start:?}")
         };
-        assert_eq!(terms, Terms::default());
+        assert_eq!(terms, RolloutTerms::default());
         hosts
     };
     assert_eq!(hosts(&town, r#"["h3","h1"]"#), [HostId(2), HostId(0)]);

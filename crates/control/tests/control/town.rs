@@ -12,7 +12,7 @@ pub(crate) struct Town {
     pub(crate) now: Now,
     pub(crate) site: Site,
     pub(crate) details: DetailsTable,
-    pub(crate) told: Vec<Happening>,
+    pub(crate) told: Vec<AuditFact>,
     pub(crate) noticed: Vec<Notice>,
     /// What has been asked of machines and is not done.
     pub(crate) work: Vec<Action>,
@@ -152,7 +152,7 @@ impl Town {
     }
 
     pub(crate) fn fleet(&self) -> Fleet {
-        let none = Details::default();
+        let none = MachineDetails::default();
         fleet_of(&self.cluster, &self.site, |machine| self.details.get(&machine).unwrap_or(&none))
     }
 }

@@ -7,8 +7,8 @@ use forewarn_types::Moment;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-fn told(number: usize) -> Told {
-    Told {
+fn told(number: usize) -> NewAuditEntry {
+    NewAuditEntry {
         at: Moment(Timestamp::from_millis(1_767_225_600_000)),
         cluster: "default".to_owned(),
         by: "token alice".to_owned(),
@@ -17,7 +17,7 @@ fn told(number: usize) -> Told {
         tenants: vec!["web".to_owned()],
         machines: vec![format!("web/web_{number}")],
         command: Some(json!({ "command": "restart", "machine": format!("web_{number}") })),
-        ..Told::default()
+        ..NewAuditEntry::default()
     }
 }
 
@@ -44,22 +44,22 @@ fn the_reason_of_a_failure_is_sealed_and_bounded() {
     let mut chain = Chain::default();
     let plain = chain.seal(told(0));
     assert!(!plain.to_line().contains("reason"));
-    let failed = chain.seal(Told { reason: Some("no such domain".to_owned()), ..told(1) });
+    let failed = chain.seal(NewAuditEntry { reason: Some("no such domain".to_owned()), ..told(1) });
     assert!(failed.to_line().contains(r#","reason":"no such domain","hash":""#), "{}", failed.to_line());
-    let read: TrailEntry = serde_json::from_str(&failed.to_line()).unwrap();
+    let read: AuditEntry = serde_json::from_str(&failed.to_line()).unwrap();
     assert!(verify(&[plain.clone(), read.clone()]).is_ok());
-    let changed = TrailEntry { reason: Some("none".to_owned()), ..read };
+    let changed = AuditEntry { reason: Some("none".to_owned()), ..read };
     assert_eq!(verify(&[plain, changed]), Err(BrokenLink::Hash(2)));
-    let long = chain.seal(Told { reason: Some("ä".repeat(5_000)), ..told(2) });
+    let long = chain.seal(NewAuditEntry { reason: Some("ä".repeat(5_000)), ..told(2) });
     assert!(long.reason.is_some_and(|reason| reason.len() <= 1_024 && reason.ends_with('…')));
 }
 
-fn sealed(count: usize) -> Vec<TrailEntry> {
+fn sealed(count: usize) -> Vec<AuditEntry> {
     let mut chain = Chain::default();
     (0..count).map(|number| chain.seal(told(number))).collect()
 }
 
-fn verify(entries: &[TrailEntry]) -> Result<Chain, BrokenLink> {
+fn verify(entries: &[AuditEntry]) -> Result<Chain, BrokenLink> {
     let mut chain = Chain::default();
     entries.iter().try_for_each(|entry| chain.verify(entry))?;
     Ok(chain)
@@ -114,7 +114,7 @@ fn what_is_missing_or_comes_again_is_named() {
 #[test]
 fn whatever_is_changed_is_noticed() {
     let entries = sealed(3);
-    let changes: [fn(&mut TrailEntry); 16] = [
+    let changes: [fn(&mut AuditEntry); 16] = [
         |entry| entry.at.0 = Timestamp::from_millis(entry.at.0.millis() + 1),
         |entry| entry.cluster.push('x'),
         |entry| entry.by.push('x'),
@@ -152,13 +152,13 @@ fn what_nobody_knows_is_not_an_entry() {
         line.replace("\"by\":\"token alice\",", ""),
         line[..line.len() - 1].to_owned(),
     ] {
-        assert!(serde_json::from_str::<TrailEntry>(&wrong).is_err(), "{wrong}");
+        assert!(serde_json::from_str::<AuditEntry>(&wrong).is_err(), "{wrong}");
     }
 }
 
 #[test]
 fn an_entry_is_found_under_all_that_it_concerns_and_nothing_else() {
-    let told = Told {
+    let told = NewAuditEntry {
         hosts: vec!["h1".to_owned(), "h1".to_owned()],
         events: vec!["E1".to_owned()],
         work: Some(3),
@@ -183,7 +183,7 @@ fn an_entry_is_found_under_all_that_it_concerns_and_nothing_else() {
     ];
     assert_eq!(keys, expected);
     assert!(entry.subjects().iter().all(|subject| entry.concerns(subject)));
-    let elsewhere = TrailEntry { cluster: "other".to_owned(), ..entry.clone() };
+    let elsewhere = AuditEntry { cluster: "other".to_owned(), ..entry.clone() };
     let shared = entry.subjects().into_iter().filter(|subject| elsewhere.concerns(subject)).count();
     assert_eq!(shared, 3, "who, which kind and because of what");
 }
@@ -192,7 +192,12 @@ fn an_entry_is_found_under_all_that_it_concerns_and_nothing_else() {
 fn a_cluster_is_found_under_every_name_and_is_no_other_of_its_name() {
     let of = |cluster: &str, cluster_number| {
         let cluster = cluster.to_owned();
-        Chain::default().seal(Told { cluster, cluster_number, work: Some(3), ..Told::default() })
+        Chain::default().seal(NewAuditEntry {
+            cluster,
+            cluster_number,
+            work: Some(3),
+            ..NewAuditEntry::default()
+        })
     };
     let work = |number, name: &str| Subject::Work { cluster: cluster_key(number, name), number: 3 };
     let (west, renamed, another) = (of("west", 1), of("east", 1), of("west", 2));
@@ -209,7 +214,7 @@ fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
     let names = || (0..20_000).map(|number| format!("{number:0>80}/{number:0>80}")).collect::<Vec<_>>();
     let command = json!({ "vms": vec!["x".repeat(1_000); 1_000] });
     let bytes = command.to_string().len();
-    let told = Told {
+    let told = NewAuditEntry {
         text: "ä".repeat(10_000),
         by: "\u{1}".repeat(1_000),
         tenants: vec!["\u{1}".repeat(1_000); 20_000],
@@ -229,15 +234,15 @@ fn whatever_is_told_the_entry_is_small_enough_and_says_what_was_cut() {
     assert_eq!(entry.hosts.len(), 10_000);
     assert!(entry.text.contains("of 20000 machines are listed"), "{}", &entry.text[4_000..]);
     assert_eq!(entry.command.as_ref().unwrap()["left_out"]["bytes"], bytes);
-    let read: TrailEntry = serde_json::from_str(&line).unwrap();
+    let read: AuditEntry = serde_json::from_str(&line).unwrap();
     assert_eq!(Chain::default().verify(&read), Ok(()));
 
-    let all = Chain::default().seal(Told { notices: vec![notice(1); 1_000], ..self::told(0) });
+    let all = Chain::default().seal(NewAuditEntry { notices: vec![notice(1); 1_000], ..self::told(0) });
     assert_eq!(all.notices.len(), 1_000, "as many machines as work may be on, each of another tenant");
 
     let deep = (0..120).fold(Value::Null, |inside, _| json!([inside]));
-    let entry = Chain::default().seal(Told { command: Some(deep), ..self::told(0) });
-    assert_eq!(serde_json::from_str::<TrailEntry>(&entry.to_line()).unwrap(), entry);
+    let entry = Chain::default().seal(NewAuditEntry { command: Some(deep), ..self::told(0) });
+    assert_eq!(serde_json::from_str::<AuditEntry>(&entry.to_line()).unwrap(), entry);
 }
 
 fn values() -> impl Strategy<Value = Value> {
@@ -260,7 +265,7 @@ fn values() -> impl Strategy<Value = Value> {
     })
 }
 
-fn tales() -> impl Strategy<Value = Told> {
+fn tales() -> impl Strategy<Value = NewAuditEntry> {
     let names = || prop::collection::vec(any::<String>(), 0..3);
     let texts = (any::<String>(), any::<String>(), any::<String>(), any::<String>());
     let lists = (names(), names(), names(), names());
@@ -271,7 +276,7 @@ fn tales() -> impl Strategy<Value = Told> {
             let (work, rollout, because) = numbers;
             let at = Moment(Timestamp::from_millis(millis));
             let (tenants, machines, hosts, events) = lists;
-            Told {
+            NewAuditEntry {
                 at,
                 cluster,
                 cluster_number,
@@ -300,7 +305,7 @@ proptest! {
         for told in tales {
             let line = chain.seal(told).to_line();
             prop_assert!(!line.contains('\n'));
-            let read: TrailEntry = serde_json::from_str(&line).unwrap();
+            let read: AuditEntry = serde_json::from_str(&line).unwrap();
             prop_assert_eq!(reading.verify(&read), Ok(()));
             prop_assert_eq!(read.to_line(), line);
             prop_assert!(read.subjects().iter().all(|subject| read.concerns(subject)));

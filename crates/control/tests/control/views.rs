@@ -29,7 +29,7 @@ fn a_machine_is_shown_with_all_that_is_known_of_it() {
     );
     assert_eq!(json, expected);
     assert_eq!(serde_json::from_str::<MachineView>(&json).unwrap(), view);
-    assert_eq!(machine_view(&town.cluster, MachineId(99), &Details::default()), None);
+    assert_eq!(machine_view(&town.cluster, MachineId(99), &MachineDetails::default()), None);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn an_event_is_shown_from_its_announcement_to_its_start() {
     assert_eq!((started.status.as_str(), started.not_before), ("Started", None));
     assert_eq!((started.approved, started.by.as_deref()), (true, Some("approval")));
     assert!(started.progress.starts_with("under way: "), "{}", started.progress);
-    let machine = machine_view(&town.cluster, MachineId(1), &Details::default()).unwrap();
+    let machine = machine_view(&town.cluster, MachineId(1), &MachineDetails::default()).unwrap();
     assert_eq!(machine.events, [started.id]);
 }
 

@@ -20,12 +20,12 @@ pub struct World {
 pub struct Happening {
     wait_millis: u64,
     wall_step_millis: i64,
-    wish: Wish,
+    wish: ScaleSetCommand,
 }
 
 /// A command, before it is known which number is the next.
 #[derive(Clone, Debug)]
-enum Wish {
+enum ScaleSetCommand {
     Plain(Command),
     Issue { name: Name, role: Role, scope: Scope, expires_in_millis: Option<i64> },
 }
@@ -58,8 +58,8 @@ impl World {
         self.wait(happening.wait_millis);
         self.step_wall(happening.wall_step_millis);
         match &happening.wish {
-            Wish::Plain(command) => command.clone(),
-            Wish::Issue { name, role, scope, expires_in_millis } => Command::IssueToken {
+            ScaleSetCommand::Plain(command) => command.clone(),
+            ScaleSetCommand::Issue { name, role, scope, expires_in_millis } => Command::IssueToken {
                 number: self.shared.next_token(),
                 name: name.clone(),
                 role: *role,
@@ -97,15 +97,15 @@ pub fn happenings() -> impl Strategy<Value = Happening> {
     })
 }
 
-fn wishes() -> impl Strategy<Value = Wish> {
+fn wishes() -> impl Strategy<Value = ScaleSetCommand> {
     let issue = (names(), roles(), scopes(), prop::option::of(-10_000..200_000i64));
-    let issue = issue.prop_map(|(name, role, scope, expires_in_millis)| Wish::Issue {
+    let issue = issue.prop_map(|(name, role, scope, expires_in_millis)| ScaleSetCommand::Issue {
         name,
         role,
         scope,
         expires_in_millis,
     });
-    prop_oneof![3 => issue, 5 => commands().prop_map(Wish::Plain)]
+    prop_oneof![3 => issue, 5 => commands().prop_map(ScaleSetCommand::Plain)]
 }
 
 fn commands() -> impl Strategy<Value = Command> {

@@ -21,7 +21,7 @@ pub(crate) const UNKNOWN_MEMBER: &str =
 pub(crate) struct Tale {
     pub(crate) town: Town,
     pub(crate) chain: Chain,
-    pub(crate) trail: Vec<Arc<TrailEntry>>,
+    pub(crate) trail: Vec<Arc<AuditEntry>>,
     pub(crate) polls: BTreeMap<MachineId, Poll>,
     pub(crate) troubles: BTreeMap<(MaintenanceId, MachineId), String>,
     pub(crate) refusals: Vec<RefusedView>,
@@ -52,7 +52,7 @@ impl Tale {
         let named = |key: &str| command[key].as_str().map(str::to_owned).into_iter().collect::<Vec<_>>();
         let machines: Vec<_> = named("machine").iter().map(|name| format!("web/{name}")).collect();
         let tenants = if machines.is_empty() { named("tenant") } else { vec!["web".to_owned()] };
-        let told = Told {
+        let told = NewAuditEntry {
             at: Moment(self.town.now.wall),
             cluster: "default".to_owned(),
             by: by.to_owned(),
@@ -60,7 +60,7 @@ impl Tale {
             text: format!("asked for: {}", command["command"].as_str().unwrap()),
             tenants,
             machines,
-            ..Told::default()
+            ..NewAuditEntry::default()
         };
         self.trail.push(Arc::new(self.chain.seal(told)));
         let (from, because) = (self.town.told.len(), self.chain.number);
@@ -108,7 +108,7 @@ impl Tale {
                 break;
             }
             for wanted in wants {
-                let is_wanted = |entry: &&Arc<TrailEntry>| match wanted {
+                let is_wanted = |entry: &&Arc<AuditEntry>| match wanted {
                     Wanted::Entry(number) => entry.number == number,
                     Wanted::OfWork(work) => entry.work == Some(work),
                     Wanted::OfRollout(rollout) => entry.rollout == Some(rollout),
@@ -117,7 +117,7 @@ impl Tale {
             }
         }
         let scope = self.scope;
-        let knows = |entry: &TrailEntry| {
+        let knows = |entry: &AuditEntry| {
             scope.is_none_or(|own| !entry.tenants.is_empty() && entry.tenants.iter().all(|name| name == own))
         };
         let sees = |id: TenantId| {
@@ -141,7 +141,7 @@ impl Tale {
     }
 
     pub(crate) fn machine(&self, id: u32) -> MachineExplanation {
-        let (id, none) = (MachineId(id), Details::default());
+        let (id, none) = (MachineId(id), MachineDetails::default());
         let name = full_name(&self.town.cluster, id);
         let subject = Subject::Machine { cluster: "default".to_owned(), name };
         self.scene(&subject, |scene| explain_machine(scene, Explained::There(id, &none))).unwrap()

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use forewarn_control::{AuditPage, TrailEntry};
+use forewarn_control::{AuditEntry, AuditPage};
 use forewarn_types::Moment;
 use serde_json::{Value, json};
 
@@ -114,7 +114,7 @@ fn list(session: &Session, filter: &Filter) -> Result<()> {
     session.present(whole, |page: AuditPage| Ok(page.items.iter().map(line).collect()))
 }
 
-fn line(entry: &TrailEntry) -> String {
+fn line(entry: &AuditEntry) -> String {
     let because = entry.because.map(|number| format!(" (because of {number})")).unwrap_or_default();
     let cluster = match entry.cluster.as_str() {
         "" | "default" => String::new(),

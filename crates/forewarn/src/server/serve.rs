@@ -9,7 +9,7 @@ use forewarn_cli_support::log::log_format;
 use forewarn_control::{Fleet, Unknown, find_machine};
 use forewarn_metadata::{Door, Identity, Settings};
 use forewarn_server::State;
-use forewarn_server::{ApiDoor, ClockPlan, Descriptors, Engine, Plan, Service, engine_with};
+use forewarn_server::{ApiDoor, ClockPlan, ControlHandle, Descriptors, Plan, Service, engine_with};
 
 use super::config::{CONFIG_BYTES_MAX, Config, check_doors, check_hands, is_kept};
 use super::log::Detail;
@@ -152,7 +152,7 @@ fn machines(plan: &Plan) -> Vec<String> {
 }
 
 /// Those of these machines that are not there.
-fn unknown(engine: &Engine, machines: Vec<String>) -> Result<Vec<Unknown>> {
+fn unknown(engine: &ControlHandle, machines: Vec<String>) -> Result<Vec<Unknown>> {
     let find = move |state: &State<'_>| {
         machines.iter().filter_map(|name| find_machine(state.cluster, name).err()).collect()
     };

@@ -16,12 +16,12 @@ use crate::limits::{
     EVENTS_PER_TENANT_MAX, HOSTS_TRIED_PER_GROUP_MAX, MACHINES_PER_GROUP_MAX, RESOURCES_PER_EVENT_MAX,
 };
 use crate::maintenance::{Cause, HostWork};
-use crate::rollout::{FaultDomains, Obstacle, Standing, Terms};
+use crate::rollout::{FaultDomains, Obstacle, RolloutTerms, Standing};
 use crate::tenant::{Work, WorkKind};
 
 /// Hosts that may be worked on together: no tenant has two update domains on them.
 struct Group<'a> {
-    terms: &'a Terms,
+    terms: &'a RolloutTerms,
     hosts: Vec<HostId>,
     machines: Vec<MachineId>,
     tenants: BTreeMap<TenantId, (UpdateDomain, usize)>,
@@ -46,7 +46,7 @@ impl Load {
 }
 
 impl<'a> Group<'a> {
-    fn new(terms: &'a Terms) -> Self {
+    fn new(terms: &'a RolloutTerms) -> Self {
         let (hosts, machines) = (Vec::new(), Vec::new());
         Self { terms, hosts, machines, tenants: BTreeMap::new(), loads: BTreeMap::new() }
     }
@@ -66,7 +66,7 @@ impl Draft<'_> {
         &mut self,
         rollout: RolloutId,
         work: HostWork,
-        terms: &Terms,
+        terms: &RolloutTerms,
         waiting: &[HostId],
     ) -> Result<(), Refusal> {
         let mut group = Group::new(terms);

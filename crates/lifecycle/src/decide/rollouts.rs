@@ -11,7 +11,7 @@ use crate::fleet::Health;
 use crate::limits::{HOSTS_PER_ROLLOUT_MAX, PAUSE_BETWEEN_MAX, ROLLOUTS_MAX, WINDOWS_PER_ROLLOUT_MAX};
 use crate::maintenance::{Cause, HostWork, Maintenance, Withdrawal};
 use crate::policy::Brake;
-use crate::rollout::{Announced, HealthGate, HostFate, Pause, Rollout, RolloutEnd, Standing, Terms};
+use crate::rollout::{Announced, HealthGate, HostFate, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
 use crate::window;
 
 impl<'a> Draft<'a> {
@@ -20,7 +20,7 @@ impl<'a> Draft<'a> {
         &mut self,
         work: HostWork,
         named: &[HostId],
-        terms: &'a Terms,
+        terms: &'a RolloutTerms,
     ) -> Result<(), Refusal> {
         if named.is_empty() {
             return Err(Refusal::NoHosts);
@@ -96,7 +96,7 @@ impl<'a> Draft<'a> {
     }
 
     /// While the brake is on, a notice would run out for nothing; and it has to end in a window.
-    fn brake_or_window(&self, work: HostWork, terms: &Terms) -> Option<Standing> {
+    fn brake_or_window(&self, work: HostWork, terms: &RolloutTerms) -> Option<Standing> {
         if self.cluster.brake == Brake::On {
             return Some(Standing::Brake);
         }
@@ -137,7 +137,7 @@ impl<'a> Draft<'a> {
     pub(super) fn change_rollout(
         &mut self,
         id: RolloutId,
-        terms: &Terms,
+        terms: &RolloutTerms,
         add: &[HostId],
         remove: &[HostId],
     ) -> Result<(), Refusal> {
@@ -179,7 +179,7 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn check_terms(terms: &Terms) -> Result<(), Refusal> {
+fn check_terms(terms: &RolloutTerms) -> Result<(), Refusal> {
     Refusal::check(terms.windows.len(), WINDOWS_PER_ROLLOUT_MAX, "windows of a rollout")?;
     if terms.pause_between > PAUSE_BETWEEN_MAX { Err(Refusal::PauseTooLong) } else { Ok(()) }
 }

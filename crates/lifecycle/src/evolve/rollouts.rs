@@ -10,7 +10,7 @@ use crate::cluster::Cluster;
 use crate::limits::ENDED_ROLLOUTS_MAX;
 use crate::maintenance::{Action, Cause, Hold, HostWork, Wait};
 use crate::paged::{PagedMap, PagedSet};
-use crate::rollout::{EndedRollout, HostFate, Look, Pause, Rollout, RolloutEnd, Standing, Terms};
+use crate::rollout::{EndedRollout, HostFate, Look, Pause, Rollout, RolloutEnd, RolloutTerms, Standing};
 
 /// How a group has come to its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Cluster {
         now: Now,
         id: RolloutId,
         work: HostWork,
-        terms: &Terms,
+        terms: &RolloutTerms,
         hosts: &[HostId],
     ) {
         self.next.rollout = id.0 + 1;
@@ -110,7 +110,7 @@ impl Cluster {
     pub(super) fn rollout_changed(
         &mut self,
         id: RolloutId,
-        terms: &Terms,
+        terms: &RolloutTerms,
         added: &[HostId],
         removed: &[HostId],
     ) {

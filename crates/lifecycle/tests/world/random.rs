@@ -285,7 +285,7 @@ impl World {
     }
 
     /// Some come, some go, some of neither.
-    fn rollout_change(&self, rollout: RolloutId, terms: Terms, add: u8, remove: u8) -> Command {
+    fn rollout_change(&self, rollout: RolloutId, terms: RolloutTerms, add: u8, remove: u8) -> Command {
         let hosts: Vec<_> = self.cluster.hosts().map(|(id, _)| id).collect();
         let waiting = self.cluster.rollout(rollout).map_or(&[][..], |known| &known.waiting);
         let remove = pick(waiting, remove).into_iter().filter(|_| remove.is_multiple_of(3)).collect();
@@ -327,13 +327,13 @@ fn terms_bits() -> impl Strategy<Value = u16> {
 }
 
 /// Every pair of bits is one of the terms.
-fn terms_of(bits: u16) -> Terms {
+fn terms_of(bits: u16) -> RolloutTerms {
     let pair = |place: u16| usize::from(bits >> (2 * place) & 3);
     let nights = Window::new(Weekdays::ALL, 22 * 60, 2 * 60, 60).expect("a window");
     let mornings =
         Window::new(Weekdays::from_bits(0b1_1111).expect("days"), 300, 420, -300).expect("a window");
     let limit = |number: usize| u16::try_from(number).ok().and_then(std::num::NonZeroU16::new);
-    Terms {
+    RolloutTerms {
         hosts_at_once: limit(pair(0)),
         tenant_share: [None, Percent::new(30), Percent::new(50), Percent::new(100)][pair(1)],
         fault_domains: [FaultDomains::Any, FaultDomains::OneAtATime][pair(2) % 2],

@@ -13,7 +13,7 @@ pub struct Books {
 }
 
 struct Book {
-    terms: Terms,
+    terms: RolloutTerms,
     owed: BTreeSet<HostId>,
     worked: BTreeSet<HostId>,
     skipped: BTreeSet<HostId>,
@@ -159,7 +159,12 @@ impl Books {
 }
 
 /// What a tenant has in planned work, against the terms of a rollout that has just added to it.
-fn over_budget(cluster: &Cluster, terms: &Terms, tenant: TenantId, note: &mut impl FnMut(Promise, String)) {
+fn over_budget(
+    cluster: &Cluster,
+    terms: &RolloutTerms,
+    tenant: TenantId,
+    note: &mut impl FnMut(Promise, String),
+) {
     let works = cluster.maintenances().filter(|work| matches!(work.plan.cause, Cause::HostWork { .. }));
     let parts = works.flat_map(|work| &work.plan.parts).filter(|part| part.tenant == tenant);
     let machines: Vec<_> =

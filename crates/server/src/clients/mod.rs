@@ -32,7 +32,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::tls::Tls;
 use connection::Shared;
 pub(crate) use counts::ClientCounts;
@@ -65,7 +65,7 @@ pub(crate) enum Socket {
 #[derive(Clone, Debug)]
 pub(crate) struct ListenerContext {
     /// It knows which tokens are good.
-    pub(crate) engine: Engine,
+    pub(crate) engine: ControlHandle,
     pub(crate) counts: ClientCounts,
     pub(crate) limits: LimitsCell,
     pub(crate) stop: watch::Receiver<bool>,
@@ -74,7 +74,7 @@ pub(crate) struct ListenerContext {
 /// A listener with its connections.
 pub(crate) struct Clients {
     socket: Socket,
-    engine: Engine,
+    engine: ControlHandle,
     shared: Arc<Shared>,
     table: Arc<Table>,
     pressure: Throttle,

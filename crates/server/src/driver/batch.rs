@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use forewarn_control::ClusterId;
 use forewarn_control::notice::Announced;
-use forewarn_control::{Effect, Record, TrailEntry};
+use forewarn_control::{AuditEntry, Effect, Record};
 use forewarn_lifecycle::{Now, TenantId};
 
 use crate::message::Answers;
@@ -14,7 +14,7 @@ use crate::message::Answers;
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) records: Vec<Record>,
-    pub(super) audit: Vec<Arc<TrailEntry>>,
+    pub(super) audit: Vec<Arc<AuditEntry>>,
     pub(super) effects: Vec<Effect>,
     pub(super) publish: BTreeSet<(ClusterId, TenantId)>,
     pub(super) announced: BTreeSet<Announced>,

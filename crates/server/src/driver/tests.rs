@@ -13,14 +13,14 @@ use forewarn_control::request::{
     ClusterRequest, CommandBatch, IdempotencyKey, Reply, Request, RequestContext,
 };
 use forewarn_control::{Chain, ControlError, ControlState};
-use forewarn_store::{AppendFailed, Journal, Options, TrailQuery, TrailReader};
+use forewarn_store::{AppendFailed, AuditQuery, Journal, Options, TrailReader};
 use forewarn_types::Moment;
 use tokio::sync::oneshot;
 
 use super::Driver;
 use crate::broadcasts::Broadcasts;
 use crate::clock::{Clock, Speed, later};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::found::Found;
 use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
@@ -87,7 +87,7 @@ impl SlowDisk {
         }
         self.wait(|delays| &delays.commits);
         let Some(delays) = &self.0 else { return };
-        let head = reader.read(TrailQuery::default()).map_or(0, |page| page.head);
+        let head = reader.read(AuditQuery::default()).map_or(0, |page| page.head);
         delays.heads.lock().unwrap_or_else(PoisonError::into_inner).push(head);
     }
 
@@ -114,7 +114,7 @@ impl SlowDisk {
 async fn a_read_does_not_wait_for_a_commit_that_hangs() {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     let disk = SlowDisk::new(clock.clone());
-    let engine = Engine::on_slow_disk(Seed([5; 16]), clock, disk.clone());
+    let engine = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
     let admit = |name| Command::AdmitHost { name: Name::new(name).expect("a name"), zone: None };
     engine.submit(admit("h1")).await.unwrap();
     let (release, hanging) = disk.hang();
@@ -241,15 +241,15 @@ const NOTICE: Duration = Duration::from_mins(15);
 const TEN_YEARS_SECONDS: i64 = 10 * 365 * 86_400;
 
 /// An engine on which one event is announced.
-async fn announced() -> Engine {
+async fn announced() -> ControlHandle {
     let clock = Clock::virtual_at(start().wall, Speed(0));
     clock.set(start(), Speed(0));
     announced_on(clock).await
 }
 
 /// The same on some clock.
-async fn announced_on(clock: Clock) -> Engine {
-    let engine = Engine::pretending(Seed([5; 16]), clock);
+async fn announced_on(clock: Clock) -> ControlHandle {
+    let engine = ControlHandle::pretending(Seed([5; 16]), clock);
     for command in solo_restart() {
         engine.submit(command).await.expect("a good command");
     }
@@ -271,7 +271,7 @@ fn solo_restart() -> [Command; 4] {
 }
 
 /// Whether the event still waits, once everything that is due now is done.
-async fn waits(engine: &Engine) -> bool {
+async fn waits(engine: &ControlHandle) -> bool {
     engine.settled().await.expect("a running driver");
     let waits = engine.look(|state| {
         let events = state.cluster.tenant(TenantId(0)).expect("a tenant").events();
@@ -316,10 +316,10 @@ proptest! {
 }
 
 /// An engine on a slow disk, with an enrolled spot machine and one that is told of its deletion.
-async fn on_slow_disk(fraction: i64) -> (Engine, SlowDisk) {
+async fn on_slow_disk(fraction: i64) -> (ControlHandle, SlowDisk) {
     let clock = Clock::virtual_at(Timestamp::from_millis(start().wall.millis() + fraction), Speed(0));
     let disk = SlowDisk::new(clock.clone());
-    let engine = Engine::on_slow_disk(Seed([5; 16]), clock, disk.clone());
+    let engine = ControlHandle::on_slow_disk(Seed([5; 16]), clock, disk.clone());
     let name = |text| Name::new(text).expect("a name");
     let placement =
         Placement { host: HostId(0), update_domain: UpdateDomain(0), fault_domain: FaultDomain(0) };
@@ -349,7 +349,7 @@ const ANNOUNCED: [(&str, &str, u64); 4] = [
 ];
 
 /// The times that the published documents show.
-fn published(engine: &Engine) -> Vec<Timestamp> {
+fn published(engine: &ControlHandle) -> Vec<Timestamp> {
     let mut times = Vec::new();
     for tenant in ["spot/spot", "told/told"] {
         let caller = engine.directory().named(tenant).expect("a machine");
@@ -398,7 +398,7 @@ proptest! {
             // Who asks again under the same key is answered the same.
             let again = engine.order(order()).await.expect("the receipt");
             assert_eq!(again.events, outcome.events);
-            let page = engine.read_trail(TrailQuery::default()).await.expect("a trail");
+            let page = engine.read_trail(AuditQuery::default()).await.expect("a trail");
             let mut chain = Chain::default();
             page.entries.iter().for_each(|entry| chain.verify(entry).expect("the chain holds"));
             let told = page.entries.iter().find(|entry| entry.kind == "announced").expect("an entry");
@@ -439,7 +439,7 @@ proptest! {
 #[tokio::test]
 async fn a_trail_is_not_read_before_its_times_are_sure() {
     let (engine, disk) = on_slow_disk(0).await;
-    let before = engine.read_trail(TrailQuery::default()).await.unwrap().head;
+    let before = engine.read_trail(AuditQuery::default()).await.unwrap().head;
     disk.delay(&[60_000, 60_000], &[]);
     disk.heads();
     let mut entries = engine.entries();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use forewarn_control::ClusterId;
-use forewarn_control::{Subject, TrailEntry, cluster_key};
+use forewarn_control::{AuditEntry, Subject, cluster_key};
 use forewarn_lifecycle::Name;
 use forewarn_store::SUBJECTS_PER_QUERY_MAX;
 
@@ -79,7 +79,7 @@ impl Audience {
     }
 
     /// Whether an entry is for them. One that is about others too is not: it names them.
-    pub(super) fn admits(&self, entry: &TrailEntry) -> bool {
+    pub(super) fn admits(&self, entry: &AuditEntry) -> bool {
         let in_clusters = |known: &BTreeSet<String>| known.contains(&entry.cluster_key());
         let in_tenants = |known: &BTreeSet<String>| {
             !entry.tenants.is_empty() && entry.tenants.iter().all(|tenant| known.contains(tenant))
@@ -96,11 +96,15 @@ fn key((id, name): (ClusterId, &Name)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_control::{Chain, Told};
+    use forewarn_control::{Chain, NewAuditEntry};
 
-    fn entry(cluster: &str, tenants: &[&str]) -> TrailEntry {
+    fn entry(cluster: &str, tenants: &[&str]) -> AuditEntry {
         let tenants = tenants.iter().map(ToString::to_string).collect();
-        Chain::default().seal(Told { cluster: cluster.to_owned(), tenants, ..Told::default() })
+        Chain::default().seal(NewAuditEntry {
+            cluster: cluster.to_owned(),
+            tenants,
+            ..NewAuditEntry::default()
+        })
     }
 
     #[test]

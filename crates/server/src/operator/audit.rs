@@ -8,7 +8,7 @@ use axum::extract::Query;
 use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_control::{AuditPage, Subject, find_machine, full_name, schema};
-use forewarn_store::{Direction, PAGE_ENTRIES_MAX, TrailPage, TrailQuery};
+use forewarn_store::{AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX};
 use forewarn_types::Moment;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ use super::audience::Audience;
 use super::fault::Fault;
 use super::visit::Visit;
 use super::while_valid::{WhileValid, revoked};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
 use forewarn_control::Denied;
 
@@ -112,18 +112,22 @@ pub(super) async fn list(visit: Visit, Query(filter): Query<Filter>) -> Result<J
         Order::Oldest => Direction::OldestFirst,
     };
     let (since, until) = (since.map(|Moment(at)| at), until.map(|Moment(at)| at));
-    let query = TrailQuery { groups, since, until, after, before, direction, limit: limit.into() };
+    let query = AuditQuery { groups, since, until, after, before, direction, limit: limit.into() };
     Ok(Json(read(&visit.engine, &audience, query).await?))
 }
 
 /// Asks until the page is full, everything has been looked at, or it was enough work.
-async fn read(engine: &Engine, audience: &Audience, mut query: TrailQuery) -> Result<AuditPage, Fault> {
+async fn read(
+    engine: &ControlHandle,
+    audience: &Audience,
+    mut query: AuditQuery,
+) -> Result<AuditPage, Fault> {
     let limit = query.limit;
     let mut items = Vec::new();
     let mut questions = QUESTIONS_MAX;
     loop {
         query.limit = limit - items.len();
-        let TrailPage { entries, next, head, swept } = engine.read_trail(query.clone()).await?;
+        let AuditBatch { entries, next, head, swept } = engine.read_trail(query.clone()).await?;
         let admitted = entries.into_iter().filter(|entry| audience.admits(entry));
         items.extend(admitted.map(Arc::unwrap_or_clone));
         questions -= 1;
@@ -250,14 +254,14 @@ pub(super) async fn export(visit: Visit, Query(part): Query<Part>) -> Result<imp
 /// One JSON value a line.
 pub(super) const NDJSON: &str = "application/x-ndjson";
 
-fn query(after: Option<u64>, before: Option<u64>) -> TrailQuery {
-    TrailQuery { after, before, limit: PAGE_ENTRIES_MAX, ..TrailQuery::default() }
+fn query(after: Option<u64>, before: Option<u64>) -> AuditQuery {
+    AuditQuery { after, before, limit: PAGE_ENTRIES_MAX, ..AuditQuery::default() }
 }
 
 type Lines = tokio::sync::mpsc::Sender<std::io::Result<Bytes>>;
 
 /// Sends page after page, as far as the trail went at first: nobody follows it here.
-async fn send(engine: &Engine, mut page: TrailPage, lines: &Lines) {
+async fn send(engine: &ControlHandle, mut page: AuditBatch, lines: &Lines) {
     let end = page.head.saturating_add(1);
     let mut last = None;
     loop {

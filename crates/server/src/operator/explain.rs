@@ -7,20 +7,22 @@ use axum::Json;
 use axum::extract::{Path, Query};
 use forewarn_control::resource_id::GroupId;
 use forewarn_control::resources::Link;
-use forewarn_control::{Details, Subject, TrailEntry, find_event, find_machine, find_scale_set, full_name};
+use forewarn_control::{
+    AuditEntry, MachineDetails, Subject, find_event, find_machine, find_scale_set, full_name,
+};
 use forewarn_explain::{
     Azure, Chronicle, EventExplanation, Explained, MachineExplanation, Onlooker, Resource,
     ScaleSetExplanation, Scene, Wanted, explain_event, explain_machine, explain_scale_set,
 };
 use forewarn_lifecycle::EventId;
-use forewarn_store::{Direction, TrailPage, TrailQuery};
+use forewarn_store::{AuditBatch, AuditQuery, Direction};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use super::audience::Audience;
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::resource_groups::{group_in_cluster, group_of};
 use crate::snapshot::State;
 use forewarn_control::Permit;
@@ -42,7 +44,7 @@ const QUESTIONS_MAX: usize = 8;
 
 /// What somebody may know of a cluster.
 struct Gathered {
-    engine: Engine,
+    engine: ControlHandle,
     cluster: String,
     audience: Audience,
     permit: Arc<Permit>,
@@ -119,7 +121,7 @@ pub(super) async fn machine(
             Some(tenant) => permit.sees(state.cluster, tenant),
             None => chronicle.entries().any(|entry| audience.admits(entry)),
         };
-        let nothing = Details::default();
+        let nothing = MachineDetails::default();
         let machine = match &found {
             Ok(id) => Explained::There(*id, state.details.get(id).unwrap_or(&nothing)),
             Err(_) => Explained::Gone(&full),
@@ -163,7 +165,7 @@ impl Gathered {
             Resource::ScaleSet(set) => group_of(state, Link::ScaleSet(set)),
         };
         let onlooker = Onlooker {
-            knows: &|entry: &TrailEntry| self.audience.admits(entry),
+            knows: &|entry: &AuditEntry| self.audience.admits(entry),
             sees: &|tenant| self.permit.sees(state.cluster, tenant),
             is_limited: !self.permit.scope.tenants.is_all(),
         };
@@ -191,7 +193,7 @@ async fn gather(
     let cluster = visit.engine.look(|state| state.name.to_string())?;
     let key = visit.cluster_key();
     let groups = vec![vec![subject(key.clone())]];
-    let mut query = TrailQuery { groups, direction, before, limit, ..TrailQuery::default() };
+    let mut query = AuditQuery { groups, direction, before, limit, ..AuditQuery::default() };
     let (mut entries, mut swept, mut next) = (Vec::new(), 0, None);
     for _ in 0..QUESTIONS_MAX {
         query.limit = limit - entries.len();
@@ -222,17 +224,17 @@ async fn gather(
 }
 
 /// One entry of the trail, if it is kept.
-async fn look_up(visit: &Visit, cluster: &str, wanted: Wanted) -> Result<Option<Arc<TrailEntry>>, Fault> {
+async fn look_up(visit: &Visit, cluster: &str, wanted: Wanted) -> Result<Option<Arc<AuditEntry>>, Fault> {
     let cluster = cluster.to_owned();
-    let first = |subject| TrailQuery { groups: vec![vec![subject]], limit: 1, ..TrailQuery::default() };
+    let first = |subject| AuditQuery { groups: vec![vec![subject]], limit: 1, ..AuditQuery::default() };
     let query = match wanted {
         Wanted::Entry(number) => {
             let (after, before) = (number.checked_sub(1), number.checked_add(1));
-            TrailQuery { after, before, limit: 1, ..TrailQuery::default() }
+            AuditQuery { after, before, limit: 1, ..AuditQuery::default() }
         }
         Wanted::OfWork(number) => first(Subject::Work { cluster, number }),
         Wanted::OfRollout(number) => first(Subject::Rollout { cluster, number }),
     };
-    let TrailPage { entries, .. } = visit.engine.read_trail(query).await?;
+    let AuditBatch { entries, .. } = visit.engine.read_trail(query).await?;
     Ok(entries.into_iter().next())
 }

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use forewarn_control::refusal::Refusal as NotThere;
-use forewarn_control::{BadCommand, BadFleet, BadWish, FleetPlace, Unknown};
+use forewarn_control::{BadCommand, BadFleet, FleetPlace, ScaleSetError, Unknown};
 use forewarn_store::ReadFailed;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -305,7 +305,7 @@ impl From<ControlError> for Fault {
             ControlError::Bad(_) | ControlError::Rejected(NotThere::BadKey | NotThere::BadBy) => {
                 Kind::NotUnderstood
             }
-            ControlError::BadWish(bad) => return bad.clone().into(),
+            ControlError::ScaleSetError(bad) => return bad.clone().into(),
             ControlError::Changed => Kind::Changed,
             ControlError::Denied(_) => Kind::Denied,
             ControlError::TokenGone => Kind::Unauthorized,
@@ -354,12 +354,12 @@ impl From<ReadFailed> for Fault {
 }
 
 /// What somebody wants of a scale set, and what there is.
-impl From<BadWish> for Fault {
-    fn from(bad: BadWish) -> Self {
+impl From<ScaleSetError> for Fault {
+    fn from(bad: ScaleSetError) -> Self {
         match bad {
-            BadWish::Unknown(unknown) => unknown.into(),
-            BadWish::TooMany(_) | BadWish::FaultDomains(_) => Self::bad(bad.to_string()),
-            BadWish::NoHost { .. } | BadWish::Protected { .. } => Self::conflict(bad.to_string()),
+            ScaleSetError::Unknown(unknown) => unknown.into(),
+            ScaleSetError::TooMany(_) | ScaleSetError::FaultDomains(_) => Self::bad(bad.to_string()),
+            ScaleSetError::NoHost { .. } | ScaleSetError::Protected { .. } => Self::conflict(bad.to_string()),
         }
     }
 }

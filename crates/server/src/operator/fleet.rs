@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Bytes;
 use axum::extract::Query;
 use forewarn_control::{
-    BadFleet, Details, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, NamedCommand,
+    BadFleet, Difference, DifferenceState, DifferenceView, Fleet, FleetReport, MachineDetails, NamedCommand,
     Unmentioned, difference, find_machine, fleet_of,
 };
 use forewarn_lifecycle::{Cause, Cluster, MachineId};
@@ -182,6 +182,6 @@ fn subject(text: &str) -> String {
 }
 
 fn fleet(state: &crate::snapshot::State<'_>) -> Fleet {
-    let nothing = Details::default();
+    let nothing = MachineDetails::default();
     fleet_of(state.cluster, state.site, |id| state.details.get(&id).unwrap_or(&nothing))
 }

@@ -16,7 +16,7 @@ use super::fault::Fault;
 use super::token::{self, NotAdmitted};
 use super::{Access, rejection};
 use crate::clients::Standing;
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use forewarn_control::Permit;
 use forewarn_url::is_own_host;
 
@@ -25,7 +25,7 @@ use forewarn_url::is_own_host;
 pub(super) struct Gate {
     pub(super) access: Access,
     pub(super) names: HostNames,
-    pub(super) engine: Engine,
+    pub(super) engine: ControlHandle,
     /// Paths that need none: a supervisor has none.
     pub(super) free: Vec<&'static str>,
 }

@@ -60,7 +60,7 @@ use forewarn_control::ServerView;
 use tokio::sync::watch;
 
 use crate::clients::{ConnectionRefusal, RefusalFormat};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::stale::mark_stale;
 use crate::telemetry::Telemetry;
 use crate::webhooks::Post;
@@ -76,7 +76,7 @@ pub(crate) use token::{Secret, hash};
 /// What every handler needs.
 #[derive(Clone, Debug)]
 pub(crate) struct Api {
-    engine: Engine,
+    engine: ControlHandle,
     about: Arc<ServerView>,
     telemetry: Arc<Telemetry>,
     metrics: Metrics,
@@ -108,7 +108,7 @@ impl Api {
 
 /// What every door of operators shares.
 pub(crate) fn api(
-    engine: Engine,
+    engine: ControlHandle,
     about: ServerView,
     telemetry: Arc<Telemetry>,
     webhooks: Arc<Post>,
@@ -139,7 +139,7 @@ pub(crate) fn router(api: Api, access: Access, names: HostNames) -> Router {
 }
 
 /// Names the reason in every response that says that nothing can be written now.
-async fn name_failure(State(engine): State<Engine>, request: Request, next: Next) -> Response {
+async fn name_failure(State(engine): State<ControlHandle>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     match engine.trouble().filter(|_| response.status() == StatusCode::SERVICE_UNAVAILABLE) {
         Some(reason) => Fault::unavailable(reason).into_response(),

@@ -10,7 +10,7 @@ use axum::http::header;
 use axum::response::IntoResponse;
 use forewarn_control::WorkOutcome;
 use forewarn_control::{
-    self, ClockView, Details, EndedView, EventView, FAILURES_MAX, HostView, MachineView, RolloutEntry,
+    self, ClockView, EndedView, EventView, FAILURES_MAX, HostView, MachineDetails, MachineView, RolloutEntry,
     RolloutView, ServerView, TenantView, Unfinished, clock_view, document_of, event_view, find_event,
     find_host, find_machine, find_tenant, host_view, machine_view, rollout_view, tenant_view,
 };
@@ -50,7 +50,7 @@ pub(super) async fn host(visit: Visit, Path(name): Path<String>) -> TaggedAnswer
 
 /// A machine, with what is known of it besides.
 pub(super) fn view(state: &crate::snapshot::State<'_>, id: MachineId) -> Option<MachineView> {
-    machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&Details::default()))
+    machine_view(state.cluster, id, state.details.get(&id).unwrap_or(&MachineDetails::default()))
 }
 
 pub(super) async fn machine(visit: Visit, Path(name): Path<String>) -> TaggedAnswer<MachineView> {

@@ -13,8 +13,9 @@ use forewarn_control::schema::Name;
 use forewarn_control::shared::Role;
 use forewarn_control::{
     AvailabilitySetSummary, AvailabilitySetView, DeleteInstances, Items, NewScaleSet, Outcome, Scale,
-    ScaleSetChange, ScaleSetSummary, ScaleSetView, Unknown, Upgrade, Wish, availability_set_summary,
-    availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary, scale_set_view,
+    ScaleSetChange, ScaleSetCommand, ScaleSetSummary, ScaleSetView, Unknown, Upgrade,
+    availability_set_summary, availability_set_view, find_scale_set, find_tenant, leaving, scale_set_summary,
+    scale_set_view,
 };
 use forewarn_lifecycle::{Cluster, ScaleSetId, Shape, TenantId};
 use serde_json::json;
@@ -203,19 +204,19 @@ async fn show_availability_set(
 }
 
 async fn create(visit: Visit, body: Bytes) -> Result<Json<Outcome>, Fault> {
-    fulfil(&visit, Wish::CreateScaleSet(read(&body)?), &body).await
+    fulfil(&visit, ScaleSetCommand::CreateScaleSet(read(&body)?), &body).await
 }
 
 async fn update(visit: Visit, Path(scale_set): Path<String>, body: Bytes) -> Result<Json<Outcome>, Fault> {
-    fulfil(&visit, Wish::ChangeScaleSet { scale_set, change: read(&body)? }, &body).await
+    fulfil(&visit, ScaleSetCommand::ChangeScaleSet { scale_set, change: read(&body)? }, &body).await
 }
 
 async fn scale(visit: Visit, Path(scale_set): Path<String>, body: Bytes) -> Result<Json<Outcome>, Fault> {
-    fulfil(&visit, Wish::Scale { scale_set, to: read(&body)? }, &body).await
+    fulfil(&visit, ScaleSetCommand::Scale { scale_set, to: read(&body)? }, &body).await
 }
 
 async fn upgrade(visit: Visit, Path(scale_set): Path<String>, body: Bytes) -> Result<Json<Outcome>, Fault> {
-    fulfil(&visit, Wish::UpgradeInstances { scale_set, upgrade: read(&body)? }, &body).await
+    fulfil(&visit, ScaleSetCommand::UpgradeInstances { scale_set, upgrade: read(&body)? }, &body).await
 }
 
 async fn delete_instances(
@@ -223,7 +224,7 @@ async fn delete_instances(
     Path(scale_set): Path<String>,
     body: Bytes,
 ) -> Result<Json<Outcome>, Fault> {
-    fulfil(&visit, Wish::DeleteInstances { scale_set, which: read(&body)? }, &body).await
+    fulfil(&visit, ScaleSetCommand::DeleteInstances { scale_set, which: read(&body)? }, &body).await
 }
 
 /// What is outside of a permit and what is not there look alike.
@@ -232,7 +233,7 @@ fn check_scope(visit: &Visit, name: &str) -> Result<(), Fault> {
 }
 
 /// Carries out a change of a scale set, all of it or nothing.
-async fn fulfil(visit: &Visit, wish: Wish, body: &[u8]) -> Result<Json<Outcome>, Fault> {
+async fn fulfil(visit: &Visit, wish: ScaleSetCommand, body: &[u8]) -> Result<Json<Outcome>, Fault> {
     check_scope(visit, wish.scale_set())?;
     let asked = serde_json::to_value(&wish).ok();
     let context = RequestContext { asked, ..visit.checked_context(body, HostNames::ChosenHere)? };

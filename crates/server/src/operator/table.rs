@@ -223,7 +223,7 @@ fn work() -> Vec<Route> {
             .query::<watching::Filter>()
             .other(
                 "text/event-stream",
-                "Server-sent events without end. The `data` of each is an entry of the trail, a `TrailEntry` as JSON, with \
+                "Server-sent events without end. The `data` of each is an entry of the trail, a `AuditEntry` as JSON, with \
                  its number as `id`; or, without one, `{\"kind\":\"missed\",\"text\":…}`, where entries are not kept any \
                  more. Who comes back with `Last-Event-ID` is told everything since.",
             )
@@ -316,7 +316,7 @@ fn trail() -> Vec<Route> {
         .about(Subject::Trail)
         .needs(Needs::OfServer(Role::Viewer))
         .query::<audit::Part>()
-        .other(audit::NDJSON, "A `TrailEntry` a line, the oldest first; if it breaks off, it is not whole.")
+        .other(audit::NDJSON, "A `AuditEntry` a line, the oldest first; if it breaks off, it is not whole.")
         .may_be(&[Unavailable]),
     ]
 }

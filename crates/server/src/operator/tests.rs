@@ -23,7 +23,7 @@ use super::route::Route;
 use super::visit::Visit;
 use super::{Access, HostNames, api, openapi, router, table};
 use crate::clock::{Clock, Speed};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::telemetry::Telemetry;
 use crate::webhooks::{Post, WebhookSettings};
 
@@ -38,7 +38,7 @@ const FLEET: &str = r#"
 "#;
 
 struct Api {
-    engine: Engine,
+    engine: ControlHandle,
     shared: super::Api,
     router: Router,
     /// While this lives, the server does.
@@ -48,7 +48,7 @@ struct Api {
 impl Api {
     fn new(access: Access) -> Self {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
-        let engine = Engine::pretending(Seed([7; 16]), clock);
+        let engine = ControlHandle::pretending(Seed([7; 16]), clock);
         let about = ServerView {
             version: String::new(),
             mode: "dev".to_owned(),
@@ -189,7 +189,7 @@ async fn a_fleet_that_is_applied_is_one_command_whatever_goes_after_it() {
     let path = "/v1/fleet?unmentioned=remove";
     let (_, _, report) = api.send(Method::POST, path, "application/json", fleet).await;
     assert!(report["differences"].as_array().unwrap().len() > 4, "{report}");
-    let entries = api.engine.read_trail(forewarn_store::TrailQuery::default()).await.unwrap().entries;
+    let entries = api.engine.read_trail(forewarn_store::AuditQuery::default()).await.unwrap().entries;
     let commands: Vec<_> = entries.iter().filter(|entry| entry.kind == "command").collect();
     assert_eq!(commands.len(), 2, "{commands:?}");
     let left = entries.iter().find(|entry| entry.text.contains("host h1 has left")).unwrap();

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use forewarn_control::shared::{Reach, Role, Scope};
-use forewarn_control::{Fleet, TrailEntry};
+use forewarn_control::{AuditEntry, Fleet};
 use forewarn_lifecycle::{Command, Name, Seed};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -122,7 +122,7 @@ async fn who_is_limited_to_tenants_reads_of_no_others() {
     assert_eq!(status, 200);
     let mut chain = forewarn_control::Chain::default();
     for line in body.lines() {
-        let entry: TrailEntry = serde_json::from_str(line).unwrap();
+        let entry: AuditEntry = serde_json::from_str(line).unwrap();
         assert_eq!(entry.to_line(), line);
         chain.verify(&entry).unwrap();
     }

@@ -22,7 +22,7 @@ use super::Api;
 use super::fault::Fault;
 use super::header::Header;
 use super::tagged::{Tagged, Tags};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
 
 /// Which cluster is meant.
@@ -38,7 +38,7 @@ pub(super) struct Which {
 pub(super) struct Visit {
     pub(super) api: Api,
     /// A handle to the cluster that is meant.
-    pub(super) engine: Engine,
+    pub(super) engine: ControlHandle,
     /// The name of the cluster, if one was named.
     pub(super) named: Option<String>,
     cluster: (ClusterId, Name),
@@ -142,7 +142,7 @@ impl Visit {
     /// Changes clusters, tokens or webhooks if the tag of the target is one of `If-Match`. The outer error is one of the headers.
     pub(super) async fn administer_if(
         &self,
-        engine: &Engine,
+        engine: &ControlHandle,
         change: Administration,
         body: &[u8],
         tag: impl Fn(&State<'_>) -> Option<String>,

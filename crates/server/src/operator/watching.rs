@@ -10,8 +10,8 @@ use axum::extract::Query;
 use axum::http::HeaderMap;
 use axum::response::Sse;
 use axum::response::sse::{Event, KeepAlive};
-use forewarn_control::{TrailEntry, find_tenant, schema};
-use forewarn_store::TrailQuery;
+use forewarn_control::{AuditEntry, find_tenant, schema};
+use forewarn_store::AuditQuery;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -24,7 +24,7 @@ use super::audience::Audience;
 use super::fault::Fault;
 use super::visit::Visit;
 use super::while_valid::WhileValid;
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::snapshot::State;
 use forewarn_control::Permit;
 
@@ -55,7 +55,7 @@ pub(super) async fn watch(
     }
     let audience = Audience::of(&visit)?;
     let entries = visit.engine.entries();
-    let newest = TrailQuery { limit: 0, ..TrailQuery::default() };
+    let newest = AuditQuery { limit: 0, ..AuditQuery::default() };
     let head = visit.engine.read_trail(newest).await?.head;
     // One who has seen more than there is has seen another trail.
     let seen = last_seen(&headers)?.map_or(head, |seen| seen.min(head));
@@ -75,8 +75,8 @@ fn last_seen(headers: &HeaderMap) -> Result<Option<u64>, Fault> {
 }
 
 struct Teller {
-    engine: Engine,
-    entries: broadcast::Receiver<Arc<TrailEntry>>,
+    engine: ControlHandle,
+    entries: broadcast::Receiver<Arc<AuditEntry>>,
     stop: watch::Receiver<bool>,
     permit: Arc<Permit>,
     audience: Audience,
@@ -125,7 +125,7 @@ impl Teller {
             // An entry that is durable and not yet published comes with the others later. Until then a revocation before
             // it may not have reached the snapshot.
             let before = Some(self.engine.published_entry().saturating_add(1));
-            let query = TrailQuery { after, before, ..TrailQuery::default() };
+            let query = AuditQuery { after, before, ..AuditQuery::default() };
             // Who comes back later is told what could not be read now.
             let page = self.engine.read_trail(query).await.map_err(|_| Over)?;
             if page.swept > self.seen {
@@ -143,7 +143,7 @@ impl Teller {
     }
 
     /// Sends an entry, if the listener has not seen it and it concerns them.
-    async fn show(&mut self, entry: &TrailEntry) -> Result<(), Over> {
+    async fn show(&mut self, entry: &AuditEntry) -> Result<(), Over> {
         if entry.number <= self.seen {
             return Ok(());
         }

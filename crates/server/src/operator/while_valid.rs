@@ -10,13 +10,13 @@ use std::task::{Context, Poll, ready};
 use tokio_stream::Stream;
 
 use super::visit::Visit;
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use forewarn_control::Permit;
 
 /// A stream that ends when its token is revoked, expires, or is limited further.
 pub(super) struct WhileValid<S: Stream> {
     stream: S,
-    engine: Engine,
+    engine: ControlHandle,
     permit: Arc<Permit>,
     /// The last item of a stream that is cut off, if clients must not take it for complete.
     error: Option<S::Item>,

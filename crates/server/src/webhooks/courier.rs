@@ -14,8 +14,8 @@ use std::time::Duration;
 use forewarn_control::ClusterId;
 use forewarn_control::push::{Notice, Push, pushes};
 use forewarn_control::shared::{Failing, Handshake, Progress, Webhook};
-use forewarn_control::{Site, Subject, TrailEntry};
-use forewarn_store::{TrailPage, TrailQuery};
+use forewarn_control::{AuditEntry, Site, Subject};
+use forewarn_store::{AuditBatch, AuditQuery};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -147,10 +147,10 @@ impl Courier {
     }
 
     /// What comes next, and where the clusters are that it is about.
-    async fn read(&mut self) -> Option<(TrailPage, BTreeMap<ClusterId, Site>)> {
+    async fn read(&mut self) -> Option<(AuditBatch, BTreeMap<ClusterId, Site>)> {
         let kinds = KINDS.iter().map(|kind| Subject::Kind((*kind).to_owned())).collect();
         let (after, limit) = (Some(self.progress.cursor), PAGE_ENTRIES);
-        let query = TrailQuery { groups: vec![kinds], after, limit, ..TrailQuery::default() };
+        let query = AuditQuery { groups: vec![kinds], after, limit, ..AuditQuery::default() };
         let page = self.post.engine.read_trail(query).await.ok()?;
         self.head = page.head;
         let mut sites = BTreeMap::new();
@@ -161,7 +161,7 @@ impl Courier {
         Some((page, sites))
     }
 
-    async fn tell_all(&mut self, page: TrailPage, sites: &BTreeMap<ClusterId, Site>) {
+    async fn tell_all(&mut self, page: AuditBatch, sites: &BTreeMap<ClusterId, Site>) {
         if page.swept > self.progress.cursor {
             let webhook = self.webhook.name.as_str();
             tracing::warn!(webhook, entry = page.swept, "a webhook has missed what is not kept any more");
@@ -181,7 +181,7 @@ impl Courier {
     }
 
     /// Whether the webhook wants to be told of that. A placement group is known by the name of its scale set, too.
-    fn is_wanted(&self, entry: &TrailEntry, notice: &Notice) -> bool {
+    fn is_wanted(&self, entry: &AuditEntry, notice: &Notice) -> bool {
         let filter = &self.webhook.filter;
         let set = notice.tenant.split(':').next().unwrap_or_default();
         let tenants = &filter.scope.tenants;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use forewarn_control::shared::Progress;
 use tokio::sync::Notify;
 
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 
 /// How often what was told is written down: should the server be killed, so much is told again.
 const WRITTEN_EVERY: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ impl Register {
     }
 
     /// Writes down what is reported, for ever.
-    pub(super) async fn keep(&self, engine: &Engine) {
+    pub(super) async fn keep(&self, engine: &ControlHandle) {
         loop {
             self.news.notified().await;
             tokio::time::sleep(WRITTEN_EVERY).await;
@@ -70,7 +70,7 @@ impl Register {
     }
 
     /// Writes down what has been reported. What cannot be written now is tried again with the rest.
-    pub(super) async fn write(&self, engine: &Engine) {
+    pub(super) async fn write(&self, engine: &ControlHandle) {
         let reports: Vec<_> = std::mem::take(&mut *lock(&self.unwritten)).into_iter().collect();
         if reports.is_empty() || engine.advance_webhooks(reports.clone()).await.is_ok() {
             return;

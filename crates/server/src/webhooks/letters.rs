@@ -4,7 +4,7 @@ use forewarn_control::Site;
 use forewarn_control::push::{Push, is_validated, validation};
 use forewarn_control::shared::{Schema, Webhook};
 use forewarn_http_client::header::{AUTHORIZATION, CONTENT_TYPE};
-use forewarn_http_client::{Answer, HeaderMap, HeaderName, HeaderValue, Method, Request};
+use forewarn_http_client::{HeaderMap, HeaderName, HeaderValue, HttpResponse, Method, Request};
 use forewarn_types::Moment;
 
 use super::line::{Trouble, check};
@@ -71,7 +71,7 @@ pub(super) fn question(
 /// Whether an answer says that a webhook wants to be told, and how often a minute.
 pub(super) fn understood(
     schema: Schema,
-    answer: &Answer,
+    answer: &HttpResponse,
     origin: &HeaderValue,
     code: &str,
 ) -> Result<Option<u32>, Trouble> {
@@ -129,9 +129,9 @@ mod tests {
     use super::*;
     use forewarn_http_client::Bytes;
 
-    fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> Answer {
+    fn answer(status: u16, headers: &[(&str, &str)], body: &str) -> HttpResponse {
         let pairs = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
-        Answer { status, headers: pairs.collect::<HeaderMap>(), body: Bytes::from(body.to_owned()) }
+        HttpResponse { status, headers: pairs.collect::<HeaderMap>(), body: Bytes::from(body.to_owned()) }
     }
 
     #[test]

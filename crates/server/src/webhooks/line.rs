@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_http_client::header::{HeaderMap, RETRY_AFTER};
-use forewarn_http_client::{Answer, Limits, Request, Trust, Url};
+use forewarn_http_client::{HttpResponse, Limits, Request, Trust, Url};
 
 use super::patience::Failure;
 
@@ -70,9 +70,9 @@ impl Trouble {
     }
 }
 
-impl From<forewarn_http_client::Trouble> for Trouble {
-    fn from(trouble: forewarn_http_client::Trouble) -> Self {
-        use forewarn_http_client::Trouble as Why;
+impl From<forewarn_http_client::HttpError> for Trouble {
+    fn from(trouble: forewarn_http_client::HttpError) -> Self {
+        use forewarn_http_client::HttpError as Why;
         match trouble {
             Why::Late(_) => Self::Late,
             Why::Unreachable(why) | Why::Broken(why) => Self::Unreachable(why),
@@ -82,7 +82,7 @@ impl From<forewarn_http_client::Trouble> for Trouble {
 }
 
 /// Whether it was taken.
-pub(super) fn check(answer: &Answer) -> Result<(), Trouble> {
+pub(super) fn check(answer: &HttpResponse) -> Result<(), Trouble> {
     if (200..300).contains(&answer.status) {
         return Ok(());
     }
@@ -101,15 +101,15 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// A line to a webhook.
 #[derive(Debug)]
-pub(super) struct Line(forewarn_http_client::Line);
+pub(super) struct Line(forewarn_http_client::HttpClient);
 
 impl Line {
     pub(super) fn new(url: &Url, trust: Arc<Trust>) -> Self {
-        Self(forewarn_http_client::Line::new(url.clone(), trust))
+        Self(forewarn_http_client::HttpClient::new(url.clone(), trust))
     }
 
     /// Sends a request, and waits for the answer, but not for long.
-    pub(super) async fn send(&mut self, request: &Request) -> Result<Answer, Trouble> {
+    pub(super) async fn send(&mut self, request: &Request) -> Result<HttpResponse, Trouble> {
         Ok(self.0.tell(request, LIMITS).await?)
     }
 
@@ -127,13 +127,13 @@ mod tests {
     fn refused(status: u16, retry: Option<&str>) -> Trouble {
         let mut headers = HeaderMap::new();
         retry.map(|text| headers.insert(RETRY_AFTER, text.parse().unwrap()));
-        check(&Answer { status, headers, body: Bytes::new() }).unwrap_err()
+        check(&HttpResponse { status, headers, body: Bytes::new() }).unwrap_err()
     }
 
     #[test]
     fn two_hundred_and_something_is_taken_and_nothing_else() {
         for status in [200, 201, 202, 204, 299] {
-            assert!(check(&Answer { status, headers: HeaderMap::new(), body: Bytes::new() }).is_ok());
+            assert!(check(&HttpResponse { status, headers: HeaderMap::new(), body: Bytes::new() }).is_ok());
         }
         assert_eq!(refused(301, None).to_string(), "it answers 301, and redirects are not followed");
         assert_eq!(refused(410, None).to_string(), "it answers 410: it says that it is gone for good");
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_on_the_way_is_told_in_the_words_of_webhooks() {
-        use forewarn_http_client::Trouble as Why;
+        use forewarn_http_client::HttpError as Why;
         let told = |why: Why| {
             let trouble = Trouble::from(why);
             (trouble.to_string(), trouble.failure())

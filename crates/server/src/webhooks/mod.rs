@@ -35,7 +35,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::telemetry::Telemetry;
 use counts::Counts;
 use courier::Courier;
@@ -62,7 +62,7 @@ impl Default for WebhookSettings {
 /// What all couriers share.
 #[derive(Debug)]
 pub(crate) struct Post {
-    engine: Engine,
+    engine: ControlHandle,
     origin: HeaderValue,
     trust: Arc<Trust>,
     counts: Counts,
@@ -77,7 +77,7 @@ pub(crate) struct Office {
 }
 
 impl Post {
-    pub(crate) fn new(engine: Engine, settings: &WebhookSettings, telemetry: &Telemetry) -> Arc<Self> {
+    pub(crate) fn new(engine: ControlHandle, settings: &WebhookSettings, telemetry: &Telemetry) -> Arc<Self> {
         let origin = HeaderValue::from_str(&settings.origin).unwrap_or(HeaderValue::from_static("forewarn"));
         let (counts, register) = (telemetry.register(Counts::new), Register::default());
         let trust = settings.authorities.as_ref().map_or_else(Trust::system, Trust::system_and_file);

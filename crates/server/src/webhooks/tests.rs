@@ -12,7 +12,7 @@ use forewarn_control::request::{Administration, RequestContext};
 
 /// A server with one machine, and a webhook at a port where nobody listens, which has agreed once.
 struct Town {
-    engine: Engine,
+    engine: ControlHandle,
     post: Arc<Post>,
     office: Office,
     stop: watch::Sender<bool>,
@@ -21,7 +21,7 @@ struct Town {
 impl Town {
     async fn start(filter: Filter) -> Self {
         let clock = Clock::virtual_at(Timestamp::from_millis(1_767_225_600_000), Speed(0));
-        let engine = Engine::pretending(Seed([7; 16]), clock);
+        let engine = ControlHandle::pretending(Seed([7; 16]), clock);
         let telemetry = Telemetry::new();
         let post = Post::new(engine.clone(), &WebhookSettings::default(), &telemetry);
         let (stop, stopped) = watch::channel(false);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use forewarn_lifecycle::Command;
 use forewarn_metadata::{Door, Front, Identity, Listener, Settings};
-use forewarn_server::{Engine, Telemetry};
+use forewarn_server::{ControlHandle, Telemetry};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
 
@@ -14,7 +14,7 @@ use crate::support::{Line, NEWEST, WEB_0, engine, get};
 
 const NAME: &str = "/metadata/instance/compute/name?api-version=2021-02-01&format=text";
 
-fn serve(engine: &Engine, listener: Listener) -> JoinHandle<std::io::Result<()>> {
+fn serve(engine: &ControlHandle, listener: Listener) -> JoinHandle<std::io::Result<()>> {
     let front = Front::new(engine.clone(), Settings::default(), Arc::clone(Telemetry::new().metadata()));
     tokio::spawn(front.serve(listener, std::future::pending()))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use forewarn_control::NamedCommand;
 use forewarn_lifecycle::*;
 use forewarn_metadata::{Caller, Door, Front, Identity, SERVER, Settings};
-use forewarn_server::{Clock, Engine, Speed, Telemetry};
+use forewarn_server::{Clock, ControlHandle, Speed, Telemetry};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -19,7 +19,7 @@ pub(crate) const NEWEST: &str = "/metadata/scheduledevents?api-version=2020-07-0
 ///
 /// Machine number n calls from 127.0.0.(n + 2).
 pub(crate) struct World {
-    pub(crate) engine: Engine,
+    pub(crate) engine: ControlHandle,
     pub(crate) at: SocketAddr,
     pub(crate) telemetry: Arc<Telemetry>,
 }
@@ -51,14 +51,14 @@ pub(crate) async fn world_with(settings: Settings, identity: Identity) -> World 
     World { engine, at, telemetry }
 }
 
-pub(crate) async fn engine() -> Engine {
+pub(crate) async fn engine() -> ControlHandle {
     let clock = Clock::virtual_at(Timestamp::from_millis(START_MILLIS), Speed(0));
-    let engine = Engine::pretending(Seed([9; 16]), clock);
+    let engine = ControlHandle::pretending(Seed([9; 16]), clock);
     admit_fleet(&engine).await;
     engine
 }
 
-async fn admit_fleet(engine: &Engine) {
+async fn admit_fleet(engine: &ControlHandle) {
     let submit = async |command| drop(engine.submit(command).await.unwrap());
     for host in ["h1", "h2", "h3"] {
         submit(Command::AdmitHost { name: name(host), zone: None }).await;

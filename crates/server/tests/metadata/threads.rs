@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use forewarn_lifecycle::{Command, TenantId};
 use forewarn_metadata::{Door, Front, Identity, Settings, Threads};
-use forewarn_server::{Engine, Telemetry};
+use forewarn_server::{ControlHandle, Telemetry};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
@@ -16,7 +16,7 @@ use crate::support::{Line, NEWEST, engine, get};
 const EMPTY: (u16, &str) = (200, r#"{"DocumentIncarnation":1,"Events":[]}"#);
 
 struct Running {
-    engine: Engine,
+    engine: ControlHandle,
     telemetry: Arc<Telemetry>,
     threads: Threads,
     at: SocketAddr,

@@ -12,7 +12,7 @@ use forewarn_control::resources::{
 use forewarn_control::shared::{Boot, Change as SharedChange, Counters, Row as SharedRow};
 use forewarn_control::shared::{Token, Webhook, WebhookChange};
 use forewarn_control::{Answer, ClusterId, NewReceipt, Receipt, ReceiptRow};
-use forewarn_control::{ClusterEntry, ControlState, Details, Entry, Record, Site, StateRow};
+use forewarn_control::{ClusterEntry, ControlState, Entry, MachineDetails, Record, Site, StateRow};
 use forewarn_lifecycle::{Change, MachineId, MaintenanceId, Name, Now, Row, Seed};
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -26,7 +26,7 @@ pub(crate) struct OldRecord {
 enum OldEntry {
     Change(ClusterId, Change),
     Clock,
-    Described { cluster: ClusterId, machine: MachineId, details: Details },
+    Described { cluster: ClusterId, machine: MachineId, details: MachineDetails },
     Site(ClusterId, Site),
     Booted(Boot),
     Shared(OldShared),
@@ -61,7 +61,7 @@ pub(crate) struct OldOperation(Operation);
 pub(crate) enum OldRow {
     Rules(Row),
     Site(Site),
-    Described(MachineId, Details),
+    Described(MachineId, MachineDetails),
     Booted(Boot),
     Cluster(ClusterId),
     Shared(OldSharedRow),

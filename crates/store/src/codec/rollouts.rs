@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 
 use forewarn_lifecycle::{
     Confirm, EndedRollout, FaultDomains, HealthGate, HostFate, Obstacle, Pause, Percent, Rollout, RolloutEnd,
-    Standing, Terms, Weekdays, Window,
+    RolloutTerms, Standing, Weekdays, Window,
 };
 
 use super::{Malformed, Reader, Stored, Writer, stored_enum, stored_struct};
@@ -14,7 +14,7 @@ stored_struct! {
         work, terms, planned_at, waiting, past, standing, pause, failures, groups, confirmed, group_over,
         last_machines, excused,
     }
-    Terms {
+    RolloutTerms {
         hosts_at_once, tenant_share, fault_domains, windows, pause_between, confirm, health, stop_after,
     }
     EndedRollout { rollout, at, how }

@@ -1,14 +1,14 @@
 //! Records, the details of machines, and rows of the state.
 
-use forewarn_control::{ClusterEntry, Details, Entry, Home, Record, Site, StateRow};
+use forewarn_control::{ClusterEntry, Entry, MachineDetails, Record, ResourceGroupRef, Site, StateRow};
 
 use super::seal::{self, Place};
 use super::{Malformed, stored_enum, stored_struct};
 
 stored_struct! {
     Record { now, entry }
-    Details { addresses, tags, home }
-    Home { resource_group, location }
+    MachineDetails { addresses, tags, home }
+    ResourceGroupRef { resource_group, location }
     Site { location, subscription, resource_group }
 }
 

@@ -1,10 +1,10 @@
-//! The trail as it is kept and read: see [`forewarn_control::TrailEntry`] for what is in it.
+//! The trail as it is kept and read: see [`forewarn_control::AuditEntry`] for what is in it.
 //!
 //! Entries are written in the commit of the records they tell of. They are read by asking the committer, which owns the only
 //! connection: between two commits it answers one question, whose work has a limit, so that nobody who writes waits for long.
 //!
 //! ```text
-//!   TrailReader ──TrailQuery──▶ committer ──▶ subject: which numbers ──▶ trail: the entries ──▶ TrailPage
+//!   TrailReader ──AuditQuery──▶ committer ──▶ subject: which numbers ──▶ trail: the entries ──▶ AuditBatch
 //! ```
 
 mod check;
@@ -16,7 +16,7 @@ mod table;
 use std::sync::Arc;
 use std::time::Duration;
 
-use forewarn_control::{Subject, TrailEntry};
+use forewarn_control::{AuditEntry, Subject};
 use forewarn_lifecycle::Timestamp;
 
 pub(crate) use check::{check_ends, check_trail, link_at};
@@ -38,7 +38,7 @@ pub const SUBJECTS_PER_QUERY_MAX: usize = 200;
 
 /// What is to be read of the trail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TrailQuery {
+pub struct AuditQuery {
     /// Of each group, an entry must concern one subject at least; without a group, every entry will do.
     pub groups: Vec<Vec<Subject>>,
     /// Nothing from before.
@@ -65,7 +65,7 @@ pub enum Direction {
     NewestFirst,
 }
 
-impl Default for TrailQuery {
+impl Default for AuditQuery {
     /// The oldest entries.
     fn default() -> Self {
         let (since, until, after, before) = (None, None, None, None);
@@ -76,9 +76,9 @@ impl Default for TrailQuery {
 
 /// Entries that were found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct TrailPage {
+pub struct AuditBatch {
     /// In the order that was asked for.
-    pub entries: Vec<Arc<TrailEntry>>,
+    pub entries: Vec<Arc<AuditEntry>>,
     /// Where to go on: `after` that number, or `before` it if the newest come first. None, when everything has been looked at.
     /// There may be a next page although this one is short or empty: the work of one question has a limit.
     pub next: Option<u64>,
@@ -120,14 +120,14 @@ impl From<rusqlite::Error> for ReadFailed {
 /// Whom to tell what was read. One that is dropped tells that the journal is closed: nobody waits for ever.
 pub(crate) struct Answer(Option<Done>);
 
-type Done = Box<dyn FnOnce(Result<TrailPage, ReadFailed>) + Send>;
+type Done = Box<dyn FnOnce(Result<AuditBatch, ReadFailed>) + Send>;
 
 impl Answer {
-    pub(crate) fn new(done: impl FnOnce(Result<TrailPage, ReadFailed>) + Send + 'static) -> Self {
+    pub(crate) fn new(done: impl FnOnce(Result<AuditBatch, ReadFailed>) + Send + 'static) -> Self {
         Self(Some(Box::new(done)))
     }
 
-    pub(crate) fn give(mut self, page: Result<TrailPage, ReadFailed>) {
+    pub(crate) fn give(mut self, page: Result<AuditBatch, ReadFailed>) {
         if let Some(done) = self.0.take() {
             done(page);
         }

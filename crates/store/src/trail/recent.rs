@@ -3,18 +3,18 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use forewarn_control::{BrokenLink, Chain, TrailEntry};
+use forewarn_control::{AuditEntry, BrokenLink, Chain};
 
 use super::search::{Kept, Seen, Step, is_in_time, range, search};
 use super::table::is_about_the_same;
-use super::{RECENT_ENTRIES_MAX, ReadFailed, TrailPage, TrailQuery};
+use super::{AuditBatch, AuditQuery, RECENT_ENTRIES_MAX, ReadFailed};
 use crate::error::AppendFailed;
 
 /// The newest entries, in order and without a gap.
 #[derive(Debug)]
 pub(crate) struct Recent {
     entries_max: usize,
-    entries: VecDeque<Arc<TrailEntry>>,
+    entries: VecDeque<Arc<AuditEntry>>,
     chain: Chain,
     /// The last entry that is not kept any more.
     swept: Chain,
@@ -36,7 +36,7 @@ impl Default for Recent {
 
 impl Recent {
     /// Keeps entries, all or none.
-    pub(crate) fn keep(&mut self, entries: &[Arc<TrailEntry>]) -> Result<(), BrokenLink> {
+    pub(crate) fn keep(&mut self, entries: &[Arc<AuditEntry>]) -> Result<(), BrokenLink> {
         let mut chain = self.chain;
         entries.iter().try_for_each(|entry| chain.verify(entry))?;
         self.chain = chain;
@@ -49,7 +49,7 @@ impl Recent {
     }
 
     /// Puts entries in the place of the last ones, all or none.
-    pub(crate) fn rewrite(&mut self, entries: &[Arc<TrailEntry>]) -> Result<(), AppendFailed> {
+    pub(crate) fn rewrite(&mut self, entries: &[Arc<AuditEntry>]) -> Result<(), AppendFailed> {
         // Of a long batch only the end is kept.
         let (gone, entries) = entries.split_at(entries.len().saturating_sub(self.entries.len()));
         let kept = self.entries.len() - entries.len();
@@ -71,7 +71,7 @@ impl Recent {
         self.shown_to = number;
     }
 
-    pub(crate) fn read(&self, query: &TrailQuery) -> Result<TrailPage, ReadFailed> {
+    pub(crate) fn read(&self, query: &AuditQuery) -> Result<AuditBatch, ReadFailed> {
         let swept = self.chain.number - self.entries.len() as u64;
         let kept = Kept { swept, head: self.chain.number.min(self.shown_to).max(swept) };
         let look = |number: u64| {
@@ -91,7 +91,7 @@ impl Recent {
 
 #[cfg(test)]
 mod tests {
-    use forewarn_control::Told;
+    use forewarn_control::NewAuditEntry;
 
     use super::*;
 
@@ -100,10 +100,11 @@ mod tests {
         let mut recent = Recent { entries_max: 3, ..Recent::default() };
         let mut chain = Chain::default();
         for batch in [1, 2, 7, 0] {
-            let entries: Vec<_> = (0..batch).map(|_| Arc::new(chain.seal(Told::default()))).collect();
+            let entries: Vec<_> =
+                (0..batch).map(|_| Arc::new(chain.seal(NewAuditEntry::default()))).collect();
             recent.keep(&entries).unwrap();
         }
-        let page = recent.read(&TrailQuery::default()).unwrap();
+        let page = recent.read(&AuditQuery::default()).unwrap();
         let numbers: Vec<_> = page.entries.iter().map(|entry| entry.number).collect();
         assert_eq!((numbers, page.swept, page.head, page.next), (vec![8, 9, 10], 7, 10, None));
     }

@@ -6,10 +6,10 @@
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use forewarn_control::TrailEntry;
+use forewarn_control::AuditEntry;
 use forewarn_lifecycle::Timestamp;
 
-use super::{Direction, PAGE_ENTRIES_MAX, ReadFailed, TrailPage, TrailQuery};
+use super::{AuditBatch, AuditQuery, Direction, PAGE_ENTRIES_MAX, ReadFailed};
 
 /// Bytes on one page, but for its last entry.
 const PAGE_BYTES_MAX: usize = 4 << 20;
@@ -32,7 +32,7 @@ pub(super) enum Seen {
     /// It may be wanted.
     Entry {
         /// The entry.
-        entry: Arc<TrailEntry>,
+        entry: Arc<AuditEntry>,
         /// About how much memory it takes.
         bytes: usize,
     },
@@ -46,30 +46,30 @@ pub(super) struct Kept {
 }
 
 /// The numbers among which to search, so far as the question says.
-pub(super) fn range(query: &TrailQuery, kept: Kept) -> RangeInclusive<u64> {
+pub(super) fn range(query: &AuditQuery, kept: Kept) -> RangeInclusive<u64> {
     let first = query.after.map_or(0, |after| after.saturating_add(1)).max(kept.swept + 1);
     let last = query.before.map_or(u64::MAX, |before| before.saturating_sub(1)).min(kept.head);
     first..=last
 }
 
 /// Whether that moment is wanted.
-pub(super) fn is_in_time(query: &TrailQuery, at: Timestamp) -> bool {
+pub(super) fn is_in_time(query: &AuditQuery, at: Timestamp) -> bool {
     query.since.is_none_or(|since| at >= since) && query.until.is_none_or(|until| at < until)
 }
 
 /// Searches from one end of the range to the other. `step` says where to look at or beyond a number, `look` looks there;
 /// no more than `looks` times.
 pub(super) fn search(
-    query: &TrailQuery,
+    query: &AuditQuery,
     kept: Kept,
     range: RangeInclusive<u64>,
     mut looks: usize,
     mut step: impl FnMut(u64) -> Result<Step, ReadFailed>,
     mut look: impl FnMut(u64) -> Result<Seen, ReadFailed>,
-) -> Result<TrailPage, ReadFailed> {
+) -> Result<AuditBatch, ReadFailed> {
     let limit = query.limit.min(PAGE_ENTRIES_MAX);
     let (mut entries, mut bytes) = (Vec::new(), 0);
-    let page = |entries, next| Ok(TrailPage { entries, next, head: kept.head, swept: kept.swept });
+    let page = |entries, next| Ok(AuditBatch { entries, next, head: kept.head, swept: kept.swept });
     if range.is_empty() || limit == 0 {
         return page(entries, None);
     }
@@ -104,7 +104,7 @@ pub(super) fn search(
     }
 }
 
-fn concerns_all(query: &TrailQuery, entry: &TrailEntry) -> bool {
+fn concerns_all(query: &AuditQuery, entry: &AuditEntry) -> bool {
     query.groups.iter().all(|group| group.iter().any(|subject| entry.concerns(subject)))
 }
 

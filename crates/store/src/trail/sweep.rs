@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use forewarn_control::{Chain, TrailEntry};
+use forewarn_control::{AuditEntry, Chain};
 use forewarn_lifecycle::Timestamp;
 use rusqlite::{Connection, params};
 
@@ -61,7 +61,7 @@ impl Sweeping {
     }
 }
 
-fn remove(connection: &Connection, entry: &TrailEntry) -> rusqlite::Result<()> {
+fn remove(connection: &Connection, entry: &AuditEntry) -> rusqlite::Result<()> {
     let (number, hour) = (entry.number.cast_signed(), hour_of(entry.at.0));
     connection.prepare_cached("DELETE FROM trail WHERE number = ?1")?.execute(params![number])?;
     let mut delete = connection.prepare_cached("DELETE FROM subject WHERE subject = ?1 AND number = ?2")?;

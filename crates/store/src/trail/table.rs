@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use forewarn_control::{Chain, ENTRY_BYTES_MAX, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX};
 use forewarn_lifecycle::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::search::{Kept, Seen, Step, is_in_time, range, search};
-use super::{Direction, ReadFailed, TrailPage, TrailQuery};
+use super::{AuditBatch, AuditQuery, Direction, ReadFailed};
 use crate::codec::seal::{self, Place};
 use crate::database::Heading;
 use crate::error::AppendFailed;
@@ -33,11 +33,11 @@ pub(super) struct Shelf {
 
 impl Shelf {
     /// The entry, if it is what was written there.
-    pub(super) fn entry(&self) -> Result<TrailEntry, String> {
+    pub(super) fn entry(&self) -> Result<AuditEntry, String> {
         let Self { number, at, sealed } = self;
         let wrong = |what: &dyn std::fmt::Display| format!("entry {number} of the trail: {what}");
         let content = seal::open_bytes(Place::Entry(*number), sealed).map_err(|problem| wrong(&problem))?;
-        let entry: TrailEntry = serde_json::from_slice(content).map_err(|problem| wrong(&problem))?;
+        let entry: AuditEntry = serde_json::from_slice(content).map_err(|problem| wrong(&problem))?;
         if entry.number != *number || entry.at.0 != *at {
             return Err(wrong(&"it stands where another should"));
         }
@@ -56,7 +56,7 @@ impl Shelf {
 }
 
 /// Writes an entry, and where it is found. Says how many bytes that were, about.
-pub(crate) fn write_entry(connection: &Connection, entry: &TrailEntry, line: &str) -> rusqlite::Result<u64> {
+pub(crate) fn write_entry(connection: &Connection, entry: &AuditEntry, line: &str) -> rusqlite::Result<u64> {
     let (number, at) = (entry.number.cast_signed(), entry.at.0.millis());
     let sealed = seal::seal_bytes(Place::Entry(entry.number), line.as_bytes());
     let sql = "INSERT INTO trail (number, at, content) VALUES (?1, ?2, ?3)";
@@ -74,7 +74,7 @@ pub(crate) fn write_entry(connection: &Connection, entry: &TrailEntry, line: &st
 /// Puts an entry in the place of one that [`is_about_the_same`]: it is found where that one was.
 pub(crate) fn rewrite_entry(
     connection: &Connection,
-    entry: &TrailEntry,
+    entry: &AuditEntry,
     line: &str,
 ) -> rusqlite::Result<u64> {
     let sealed = seal::seal_bytes(Place::Entry(entry.number), line.as_bytes());
@@ -84,7 +84,7 @@ pub(crate) fn rewrite_entry(
 }
 
 /// Whether two entries have one number, and are found in the same places.
-pub(super) fn is_about_the_same(one: &TrailEntry, other: &TrailEntry) -> bool {
+pub(super) fn is_about_the_same(one: &AuditEntry, other: &AuditEntry) -> bool {
     one.number == other.number && one.at == other.at && one.subjects() == other.subjects()
 }
 
@@ -92,7 +92,7 @@ pub(super) fn is_about_the_same(one: &TrailEntry, other: &TrailEntry) -> bool {
 pub(crate) fn chain_before(
     connection: &Connection,
     heading: &Heading,
-    entries: &[Arc<TrailEntry>],
+    entries: &[Arc<AuditEntry>],
 ) -> Result<Chain, AppendFailed> {
     let read = |number: u64| {
         let shelf = read_shelf(connection, number).map_err(|problem| AppendFailed::from(&problem))?;
@@ -130,9 +130,9 @@ pub(super) fn read_shelf(connection: &Connection, number: u64) -> rusqlite::Resu
 pub(crate) fn read_page(
     connection: &Connection,
     heading: &Heading,
-    query: &TrailQuery,
+    query: &AuditQuery,
     shown_to: u64,
-) -> Result<TrailPage, ReadFailed> {
+) -> Result<AuditBatch, ReadFailed> {
     let swept = heading.swept.number;
     let kept = Kept { swept, head: heading.trail.number.min(shown_to).max(swept) };
     let mut range = range(query, kept);
@@ -154,7 +154,7 @@ pub(crate) fn read_page(
 }
 
 /// The numbers among which everything lies that is from the time in question.
-fn hours(connection: &Connection, query: &TrailQuery) -> rusqlite::Result<(u64, u64)> {
+fn hours(connection: &Connection, query: &AuditQuery) -> rusqlite::Result<(u64, u64)> {
     let sql = "SELECT min(first), max(last) FROM hour WHERE hour BETWEEN ?1 AND ?2";
     let from = query.since.map_or(i64::MIN, hour_of);
     let to = query.until.map_or(i64::MAX, hour_of);
@@ -174,7 +174,7 @@ struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    fn new(connection: &'a Connection, query: &TrailQuery) -> Self {
+    fn new(connection: &'a Connection, query: &AuditQuery) -> Self {
         let keys = |group: &Vec<_>| group.iter().map(ToString::to_string).collect();
         let groups = query.groups.iter().map(keys).collect();
         Self { connection, direction: query.direction, groups, seeks: SEEKS_PER_QUERY_MAX }

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use forewarn_control::{Subject, TrailEntry};
-use forewarn_store::{Journal, OpenError, ReadFailed, Syncs, TrailQuery};
+use forewarn_control::{AuditEntry, Subject};
+use forewarn_store::{AuditQuery, Journal, OpenError, ReadFailed, Syncs};
 
 use crate::disk::scratch;
 use crate::writer::{append, chain_after, entries, options, state_after};
@@ -59,9 +59,9 @@ fn flip(chosen: impl Fn(usize) -> bool, bits: u8) -> BTreeMap<&'static str, usiz
 }
 
 /// Whatever is read of a trail is what was written.
-fn read_trail(journal: &Journal, place: usize, written: &[Arc<TrailEntry>]) {
+fn read_trail(journal: &Journal, place: usize, written: &[Arc<AuditEntry>]) {
     let groups = vec![vec![Subject::By("writer".to_owned())]];
-    match journal.trail_reader().read(TrailQuery { groups, ..TrailQuery::default() }) {
+    match journal.trail_reader().read(AuditQuery { groups, ..AuditQuery::default() }) {
         Ok(page) => assert!(page.entries.iter().all(|entry| written.contains(entry)), "byte {place}"),
         Err(ReadFailed::Damaged(_) | ReadFailed::Failed(_)) => {}
         Err(problem) => panic!("byte {place}: {problem}"),

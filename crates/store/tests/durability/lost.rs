@@ -6,7 +6,7 @@ use std::path::Path;
 use forewarn_control::ClusterId;
 use forewarn_lifecycle::{Brake, Now, Seed};
 use forewarn_store::{
-    Journal, Missing, OpenError, Options, Recovered, Syncs, TrailQuery, accept_loss, check, export,
+    AuditQuery, Journal, Missing, OpenError, Options, Recovered, Syncs, accept_loss, check, export,
 };
 
 use crate::damage::DeadJournal;
@@ -131,7 +131,7 @@ fn another_history_and_another_journal_are_refused() {
     let (mut journal, _) = open(&place("second")).unwrap();
     let records: Vec<_> = (1..=RECORDS).map(record).collect();
     let mut chain = chain_after(0);
-    let told = |number: u64| forewarn_control::Told {
+    let told = |number: u64| forewarn_control::NewAuditEntry {
         text: format!("another {number}"),
         ..crate::writer::told(number)
     };
@@ -216,7 +216,7 @@ fn an_accepted_loss_goes_on_with_the_brake_on_another_secret_and_an_entry_that_s
     let before = state_after(found);
     assert!(cluster.hosts().eq(before.cluster(ClusterId::DEFAULT).unwrap().rules().hosts()));
     assert_eq!(after.identity, Seed([7; 16]), "ids of machines stay");
-    let page = journal.trail_reader().read(TrailQuery { limit: 100, ..TrailQuery::default() }).unwrap();
+    let page = journal.trail_reader().read(AuditQuery { limit: 100, ..AuditQuery::default() }).unwrap();
     let entry = page.entries.last().unwrap();
     assert_eq!((entry.number, entry.kind.as_str(), entry.by.as_str()), (found + 1, "loss_accepted", "shell"));
     let lost = format!("it ends with record {found} and audit entry {found}, and record {RECORDS}");

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use forewarn_control::ClusterId;
-use forewarn_control::{Chain, Details, Site, Told, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, MachineDetails, NewAuditEntry, Site};
 use forewarn_control::{ClusterEntry, ControlState, Record};
 use forewarn_lifecycle::{Change, HostId, MachineId, Name, Now, Seed};
 use forewarn_store::{AppendFailed, Journal, Options, Syncs, check};
@@ -48,7 +48,8 @@ pub(crate) fn record(number: u64) -> Record {
         }
         2 => {
             let value = "v".repeat(random.below(3_000));
-            let details = Details { tags: [(number.to_string(), value)].into(), ..Details::default() };
+            let details =
+                MachineDetails { tags: [(number.to_string(), value)].into(), ..MachineDetails::default() };
             ClusterEntry::Described { machine: MachineId(u32::try_from(number % 40).unwrap()), details }
         }
         3 => ClusterEntry::Site(Site { location: format!("place {number}"), ..Site::default() }),
@@ -65,21 +66,21 @@ pub(crate) fn state_after(count: u64) -> ControlState {
 }
 
 /// What the trail tells of the record of that number.
-pub(crate) fn told(number: u64) -> Told {
+pub(crate) fn told(number: u64) -> NewAuditEntry {
     let mut random = Random::new(number);
-    Told {
+    NewAuditEntry {
         at: Moment(record(number).now.wall),
         cluster: "default".to_owned(),
         by: "writer".to_owned(),
         kind: "command".to_owned(),
         text: format!("record {number}"),
         hosts: (0..random.below(4)).map(|host| format!("h{host}")).collect(),
-        ..Told::default()
+        ..NewAuditEntry::default()
     }
 }
 
 /// The entries of these numbers.
-pub(crate) fn entries(numbers: RangeInclusive<u64>) -> Vec<Arc<TrailEntry>> {
+pub(crate) fn entries(numbers: RangeInclusive<u64>) -> Vec<Arc<AuditEntry>> {
     let mut chain = chain_after(numbers.start() - 1);
     numbers.map(|number| Arc::new(chain.seal(told(number)))).collect()
 }

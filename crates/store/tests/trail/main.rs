@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use forewarn_control::Record;
 use forewarn_control::shared::{Filter, Handshake, Progress, Schema, Webhook, WebhookChange};
-use forewarn_control::{BrokenLink, Chain, Subject, Told, TrailEntry};
+use forewarn_control::{AuditEntry, BrokenLink, Chain, NewAuditEntry, Subject};
 use forewarn_lifecycle::{Name, Now, Seed, Timestamp};
 use forewarn_store::{
-    AppendFailed, Direction, Journal, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX, TrailPage, TrailQuery,
+    AppendFailed, AuditBatch, AuditQuery, Direction, Journal, Options, ReadFailed, SUBJECTS_PER_QUERY_MAX,
     TrailReader, check, export, import,
 };
 use forewarn_types::Moment;
@@ -29,8 +29,8 @@ fn options() -> Options {
     Options::new(Seed([7; 16]), Now::at_millis(1_000))
 }
 
-fn told(number: u64, at_millis: i64) -> Told {
-    Told {
+fn told(number: u64, at_millis: i64) -> NewAuditEntry {
+    NewAuditEntry {
         at: Moment(Timestamp::from_millis(at_millis)),
         cluster: if number.is_multiple_of(5) { "south" } else { "default" }.to_owned(),
         by: if number.is_multiple_of(7) { "token alice" } else { "forewarn" }.to_owned(),
@@ -40,12 +40,12 @@ fn told(number: u64, at_millis: i64) -> Told {
         machines: vec![format!("t{}/m{}", number % 3, number % 11)],
         hosts: vec![format!("h{}", number % 4), format!("h{}", number % 2)],
         work: Some(number / 2),
-        ..Told::default()
+        ..NewAuditEntry::default()
     }
 }
 
 /// Entries at these moments.
-fn sealed(moments: impl IntoIterator<Item = i64>) -> Vec<Arc<TrailEntry>> {
+fn sealed(moments: impl IntoIterator<Item = i64>) -> Vec<Arc<AuditEntry>> {
     let mut chain = Chain::default();
     (1..).zip(moments).map(|(number, at)| Arc::new(chain.seal(told(number, at)))).collect()
 }
@@ -55,7 +55,7 @@ fn open(directory: &Path) -> Journal {
 }
 
 /// A closed journal with that many entries, a minute after each other, and how they are.
-fn with_entries(count: i64) -> (TempDir, Vec<Arc<TrailEntry>>) {
+fn with_entries(count: i64) -> (TempDir, Vec<Arc<AuditEntry>>) {
     let directory = tempdir().unwrap();
     let entries = sealed((0..count).map(|number| number * MINUTE));
     let mut journal = open(directory.path());
@@ -69,7 +69,7 @@ fn tenant(name: &str) -> Subject {
 }
 
 /// What a question means, said as simply as possible.
-fn expected(all: &[Arc<TrailEntry>], query: &TrailQuery) -> Vec<u64> {
+fn expected(all: &[Arc<AuditEntry>], query: &AuditQuery) -> Vec<u64> {
     let wanted = all.iter().filter(|entry| {
         query.after.is_none_or(|after| entry.number > after)
             && query.before.is_none_or(|before| entry.number < before)
@@ -84,12 +84,12 @@ fn expected(all: &[Arc<TrailEntry>], query: &TrailQuery) -> Vec<u64> {
     numbers
 }
 
-fn numbers(page: &TrailPage) -> Vec<u64> {
+fn numbers(page: &AuditBatch) -> Vec<u64> {
     page.entries.iter().map(|entry| entry.number).collect()
 }
 
 /// All pages, one after the other.
-fn read_all(reader: &TrailReader, query: &TrailQuery) -> Vec<u64> {
+fn read_all(reader: &TrailReader, query: &AuditQuery) -> Vec<u64> {
     let (mut found, mut query) = (Vec::new(), query.clone());
     loop {
         let page = reader.read(query.clone()).unwrap();
@@ -123,13 +123,13 @@ fn subjects() -> impl Strategy<Value = Subject> {
     ]
 }
 
-fn queries() -> impl Strategy<Value = TrailQuery> {
+fn queries() -> impl Strategy<Value = AuditQuery> {
     let groups = prop::collection::vec(prop::collection::vec(subjects(), 0..4), 0..4);
     let moment = || prop::option::of((0..9_000_000i64).prop_map(Timestamp::from_millis));
     let number = || prop::option::of(prop_oneof![0..130u64, Just(u64::MAX)]);
     let direction = prop_oneof![Just(Direction::OldestFirst), Just(Direction::NewestFirst)];
     (groups, moment(), moment(), number(), number(), direction, 1..30usize).prop_map(
-        |(groups, since, until, after, before, direction, limit)| TrailQuery {
+        |(groups, since, until, after, before, direction, limit)| AuditQuery {
             groups,
             since,
             until,
@@ -175,15 +175,15 @@ fn a_page_says_whether_there_is_another_and_where_the_trail_ends() {
     let (directory, entries) = with_entries(25);
     let journal = open(directory.path());
     let reader = journal.trail_reader();
-    let first = reader.read(TrailQuery { limit: 20, ..TrailQuery::default() }).unwrap();
+    let first = reader.read(AuditQuery { limit: 20, ..AuditQuery::default() }).unwrap();
     assert_eq!(first.entries, entries[..20]);
     assert_eq!((first.next, first.head, first.swept), (Some(20), 25, 0));
-    let rest = reader.read(TrailQuery { after: first.next, limit: 5, ..TrailQuery::default() }).unwrap();
+    let rest = reader.read(AuditQuery { after: first.next, limit: 5, ..AuditQuery::default() }).unwrap();
     assert_eq!((rest.entries.len(), rest.next), (5, None));
-    let newest = TrailQuery { direction: Direction::NewestFirst, limit: 2, ..TrailQuery::default() };
+    let newest = AuditQuery { direction: Direction::NewestFirst, limit: 2, ..AuditQuery::default() };
     let page = reader.read(newest).unwrap();
     assert_eq!((numbers(&page), page.next), (vec![25, 24], Some(24)));
-    let none = reader.read(TrailQuery { after: Some(25), ..TrailQuery::default() }).unwrap();
+    let none = reader.read(AuditQuery { after: Some(25), ..AuditQuery::default() }).unwrap();
     assert_eq!((none.entries.len(), none.next, none.head), (0, None, 25));
 }
 
@@ -197,18 +197,18 @@ fn a_question_that_takes_long_is_answered_in_parts() {
         .map(|number| {
             let tenants = vec![if number.is_multiple_of(2) { "even" } else { "odd" }.to_owned()];
             let by = if number.is_multiple_of(2) { "odd one" } else { "even one" }.to_owned();
-            Arc::new(chain.seal(Told { by, tenants, cluster: "default".to_owned(), ..told(1, 0) }))
+            Arc::new(chain.seal(NewAuditEntry { by, tenants, cluster: "default".to_owned(), ..told(1, 0) }))
         })
         .collect();
     journal.append(&[], &entries).unwrap();
     let groups = vec![vec![tenant("even")], vec![Subject::By("even one".to_owned())]];
-    let query = TrailQuery { groups, limit: 10, ..TrailQuery::default() };
+    let query = AuditQuery { groups, limit: 10, ..AuditQuery::default() };
     let page = journal.trail_reader().read(query.clone()).unwrap();
     assert!(page.entries.is_empty());
     assert!(page.next.is_some_and(|next| next > 100 && next < 6_000), "{:?}", page.next);
     assert_eq!(read_all(&journal.trail_reader(), &query), [0u64; 0]);
     let many = vec![(0..=SUBJECTS_PER_QUERY_MAX).map(|number| tenant(&number.to_string())).collect()];
-    let refused = journal.trail_reader().read(TrailQuery { groups: many, ..TrailQuery::default() });
+    let refused = journal.trail_reader().read(AuditQuery { groups: many, ..AuditQuery::default() });
     assert_eq!(refused, Err(ReadFailed::TooMany(SUBJECTS_PER_QUERY_MAX + 1)));
 }
 
@@ -217,24 +217,24 @@ fn reading_does_not_keep_a_journal_open_and_is_told_when_it_is_closed() {
     let (directory, _) = with_entries(3);
     let journal = open(directory.path());
     let reader = journal.trail_reader();
-    assert_eq!(reader.clone().read(TrailQuery::default()).unwrap().entries.len(), 3);
+    assert_eq!(reader.clone().read(AuditQuery::default()).unwrap().entries.len(), 3);
     journal.close().unwrap();
-    assert_eq!(reader.read(TrailQuery::default()), Err(ReadFailed::Closed));
-    assert_eq!(TrailReader::closed().read(TrailQuery::default()), Err(ReadFailed::Closed));
+    assert_eq!(reader.read(AuditQuery::default()), Err(ReadFailed::Closed));
+    assert_eq!(TrailReader::closed().read(AuditQuery::default()), Err(ReadFailed::Closed));
     let again = open(directory.path());
     assert_eq!(
-        reader.read(TrailQuery::default()),
+        reader.read(AuditQuery::default()),
         Err(ReadFailed::Closed),
         "another journal has another reader"
     );
     let reader = again.trail_reader();
     drop(again);
-    assert_eq!(reader.read(TrailQuery::default()), Err(ReadFailed::Closed));
+    assert_eq!(reader.read(AuditQuery::default()), Err(ReadFailed::Closed));
     let memory = Journal::memory();
     let reader = memory.trail_reader();
-    assert_eq!(reader.read(TrailQuery::default()).unwrap().head, 0);
+    assert_eq!(reader.read(AuditQuery::default()).unwrap().head, 0);
     drop(memory);
-    assert_eq!(reader.read(TrailQuery::default()), Err(ReadFailed::Closed));
+    assert_eq!(reader.read(AuditQuery::default()), Err(ReadFailed::Closed));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn everybody_who_asks_is_answered_while_others_write_and_when_it_ends() {
     for number in 0..300 {
         let tell = tell.clone();
         let reader = journal.trail_reader();
-        reader.read_then(TrailQuery::default(), move |page| tell.send(page).unwrap());
+        reader.read_then(AuditQuery::default(), move |page| tell.send(page).unwrap());
         let tell = tell_written.clone();
         let entry = Arc::new(chain.seal(told(number, 500 * MINUTE)));
         journal.append_then(&[], &[entry], move |result| tell.send(result).unwrap());
@@ -282,14 +282,14 @@ fn an_entry_that_does_not_follow_is_not_written_and_neither_are_its_records() {
     let mut later = Chain::at(&entries[2]).unwrap();
     later.seal(told(4, 0));
     let gap = Arc::new(later.seal(told(5, 0)));
-    let forged = Arc::new(TrailEntry { text: "something else".to_owned(), ..(*entries[0]).clone() });
+    let forged = Arc::new(AuditEntry { text: "something else".to_owned(), ..(*entries[0]).clone() });
     let missing = BrokenLink::Missing { expected: 4, found: 5 };
     let again = BrokenLink::Again { expected: 4, found: 1 };
     for (wrong, why) in [(&gap, missing), (&forged, again)] {
         let mut journal = open(directory.path());
         let refused = journal.append(std::slice::from_ref(&record), &[Arc::clone(wrong)]);
         assert_eq!(refused, Err(AppendFailed::Unchained(why)));
-        assert_eq!(journal.trail_reader().read(TrailQuery::default()), Err(ReadFailed::Closed));
+        assert_eq!(journal.trail_reader().read(AuditQuery::default()), Err(ReadFailed::Closed));
         drop(journal);
         assert_eq!(check(directory.path()).unwrap().records, 1);
     }
@@ -307,12 +307,12 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
     for batch in entries.chunks(10) {
         journal.append(&[], batch).unwrap();
     }
-    let page = journal.trail_reader().read(TrailQuery::default()).unwrap();
+    let page = journal.trail_reader().read(AuditQuery::default()).unwrap();
     assert_eq!((page.swept, page.head), (900, 1_000));
     assert_eq!(page.entries, entries[900..]);
-    let query = TrailQuery { groups: vec![vec![tenant("t1")]], ..TrailQuery::default() };
+    let query = AuditQuery { groups: vec![vec![tenant("t1")]], ..AuditQuery::default() };
     assert_eq!(read_all(&journal.trail_reader(), &query), expected(&entries[900..], &query));
-    let query = TrailQuery { since: Some(Timestamp::from_millis(950 * MINUTE)), ..TrailQuery::default() };
+    let query = AuditQuery { since: Some(Timestamp::from_millis(950 * MINUTE)), ..AuditQuery::default() };
     assert_eq!(read_all(&journal.trail_reader(), &query), expected(&entries, &query));
     journal.close().unwrap();
     let checked = check(directory.path()).unwrap();
@@ -323,7 +323,7 @@ fn what_is_too_old_is_swept_and_the_rest_is_verified_from_there() {
         let record = Record::clock(Now::at_millis(2_000 * MINUTE));
         journal.append(&[record], &[]).unwrap();
     }
-    assert_eq!(journal.trail_reader().read(TrailQuery::default()).unwrap().swept, 1_000);
+    assert_eq!(journal.trail_reader().read(AuditQuery::default()).unwrap().swept, 1_000);
     drop(journal);
     assert_eq!(check(directory.path()).unwrap().entries_kept, 0);
     let (mut journal, again) = Journal::open(directory.path(), &keep).unwrap();
@@ -372,5 +372,5 @@ fn a_copy_has_the_trail() {
     journal.copy_then(&copy, move |result| tell.send(result).unwrap());
     told.recv().unwrap().unwrap();
     assert_eq!(check(place.path()).unwrap().entries, 3);
-    assert_eq!(open(place.path()).trail_reader().read(TrailQuery::default()).unwrap().entries, entries);
+    assert_eq!(open(place.path()).trail_reader().read(AuditQuery::default()).unwrap().entries, entries);
 }

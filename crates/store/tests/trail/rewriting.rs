@@ -3,18 +3,18 @@
 use std::fs;
 use std::sync::Arc;
 
-use forewarn_control::{Chain, ClusterId, Record, Told, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, ClusterId, NewAuditEntry, Record};
 use forewarn_lifecycle::{MaintenanceId, Now};
-use forewarn_store::{Journal, TrailQuery, check};
+use forewarn_store::{AuditQuery, Journal, check};
 use tempfile::tempdir;
 
 use super::{MINUTE, open, options, sealed, told};
 
 /// The same entries, sealed again; those from the one of that number on say something else.
-fn sealed_again(entries: &[Arc<TrailEntry>], from: u64) -> Vec<Arc<TrailEntry>> {
+fn sealed_again(entries: &[Arc<AuditEntry>], from: u64) -> Vec<Arc<AuditEntry>> {
     let mut chain = Chain::default();
-    let again = |entry: &Arc<TrailEntry>| {
-        let mut told = Told::from(TrailEntry::clone(entry));
+    let again = |entry: &Arc<AuditEntry>| {
+        let mut told = NewAuditEntry::from(AuditEntry::clone(entry));
         if entry.number >= from {
             told.text = format!("{}, not before later", told.text);
         }
@@ -25,7 +25,7 @@ fn sealed_again(entries: &[Arc<TrailEntry>], from: u64) -> Vec<Arc<TrailEntry>> 
 
 /// What a reader finds, and the number of the newest entry that it knows of.
 fn texts(journal: &Journal) -> (Vec<String>, u64) {
-    let page = journal.trail_reader().read(TrailQuery::default()).unwrap();
+    let page = journal.trail_reader().read(AuditQuery::default()).unwrap();
     (page.entries.iter().map(|entry| entry.text.clone()).collect(), page.head)
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use forewarn_control::Chain;
-use forewarn_store::{Journal, OpenError, ReadFailed, TrailQuery, check};
+use forewarn_store::{AuditQuery, Journal, OpenError, ReadFailed, check};
 use rusqlite::Connection;
 use tempfile::tempdir;
 
@@ -104,14 +104,14 @@ fn a_damaged_entry_is_told_of_and_the_others_are_read() {
     connection.close().unwrap();
     let journal = open(directory.path());
     let reader = journal.trail_reader();
-    let problem = reader.read(TrailQuery::default()).unwrap_err();
+    let problem = reader.read(AuditQuery::default()).unwrap_err();
     assert!(matches!(&problem, ReadFailed::Damaged(what) if what.starts_with("entry 3")), "{problem}");
     assert_eq!(
-        numbers(&reader.read(TrailQuery { after: Some(3), ..TrailQuery::default() }).unwrap()),
+        numbers(&reader.read(AuditQuery { after: Some(3), ..AuditQuery::default() }).unwrap()),
         [4, 5]
     );
     assert_eq!(
-        numbers(&reader.read(TrailQuery { before: Some(3), ..TrailQuery::default() }).unwrap()),
+        numbers(&reader.read(AuditQuery { before: Some(3), ..AuditQuery::default() }).unwrap()),
         [1, 2]
     );
 }

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_client::backoff::Backoff;
-use forewarn_client::http::{Answer, HeaderValue, Limits, Line, Method, Request, Scheme, Trust, Url, header};
+use forewarn_client::http::{
+    HeaderValue, HttpClient, HttpResponse, Limits, Method, Request, Scheme, Trust, Url, header,
+};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -33,7 +35,7 @@ const MESSAGE_CHARS_MAX: usize = 300;
 
 /// An API server.
 pub(super) struct Api<'a> {
-    line: Line,
+    line: HttpClient,
     /// Paths begin with it.
     prefix: String,
     /// None where it would be sent in the clear.
@@ -79,19 +81,31 @@ impl<'a> Api<'a> {
         let (first, _) = hands.pauses;
         let look = first.saturating_mul(2);
         let looks = Backoff::by_chance(look, look);
-        Self { line: Line::new(server, trust), prefix, token_file, backoff: hands.backoff(), looks, waits }
+        Self {
+            line: HttpClient::new(server, trust),
+            prefix,
+            token_file,
+            backoff: hands.backoff(),
+            looks,
+            waits,
+        }
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> Result<Answer, String> {
+    pub(super) async fn get(&mut self, path: &str) -> Result<HttpResponse, String> {
         self.ask(Method::GET, path, None, is_passing).await
     }
 
-    pub(super) async fn patch(&mut self, path: &str, patch: Patch, body: &Value) -> Result<Answer, String> {
+    pub(super) async fn patch(
+        &mut self,
+        path: &str,
+        patch: Patch,
+        body: &Value,
+    ) -> Result<HttpResponse, String> {
         self.ask(Method::PATCH, path, Some((patch.content_type(), body)), is_passing).await
     }
 
     /// Whatever is answered is an answer, budgets that refuse included.
-    pub(super) async fn post(&mut self, path: &str, body: &Value) -> Result<Answer, String> {
+    pub(super) async fn post(&mut self, path: &str, body: &Value) -> Result<HttpResponse, String> {
         let json = HeaderValue::from_static("application/json");
         self.ask(Method::POST, path, Some((json, body)), |_| false).await
     }
@@ -107,7 +121,7 @@ impl<'a> Api<'a> {
         path: &str,
         body: Option<(HeaderValue, &Value)>,
         is_passing: fn(u16) -> bool,
-    ) -> Result<Answer, String> {
+    ) -> Result<HttpResponse, String> {
         let mut request = Request::new(method, format!("{}{path}", self.prefix), Vec::new());
         request.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         if let Some((content_type, body)) = body {
@@ -146,7 +160,7 @@ impl<'a> Api<'a> {
     }
 
     /// An answer that is none of those which were expected.
-    pub(super) fn refused(&mut self, answer: &Answer, hint: &str) -> String {
+    pub(super) fn refused(&mut self, answer: &HttpResponse, hint: &str) -> String {
         self.waits.clear();
         let told = told(answer);
         match answer.status {
@@ -165,7 +179,7 @@ fn is_passing(status: u16) -> bool {
 }
 
 /// What the API server has answered, in its own words.
-pub(super) fn told(answer: &Answer) -> String {
+pub(super) fn told(answer: &HttpResponse) -> String {
     #[derive(Deserialize)]
     struct Status {
         #[serde(default)]
@@ -182,7 +196,7 @@ pub(super) fn told(answer: &Answer) -> String {
 }
 
 /// What an answer holds.
-pub(super) fn read<T: DeserializeOwned>(answer: &Answer) -> Result<T, String> {
+pub(super) fn read<T: DeserializeOwned>(answer: &HttpResponse) -> Result<T, String> {
     serde_json::from_slice(&answer.body)
         .map_err(|problem| format!("the API server is not understood: {problem}"))
 }

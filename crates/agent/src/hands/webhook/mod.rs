@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use forewarn_client::http::{
-    Answer, HeaderMap, HeaderName, HeaderValue, Limits, Line, Request, Trouble, Trust, Url, header,
+    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpResponse, Limits, Request, Trust, Url,
+    header,
 };
 use serde::Deserialize;
 
@@ -116,7 +117,7 @@ impl WebhookWork {
         let place = place(&url);
         let request = Request::post(url.target(), render(self, setting.job)?);
         let trust = self.ca.as_ref().map_or_else(|| Arc::clone(&setting.hands.trust), Trust::file);
-        let mut line = Line::new(url, trust);
+        let mut line = HttpClient::new(url, trust);
         let mut backoff = setting.hands.backoff();
         loop {
             // A secret that was changed meanwhile is the right one.
@@ -173,7 +174,7 @@ fn place(url: &Url) -> String {
     url.authority().to_owned()
 }
 
-fn taken(answer: &Answer) -> Result<(), Untaken> {
+fn taken(answer: &HttpResponse) -> Result<(), Untaken> {
     let status = answer.status;
     if (200..300).contains(&status) {
         return Ok(());
@@ -184,11 +185,11 @@ fn taken(answer: &Answer) -> Result<(), Untaken> {
     Err(Untaken { why: format!("answers {status}{hint}"), passes, wish })
 }
 
-fn failed(trouble: &Trouble) -> Untaken {
+fn failed(trouble: &HttpError) -> Untaken {
     let passes = match trouble {
-        Trouble::Unreachable(_) | Trouble::Late(_) | Trouble::Broken(_) => true,
+        HttpError::Unreachable(_) | HttpError::Late(_) | HttpError::Broken(_) => true,
         // It has answered, at too great length; and what cannot be asked now cannot be asked later.
-        Trouble::TooLong(_) | Trouble::Unaskable(_) => false,
+        HttpError::TooLong(_) | HttpError::Unaskable(_) => false,
     };
     Untaken { why: trouble.to_string(), passes, wish: None }
 }

@@ -17,7 +17,7 @@ const PORT: u16 = 4_711;
 
 /// The endpoints of one server.
 struct TestServer {
-    engine: Engine,
+    engine: ControlHandle,
     listener: ArmEndpoint,
     operators: ArmEndpoint,
     _files: tempfile::TempDir,
@@ -26,7 +26,7 @@ struct TestServer {
 impl TestServer {
     fn new(credentials: Credentials) -> Self {
         let engine =
-            Engine::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+            ControlHandle::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
         let files = tempfile::tempdir().unwrap();
         let directory = files.path().to_owned();
         let tls = Tls::open(Source::SelfSigned { directory, names: Vec::new(), address: None }).unwrap();

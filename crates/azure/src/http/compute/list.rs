@@ -8,7 +8,7 @@ use forewarn_control::resource_id::{GroupId, scale_set_id};
 use forewarn_control::resources::Link;
 use forewarn_lifecycle::{MachineId, ScaleSetId, Shape, TenantId};
 use forewarn_server::State;
-use forewarn_server::{Engine, group_of};
+use forewarn_server::{ControlHandle, group_of};
 use serde_json::{Value, json};
 
 use super::lookup::{ComputeKind, flexible_set_of, found, is_machine};
@@ -45,7 +45,7 @@ pub(super) async fn list(scope: &GroupScope<'_>, kind: ComputeKind) -> Result<Re
 pub(crate) async fn list_all(
     request: &ArmRequest,
     kind: ComputeKind,
-    engines: Vec<Engine>,
+    engines: Vec<ControlHandle>,
 ) -> Result<Response, ArmError> {
     let token = request.page().unwrap_or("0-0");
     let (cluster, first) = token
@@ -112,7 +112,7 @@ fn scale_set_wanted(filter: &str) -> Result<String, ArmError> {
 }
 
 /// One page, and the number of the first resource of the next.
-async fn page(engine: &Engine, wanted: Wanted) -> Result<(Vec<Value>, Option<u32>), ArmError> {
+async fn page(engine: &ControlHandle, wanted: Wanted) -> Result<(Vec<Value>, Option<u32>), ArmError> {
     engine.look(move |state| fill(state, &wanted)).map_err(|problem| errors::of_problem(&problem))
 }
 

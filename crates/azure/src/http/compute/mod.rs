@@ -19,7 +19,7 @@ use axum::http::Method;
 use axum::response::Response;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_server::State;
-use forewarn_server::{Engine, ResourceGroup};
+use forewarn_server::{ControlHandle, ResourceGroup};
 
 use super::request::ArmRequest;
 use super::scopes::no_resource;
@@ -35,7 +35,7 @@ pub(crate) use write::{Conditions, WriteMethod, WriteRequest, check_permit as ch
 pub(crate) struct GroupScope<'a> {
     pub(crate) request: &'a ArmRequest,
     pub(crate) group: ResourceGroup,
-    pub(crate) engine: Engine,
+    pub(crate) engine: ControlHandle,
 }
 
 /// Serves machines, scale sets and availability sets of a group; `rest` is the path behind the namespace.

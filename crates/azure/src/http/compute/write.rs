@@ -12,7 +12,7 @@ use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resources::{Link, Operation};
 use forewarn_lifecycle::{MachineId, ScaleSetId, TenantId};
 use forewarn_server::State;
-use forewarn_server::{Engine, ResourceGroup};
+use forewarn_server::{ControlHandle, ResourceGroup};
 use serde_json::{Value, json};
 
 use super::lookup::{ComputeKind, FoundResource, find, is_there, protection};
@@ -82,7 +82,7 @@ const OUR_PROPERTIES: [&str; 6] =
     ["provisioningState", "vmId", "uniqueId", "timeCreated", "instanceView", "virtualMachines"];
 
 /// Writes a resource, and changes the fleet accordingly.
-pub(crate) async fn write(engine: &Engine, asked: WriteRequest) -> Result<Written, ArmError> {
+pub(crate) async fn write(engine: &ControlHandle, asked: WriteRequest) -> Result<Written, ArmError> {
     let (kind, group, permit) = (asked.kind, asked.group.clone(), Arc::clone(&asked.permit));
     let (version, name) = (asked.version, asked.id.name().to_owned());
     let context = permit.context();

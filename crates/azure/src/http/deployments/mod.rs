@@ -21,7 +21,7 @@ use forewarn_control::Permit;
 use forewarn_control::request::{RequestContext, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::shared::Role;
-use forewarn_server::Engine;
+use forewarn_server::ControlHandle;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ async fn finish(run: Run, writer: Writer, mut body: Value) -> Result<(), ArmErro
 
 /// Writes the record of a deployment.
 struct Writer {
-    engine: Engine,
+    engine: ControlHandle,
     permit: Arc<Permit>,
     id: ResourceId,
 }

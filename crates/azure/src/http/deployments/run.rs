@@ -8,7 +8,7 @@ use std::sync::Arc;
 use forewarn_control::Permit;
 use forewarn_control::resource_id::ResourceId;
 use forewarn_server::State;
-use forewarn_server::{Engine, ResourceGroup};
+use forewarn_server::{ControlHandle, ResourceGroup};
 use forewarn_types::Moment;
 use serde_json::Value;
 
@@ -23,7 +23,7 @@ use crate::{ApiVersion, ArmError, Expand};
 
 /// A running deployment.
 pub(super) struct Run {
-    pub(super) engine: Engine,
+    pub(super) engine: ControlHandle,
     pub(super) permit: Arc<Permit>,
     pub(super) group: ResourceGroup,
     /// The id of the deployment.

@@ -14,7 +14,7 @@ use forewarn_control::request::{RequestContext, ResourceWrite, Transaction};
 use forewarn_control::resource_id::ResourceId;
 use forewarn_control::resources::Resource;
 use forewarn_control::shared::Role;
-use forewarn_server::Engine;
+use forewarn_server::ControlHandle;
 use forewarn_server::State;
 use serde_json::{Value, json};
 
@@ -135,7 +135,7 @@ async fn write_sent(
 }
 
 /// Writes an opaque resource. Returns whether it is new, and how clients see it.
-pub(crate) async fn write(engine: &Engine, wish: OpaqueWrite) -> Result<(bool, Value), ArmError> {
+pub(crate) async fn write(engine: &ControlHandle, wish: OpaqueWrite) -> Result<(bool, Value), ArmError> {
     check(&wish.permit, Role::Operator)?;
     let told = json!({ "command": "write_resource", "resource": wish.id.to_string() });
     let context = RequestContext { asked: Some(told), ..wish.permit.context() };

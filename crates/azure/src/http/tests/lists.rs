@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use forewarn_control::Fleet;
 use forewarn_control::Permit;
-use forewarn_server::Engine;
+use forewarn_server::ControlHandle;
 use serde_json::json;
 
 use super::{Client, SEED, SUBSCRIPTION, clock, compute, group, own};
@@ -18,7 +18,7 @@ async fn many() -> Client {
     for vm in 0..5_002 {
         writeln!(fleet, "[[vm]]\nname = 'vm{vm}'\nhost = 'h{}'", vm / 500).unwrap();
     }
-    let engine = Engine::pretending(SEED, clock());
+    let engine = ControlHandle::pretending(SEED, clock());
     forewarn_server::admit_fleet_if_empty(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
     Client::of(engine, Permit::unlimited("anyone"))
 }
@@ -98,7 +98,7 @@ async fn instances_are_listed_page_by_page() {
     for host in (0..601).map(|number| number % 6) {
         writeln!(fleet, "[[scale_set.instance]]\nhost = 'h{host}'\nupdate_domain = {host}").unwrap();
     }
-    let engine = Engine::pretending(SEED, clock());
+    let engine = ControlHandle::pretending(SEED, clock());
     forewarn_server::admit_fleet_if_empty(&engine, &Fleet::parse(&fleet).unwrap()).await.unwrap();
     let client = Client::of(engine, Permit::unlimited("anyone"));
     let instances = own("virtualMachineScaleSets/big/virtualMachines");

@@ -8,7 +8,7 @@ use forewarn_control::ControlState;
 use forewarn_control::Permit;
 use forewarn_control::{Fleet, NamedCommand};
 use forewarn_lifecycle::{Seed, Timestamp};
-use forewarn_server::{Clock, ClockCommand, Engine, Scheme, Speed, admit_fleet_if_empty};
+use forewarn_server::{Clock, ClockCommand, ControlHandle, Scheme, Speed, admit_fleet_if_empty};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -40,7 +40,7 @@ pub(super) fn clock() -> Clock {
 }
 
 pub(super) struct Client {
-    pub(super) engine: Engine,
+    pub(super) engine: ControlHandle,
     router: axum::Router,
 }
 
@@ -57,13 +57,13 @@ impl Client {
 
     /// On what is there already, and the same fleet.
     pub(super) async fn on(kept: ControlState) -> Self {
-        let engine = Engine::pretending_on(kept, SEED, clock());
+        let engine = ControlHandle::pretending_on(kept, SEED, clock());
         admit_fleet_if_empty(&engine, &Fleet::parse(FLEET).unwrap()).await.unwrap();
         Self::of(engine, Permit::unlimited("anyone"))
     }
 
     /// A client with a permit.
-    pub(super) fn of(engine: Engine, permit: Permit) -> Self {
+    pub(super) fn of(engine: ControlHandle, permit: Permit) -> Self {
         let router =
             axum::Router::new().fallback(respond).with_state(ArmContext::new(&engine, Scheme::Https, "d"));
         let router = router.layer(axum::Extension(Arc::new(permit)));

@@ -9,7 +9,7 @@ use forewarn_control::shared::{Reach, Scope};
 use forewarn_control::{ClusterEntry, ControlState, Record};
 use forewarn_control::{Fleet, NamedCommand, Site};
 use forewarn_lifecycle::Name;
-use forewarn_server::Engine;
+use forewarn_server::ControlHandle;
 use serde_json::json;
 
 use super::{Client, SEED, SUBSCRIPTION, compute, own};
@@ -24,16 +24,16 @@ fn admin_of(clusters: &[ClusterId]) -> Permit {
     permit
 }
 
-async fn create(engine: &Engine, name: &str) {
+async fn create(engine: &ControlHandle, name: &str) {
     let command = Administration::CreateCluster(Name::new(name).unwrap());
     engine.administer(command, RequestContext::default()).await.unwrap();
 }
 
-async fn fill(engine: &Engine, fleet: &str) {
+async fn fill(engine: &ControlHandle, fleet: &str) {
     forewarn_server::admit_fleet_if_empty(engine, &Fleet::parse(fleet).unwrap()).await.unwrap();
 }
 
-async fn change_site(engine: &Engine, change: serde_json::Value) -> Result<(), ControlError> {
+async fn change_site(engine: &ControlHandle, change: serde_json::Value) -> Result<(), ControlError> {
     let mut command = json!({ "command": "change_site" });
     command.as_object_mut().unwrap().extend(change.as_object().unwrap().clone());
     let command: NamedCommand = serde_json::from_value(command).unwrap();
@@ -47,7 +47,7 @@ async fn alike() -> Client {
     let mut state = client.engine.look(|state| state.all.clone()).unwrap();
     let now = client.engine.clock().now();
     state.apply(&Record::in_cluster(now, NORTH, ClusterEntry::Site(Site::default())));
-    let engine = Engine::pretending_on(state, SEED, super::clock());
+    let engine = ControlHandle::pretending_on(state, SEED, super::clock());
     fill(&engine.of(NORTH), "host = [{ name = 'n1' }]\nvm = [{ name = 'solo', host = 'n1' }]").await;
     Client::of(engine, Permit::unlimited("anyone"))
 }
@@ -57,7 +57,8 @@ async fn a_new_cluster_has_a_group_of_its_own() {
     let client = Client::new().await;
     create(&client.engine, "north").await;
     let north = client.engine.of(NORTH);
-    let group = async |engine: &Engine| engine.look(|state| state.site.resource_group.clone()).unwrap();
+    let group =
+        async |engine: &ControlHandle| engine.look(|state| state.site.resource_group.clone()).unwrap();
     assert_eq!(
         (group(&client.engine).await, group(&north).await),
         ("forewarn".into(), "forewarn-north".into())

@@ -9,25 +9,25 @@ use super::*;
 use crate::town::Town;
 use crate::view::sets::InstanceView;
 
-fn scale_to(capacity: u16) -> Wish {
-    Wish::Scale { scale_set: "web".to_owned(), to: Scale { capacity, ..Scale::default() } }
+fn scale_to(capacity: u16) -> ScaleSetCommand {
+    ScaleSetCommand::Scale { scale_set: "web".to_owned(), to: Scale { capacity, ..Scale::default() } }
 }
 
-fn delete(names: &[&str]) -> Wish {
+fn delete(names: &[&str]) -> ScaleSetCommand {
     let instances = names.iter().map(|name| (*name).to_owned()).collect();
-    Wish::DeleteInstances { scale_set: "web".to_owned(), which: DeleteInstances { instances } }
+    ScaleSetCommand::DeleteInstances { scale_set: "web".to_owned(), which: DeleteInstances { instances } }
 }
 
-fn upgrade(names: Option<&[&str]>) -> Wish {
+fn upgrade(names: Option<&[&str]>) -> ScaleSetCommand {
     let instances = match names {
         Some(names) => InstanceSelection::Named(names.iter().map(|name| (*name).to_owned()).collect()),
         None => InstanceSelection::Every(AllWord::All),
     };
-    Wish::UpgradeInstances { scale_set: "web".to_owned(), upgrade: Upgrade { instances } }
+    ScaleSetCommand::UpgradeInstances { scale_set: "web".to_owned(), upgrade: Upgrade { instances } }
 }
 
-fn change(change: Value) -> Wish {
-    Wish::ChangeScaleSet {
+fn change(change: Value) -> ScaleSetCommand {
+    ScaleSetCommand::ChangeScaleSet {
         scale_set: "web".to_owned(),
         change: serde_json::from_value(change).expect("a change"),
     }
@@ -80,17 +80,17 @@ fn hosts_that_the_rules_would_refuse_are_not_used() {
         town.order(&json!({ "command": "fail_host", "host": host }));
     }
     let refused = scale_to(5).commands(&town.cluster).unwrap_err();
-    assert_eq!(refused, BadWish::NoHost { set: "web".to_owned(), wanted: 2, missing: 2 });
+    assert_eq!(refused, ScaleSetError::NoHost { set: "web".to_owned(), wanted: 2, missing: 2 });
     assert!(
         refused
             .to_string()
             .starts_with("no host can take more instances of web: 2 of 2 have no place\n  hint: ")
     );
     let shrink = Scale { hosts: Some(vec!["h9".to_owned()]), ..Scale::default() };
-    let refused = Wish::Scale { scale_set: "web".to_owned(), to: shrink }.commands(&town.cluster);
-    assert!(matches!(refused, Err(BadWish::Unknown(_))), "also where no host is needed: {refused:?}");
+    let refused = ScaleSetCommand::Scale { scale_set: "web".to_owned(), to: shrink }.commands(&town.cluster);
+    assert!(matches!(refused, Err(ScaleSetError::Unknown(_))), "also where no host is needed: {refused:?}");
     let unknown = NewScaleSet { hosts: Some(vec!["h9".to_owned()]), ..plain(1) };
-    let refused = Wish::CreateScaleSet(unknown).commands(&town.cluster).unwrap_err();
+    let refused = ScaleSetCommand::CreateScaleSet(unknown).commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such host: h9\n  hint: did you mean h1?");
 }
 
@@ -103,7 +103,7 @@ fn a_host_takes_as_many_as_the_rules_let_it() {
     let mut town = Town::new(1);
     town.create(&json!({ "instances": 500 }));
     let refused = scale_to(600).commands(&town.cluster).unwrap_err();
-    assert_eq!(refused, BadWish::NoHost { set: "web".to_owned(), wanted: 100, missing: 100 });
+    assert_eq!(refused, ScaleSetError::NoHost { set: "web".to_owned(), wanted: 100, missing: 100 });
     let refused = scale_to(1_001).commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "a scale set has at most 1000 instances, not 1001");
 }
@@ -226,18 +226,19 @@ fn an_instance_is_called_by_its_number_or_its_name() {
     }
     for name in ["102", "+1", "01", "web_01", "db/web_1", "web/", "", "web_", "-1", "4294967296"] {
         let refused = delete(&[name]).commands(&town.cluster).unwrap_err();
-        assert!(matches!(refused, BadWish::Unknown(Unknown::Nothing { .. })), "{name}");
+        assert!(matches!(refused, ScaleSetError::Unknown(Unknown::Nothing { .. })), "{name}");
     }
     let refused = delete(&["web-7"]).commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such instance of this scale set: web-7\n  hint: did you mean web_7?");
-    let refused = Wish::Scale { scale_set: "wbe".to_owned(), to: Scale { capacity: 1, ..Scale::default() } };
+    let refused =
+        ScaleSetCommand::Scale { scale_set: "wbe".to_owned(), to: Scale { capacity: 1, ..Scale::default() } };
     let refused = refused.commands(&town.cluster).unwrap_err();
     assert_eq!(refused.to_string(), "no such scale set: wbe\n  hint: did you mean web?");
 }
 
 #[test]
 fn a_wish_is_told_as_it_was_said() {
-    let told = |wish: &Wish| serde_json::to_value(wish).unwrap();
+    let told = |wish: &ScaleSetCommand| serde_json::to_value(wish).unwrap();
     assert_eq!(told(&scale_to(3)), json!({ "command": "scale", "scale_set": "web", "capacity": 3 }));
     let no_notice = change(json!({ "terminate": null }));
     assert_eq!(
@@ -245,8 +246,8 @@ fn a_wish_is_told_as_it_was_said() {
         json!({ "command": "change_scale_set", "scale_set": "web", "terminate": null })
     );
     assert_eq!(told(&delete(&["3"]))["instances"], json!(["3"]));
-    assert_eq!(told(&Wish::CreateScaleSet(plain(2)))["command"], "create_scale_set");
-    assert_eq!(Wish::CreateScaleSet(plain(2)).scale_set(), "new");
+    assert_eq!(told(&ScaleSetCommand::CreateScaleSet(plain(2)))["command"], "create_scale_set");
+    assert_eq!(ScaleSetCommand::CreateScaleSet(plain(2)).scale_set(), "new");
 }
 
 #[test]

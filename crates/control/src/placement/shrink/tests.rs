@@ -20,7 +20,7 @@ fn town(places: &[(&str, u16)]) -> Town {
     town
 }
 
-fn pick(town: &Town, count: usize, rule: ScaleInRule, protected: &[u32]) -> Result<Vec<u32>, BadWish> {
+fn pick(town: &Town, count: usize, rule: ScaleInRule, protected: &[u32]) -> Result<Vec<u32>, ScaleSetError> {
     let id = town.cluster.scale_set_named("web").unwrap();
     let how = ScaleIn { rule, protected: protected.iter().copied().collect() };
     pick_for_scale_in(&town.cluster, town.cluster.scale_set(id).unwrap(), count, &how)
@@ -52,7 +52,7 @@ fn who_is_protected_stays_and_counts() {
     {
         assert_eq!(pick(&town, 2, rule, &[1, 2]).unwrap(), expected, "{rule:?}");
         let refused = pick(&town, 3, rule, &[1, 2]).unwrap_err();
-        assert_eq!(refused, BadWish::Protected { set: "web".to_owned(), wanted: 3, missing: 1 });
+        assert_eq!(refused, ScaleSetError::Protected { set: "web".to_owned(), wanted: 3, missing: 1 });
         let words = "too many instances of web are protected from scale-in: 1 of 3 cannot go";
         assert_eq!(refused.to_string(), words);
     }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::placement::scale_set::Wish;
+use crate::placement::scale_set::ScaleSetCommand;
 use crate::town::Town;
 
 /// Five update domains and two fault domains of a tenant, in any zone.
@@ -184,6 +184,6 @@ fn fault_domains_are_as_many_as_are_wanted() {
     assert_eq!(town.places()[4..], [("h5".to_owned(), 4, 0), ("h6".to_owned(), 0, 0)]);
 }
 
-fn wish(to: Value) -> Wish {
-    Wish::Scale { scale_set: "web".to_owned(), to: serde_json::from_value(to).expect("how many") }
+fn wish(to: Value) -> ScaleSetCommand {
+    ScaleSetCommand::Scale { scale_set: "web".to_owned(), to: serde_json::from_value(to).expect("how many") }
 }

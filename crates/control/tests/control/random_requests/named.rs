@@ -151,14 +151,14 @@ fn others() -> Vec<BoxedStrategy<NamedCommand>> {
     ]
 }
 
-pub fn wishes() -> BoxedStrategy<Wish> {
+pub fn wishes() -> BoxedStrategy<ScaleSetCommand> {
     let orchestrations = one_of(&[OrchestrationWord::Uniform, OrchestrationWord::Flexible]);
     let notices = (prop::option::of(spans()), any::<bool>());
     let new = (texts(), orchestrations, upgrades(), spots(), notices, policies(), scales());
     let create =
         new.prop_map(|(name, orchestration, upgrade, spot, (terminate, os_image), policy, scale)| {
             let Scale { capacity: instances, hosts, zones, fault_domains } = scale;
-            Wish::CreateScaleSet(NewScaleSet {
+            ScaleSetCommand::CreateScaleSet(NewScaleSet {
                 name,
                 orchestration,
                 upgrade,
@@ -196,15 +196,16 @@ pub fn wishes() -> BoxedStrategy<Wish> {
     ];
     prop_oneof![
         create,
-        (texts(), scales()).prop_map(|(scale_set, to)| Wish::Scale { scale_set, to }),
-        (texts(), change).prop_map(|(scale_set, change)| Wish::ChangeScaleSet { scale_set, change }),
+        (texts(), scales()).prop_map(|(scale_set, to)| ScaleSetCommand::Scale { scale_set, to }),
+        (texts(), change)
+            .prop_map(|(scale_set, change)| ScaleSetCommand::ChangeScaleSet { scale_set, change }),
         (texts(), selection).prop_map(|(scale_set, instances)| {
             let upgrade = Upgrade { instances };
-            Wish::UpgradeInstances { scale_set, upgrade }
+            ScaleSetCommand::UpgradeInstances { scale_set, upgrade }
         }),
         (texts(), some_texts()).prop_map(|(scale_set, instances)| {
             let which = DeleteInstances { instances };
-            Wish::DeleteInstances { scale_set, which }
+            ScaleSetCommand::DeleteInstances { scale_set, which }
         }),
     ]
     .boxed()

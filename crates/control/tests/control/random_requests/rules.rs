@@ -219,7 +219,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     )
 }
 
-fn terms() -> BoxedStrategy<Terms> {
+fn terms() -> BoxedStrategy<RolloutTerms> {
     let counts = || prop::option::of((1..=u16::MAX).prop_map(|count| NonZeroU16::new(count).unwrap()));
     let fault_domains = one_of(&[FaultDomains::Any, FaultDomains::OneAtATime]);
     let confirms = one_of(&[Confirm::Never, Confirm::First, Confirm::Each]);
@@ -229,7 +229,7 @@ fn terms() -> BoxedStrategy<Terms> {
     (limits, pace)
         .prop_map(|(limits, (windows, pause_between, confirm, health))| {
             let (hosts_at_once, tenant_share, fault_domains, stop_after) = limits;
-            Terms {
+            RolloutTerms {
                 hosts_at_once,
                 tenant_share,
                 fault_domains,

@@ -1,7 +1,7 @@
 //! Verifying a trail as it comes, a piece at a time: however long it is, one line is in memory.
 
 use anyhow::{Result, bail};
-use forewarn_control::{Chain, ENTRY_BYTES_MAX, TrailEntry};
+use forewarn_control::{AuditEntry, Chain, ENTRY_BYTES_MAX};
 
 /// Bytes of a line: an entry, its hash, and the end.
 const LINE_BYTES_MAX: usize = ENTRY_BYTES_MAX + 1_024;
@@ -48,7 +48,7 @@ impl Verifier {
     fn line(&mut self, line: &[u8]) -> Result<()> {
         self.lines += 1;
         let number = self.lines;
-        let entry: TrailEntry = match serde_json::from_slice(line) {
+        let entry: AuditEntry = match serde_json::from_slice(line) {
             Ok(entry) => entry,
             Err(problem) => bail!("line {number} is not an entry of a trail: {problem}"),
         };
@@ -88,11 +88,11 @@ impl Verifier {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use forewarn_control::Told;
+    use forewarn_control::NewAuditEntry;
 
     fn lines(count: usize) -> Vec<String> {
         let mut chain = Chain::default();
-        let told = |number| Told { text: format!("thing {number}"), ..Told::default() };
+        let told = |number| NewAuditEntry { text: format!("thing {number}"), ..NewAuditEntry::default() };
         (0..count).map(|number| chain.seal(told(number)).to_line() + "\n").collect()
     }
 

@@ -13,7 +13,7 @@ use tower::ServiceExt;
 use super::super::{Access, HostNames, Secret, api, hash, router};
 use super::*;
 use crate::clock::{Clock, Speed};
-use crate::engine::Engine;
+use crate::control_handle::ControlHandle;
 use crate::telemetry::Telemetry;
 use crate::webhooks::{Post, WebhookSettings};
 use forewarn_control::NamedCommand;
@@ -21,7 +21,7 @@ use forewarn_control::request::Administration;
 
 /// Six hosts, the scale sets `web` with two instances and `db` with one, and the availability set `sql`.
 struct Town {
-    engine: Engine,
+    engine: ControlHandle,
     router: Router,
     /// While this lives, the server does.
     _stop: watch::Sender<bool>,
@@ -30,7 +30,7 @@ struct Town {
 impl Town {
     async fn new() -> Self {
         let engine =
-            Engine::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
+            ControlHandle::pretending(Seed([7; 16]), Clock::virtual_at(Timestamp::from_millis(0), Speed(0)));
         let about = ServerView {
             version: String::new(),
             mode: "serve".to_owned(),

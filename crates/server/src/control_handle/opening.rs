@@ -8,14 +8,14 @@ use forewarn_control::ControlState;
 use forewarn_lifecycle::{Now, Seed, Steady};
 use forewarn_store::{Journal, OpenError, Options, TRAIL_KEEP};
 
-use super::Engine;
+use super::ControlHandle;
 use crate::clock::{Clock, ClockPlan, wall, whole_second};
 use crate::found::{Found, Readers};
 use crate::hypervisor::Hypervisor;
 use crate::journal::JournalHandle;
 use crate::message::Message;
 
-impl Engine {
+impl ControlHandle {
     /// One that is kept in memory, on a disk that is slow.
     #[cfg(test)]
     pub(crate) fn on_slow_disk(seed: Seed, clock: Clock, disk: crate::driver::SlowDisk) -> Self {

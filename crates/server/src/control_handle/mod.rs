@@ -18,12 +18,12 @@ use forewarn_control::request::{
 };
 use forewarn_control::shared::{Progress, SharedState};
 use forewarn_control::{
-    Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome, Permit,
-    RefusedCommand, TrailEntry, Wish,
+    AuditEntry, Chain, ControlError, ControlState, Environment, HypervisorKind, NamedCommand, Outcome,
+    Permit, RefusedCommand, ScaleSetCommand,
 };
 use forewarn_lifecycle::{Command, Now, Seed};
 use forewarn_metadata::Directory;
-use forewarn_store::{CopyError, ReadFailed, TrailPage, TrailQuery};
+use forewarn_store::{AuditBatch, AuditQuery, CopyError, ReadFailed};
 use tokio::sync::{Mutex, broadcast, mpsc, oneshot, watch};
 
 use crate::broadcasts::Broadcasts;
@@ -38,7 +38,7 @@ use crate::snapshot::{Snapshot, State};
 
 /// A handle to the driver, and to one cluster.
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub struct ControlHandle {
     /// The cluster that requests are to: the first one, if no other is chosen.
     cluster: ClusterId,
     messages: mpsc::Sender<Message>,
@@ -72,7 +72,7 @@ impl Drop for Lifeline {
 /// Messages that wait for the driver.
 const MESSAGES_WAITING_MAX: usize = 1_024;
 
-impl Engine {
+impl ControlHandle {
     /// Starts the driver of a new, simulated cluster in memory.
     #[must_use]
     pub fn pretending(seed: Seed, clock: Clock) -> Self {
@@ -197,7 +197,7 @@ impl Engine {
     /// When it is refused, or nothing can be written.
     pub async fn change_scale_set(
         &self,
-        wish: Wish,
+        wish: ScaleSetCommand,
         context: RequestContext,
     ) -> Result<Outcome, ControlError> {
         self.cluster_request(ClusterRequest::ScaleSet { wish, context }).await.and_then(outcome)
@@ -335,7 +335,7 @@ impl Engine {
 
     /// Entries that are added to the audit log from now on, of all clusters.
     #[must_use]
-    pub fn entries(&self) -> broadcast::Receiver<Arc<TrailEntry>> {
+    pub fn entries(&self) -> broadcast::Receiver<Arc<AuditEntry>> {
         self.broadcasts.trail.subscribe()
     }
 
@@ -349,7 +349,7 @@ impl Engine {
     ///
     /// # Errors
     /// When it cannot be read now.
-    pub async fn read_trail(&self, query: TrailQuery) -> Result<TrailPage, ReadFailed> {
+    pub async fn read_trail(&self, query: AuditQuery) -> Result<AuditBatch, ReadFailed> {
         let (reply, answer) = oneshot::channel();
         // The caller may have gone.
         self.broadcasts.reader.load().read_then(query, move |page| drop(reply.send(page)));

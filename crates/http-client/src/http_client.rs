@@ -1,7 +1,7 @@
 //! A line to one place: one request, one answer, over HTTP/1.1.
 //!
 //! The connection is kept for the next request. A request on a kept connection that was closed meanwhile is sent again on a new
-//! one, so whatever is sent may arrive twice. Dropping [`Line::send`] half-way closes the connection, and nothing else.
+//! one, so whatever is sent may arrive twice. Dropping [`HttpClient::send`] half-way closes the connection, and nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +16,9 @@ use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::error_chain;
 use crate::exchange::open;
 use crate::request::Request;
-use crate::told;
 use crate::trust::Trust;
 use forewarn_url::{Scheme, Url};
 
@@ -33,12 +33,12 @@ const STILL_THERE: (Duration, Duration, u32) = (Duration::from_secs(5), Duration
 
 /// What was answered.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status: 200 is well.
     pub status: u16,
     /// The header.
     pub headers: HeaderMap,
-    /// All of the body; of one that [`Line::tell`] could not read, nothing.
+    /// All of the body; of one that [`HttpClient::tell`] could not read, nothing.
     pub body: Bytes,
 }
 
@@ -55,7 +55,7 @@ pub struct Limits {
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum HttpError {
     /// There is nobody, or nobody to be believed.
     #[error("cannot be reached: {0}")]
     Unreachable(String),
@@ -75,7 +75,7 @@ pub enum Trouble {
 
 /// A line to one place.
 #[derive(Debug)]
-pub struct Line {
+pub struct HttpClient {
     url: Url,
     trust: Arc<Trust>,
     /// A connection on which nothing is under way.
@@ -89,7 +89,7 @@ impl Default for Limits {
     }
 }
 
-impl Answer {
+impl HttpResponse {
     /// A header that is text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -97,7 +97,7 @@ impl Answer {
     }
 }
 
-impl Line {
+impl HttpClient {
     /// A line to the host and port of a URL. Nothing is sent yet.
     #[must_use]
     pub fn new(url: Url, trust: Arc<Trust>) -> Self {
@@ -108,7 +108,7 @@ impl Line {
     ///
     /// # Errors
     /// When there is no whole answer. An answer with any status is one.
-    pub async fn send(&mut self, request: &Request, limits: Limits) -> Result<Answer, Trouble> {
+    pub async fn send(&mut self, request: &Request, limits: Limits) -> Result<HttpResponse, HttpError> {
         let Received { answer, trouble } = self.receive(request, limits).await?;
         trouble.map_or(Ok(answer), Err)
     }
@@ -118,7 +118,7 @@ impl Line {
     ///
     /// # Errors
     /// When nothing is answered, or the body does not end in time.
-    pub async fn tell(&mut self, request: &Request, limits: Limits) -> Result<Answer, Trouble> {
+    pub async fn tell(&mut self, request: &Request, limits: Limits) -> Result<HttpResponse, HttpError> {
         Ok(self.receive(request, limits).await?.answer)
     }
 
@@ -127,10 +127,10 @@ impl Line {
         self.open = None;
     }
 
-    async fn receive(&mut self, request: &Request, limits: Limits) -> Result<Received, Trouble> {
+    async fn receive(&mut self, request: &Request, limits: Limits) -> Result<Received, HttpError> {
         let open = self.open.take();
         let exchanged = timeout(limits.answer, self.exchange(open, request, limits)).await;
-        let (received, open) = exchanged.unwrap_or(Err(Trouble::Late(limits.answer)))?;
+        let (received, open) = exchanged.unwrap_or(Err(HttpError::Late(limits.answer)))?;
         self.open = open;
         Ok(received)
     }
@@ -140,7 +140,7 @@ impl Line {
         open: Option<Connection>,
         request: &Request,
         limits: Limits,
-    ) -> Result<(Received, Option<Connection>), Trouble> {
+    ) -> Result<(Received, Option<Connection>), HttpError> {
         if let Some(mut open) = open
             && open.sender.ready().await.is_ok()
             && let Ok(response) = open.ask(self.request(request)?).await
@@ -150,14 +150,14 @@ impl Line {
         // There was no connection, or it was closed meanwhile.
         let mut open = self.connect(limits).await?;
         let response = open.ask(self.request(request)?).await;
-        let response = response.map_err(|problem| Trouble::Broken(told(&problem)))?;
+        let response = response.map_err(|problem| HttpError::Broken(error_chain(&problem)))?;
         Ok(read(open, response, limits).await)
     }
 
-    async fn connect(&self, limits: Limits) -> Result<Connection, Trouble> {
+    async fn connect(&self, limits: Limits) -> Result<Connection, HttpError> {
         let connecting = async {
             let stream = TcpStream::connect((self.url.host(), self.url.port())).await;
-            let stream = stream.map_err(|problem| Trouble::Unreachable(told(&problem)))?;
+            let stream = stream.map_err(|problem| HttpError::Unreachable(error_chain(&problem)))?;
             // Both only make it quicker: to send, and to see that nobody is there any more.
             stream.set_nodelay(true).ok();
             let (idle, every, times) = STILL_THERE;
@@ -167,20 +167,20 @@ impl Line {
                 Scheme::Http => talk(stream).await,
                 Scheme::Https => {
                     let secured = self.trust.secure(stream, self.url.host()).await;
-                    talk(secured.map_err(|problem| Trouble::Unreachable(told(&problem)))?).await
+                    talk(secured.map_err(|problem| HttpError::Unreachable(error_chain(&problem)))?).await
                 }
             }
         };
         let nobody = || format!("no connection within {} seconds", limits.connect.as_secs_f32());
-        timeout(limits.connect, connecting).await.unwrap_or_else(|_| Err(Trouble::Unreachable(nobody())))
+        timeout(limits.connect, connecting).await.unwrap_or_else(|_| Err(HttpError::Unreachable(nobody())))
     }
 
-    fn request(&self, request: &Request) -> Result<hyper::Request<Full<Bytes>>, Trouble> {
+    fn request(&self, request: &Request) -> Result<hyper::Request<Full<Bytes>>, HttpError> {
         let host = HeaderValue::from_str(self.url.authority());
-        let host = host.map_err(|problem| Trouble::Unaskable(told(&problem)))?;
+        let host = host.map_err(|problem| HttpError::Unaskable(error_chain(&problem)))?;
         let built = hyper::Request::builder().method(request.method.clone()).uri(&request.target);
         let built = built.body(Full::new(request.body.clone()));
-        let mut built = built.map_err(|problem| Trouble::Unaskable(told(&problem)))?;
+        let mut built = built.map_err(|problem| HttpError::Unaskable(error_chain(&problem)))?;
         built.headers_mut().insert(USER_AGENT, AGENT);
         built.headers_mut().extend(request.headers.clone());
         built.headers_mut().insert(HOST, host);
@@ -190,9 +190,9 @@ impl Line {
 
 /// What came back.
 struct Received {
-    answer: Answer,
+    answer: HttpResponse,
     /// Why the body is not there.
-    trouble: Option<Trouble>,
+    trouble: Option<HttpError>,
 }
 
 /// A connection, and the task that moves its bytes. When nobody has the connection any more, it says goodbye; one on which
@@ -223,12 +223,12 @@ impl Drop for Connection {
     }
 }
 
-async fn talk<S>(stream: S) -> Result<Connection, Trouble>
+async fn talk<S>(stream: S) -> Result<Connection, HttpError>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let opened = open(stream, Some(HEAD_BYTES_MAX)).await;
-    let (sender, mover) = opened.map_err(|problem| Trouble::Broken(told(&problem)))?;
+    let (sender, mover) = opened.map_err(|problem| HttpError::Broken(error_chain(&problem)))?;
     Ok(Connection { sender, mover, is_under_way: false })
 }
 
@@ -245,21 +245,21 @@ async fn read(
     };
     open.is_under_way = trouble.is_some();
     let is_usable = trouble.is_none() && !open.sender.is_closed();
-    let answer = Answer { status: head.status.as_u16(), headers: head.headers, body };
+    let answer = HttpResponse { status: head.status.as_u16(), headers: head.headers, body };
     (Received { answer, trouble }, is_usable.then_some(open))
 }
 
-async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, Trouble> {
+async fn read_body(body: Incoming, limits: Limits) -> Result<Bytes, HttpError> {
     // Of what says that it is too long nothing is read.
     if usize::try_from(body.size_hint().lower()).is_ok_and(|bytes| bytes > limits.body_bytes) {
-        return Err(Trouble::TooLong(limits.body_bytes));
+        return Err(HttpError::TooLong(limits.body_bytes));
     }
     let read = Limited::new(body, limits.body_bytes).collect().await;
     let read = read.map_err(|problem| {
         if problem.is::<LengthLimitError>() {
-            return Trouble::TooLong(limits.body_bytes);
+            return HttpError::TooLong(limits.body_bytes);
         }
-        Trouble::Broken(told(problem.as_ref()))
+        HttpError::Broken(error_chain(problem.as_ref()))
     })?;
     Ok(read.to_bytes())
 }
